@@ -1,0 +1,35 @@
+# Everything runs in .venv, which these targets make themselves: Python 3.11 and make are all that is needed.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+# Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
+export OMP_WAIT_POLICY := PASSIVE
+
+.PHONY: help demo test lint bench setup clean
+help:  ## show the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	touch $@
+
+setup: $(VENV)/ready  ## make .venv with everything installed
+
+demo: $(VENV)/ready  ## pick what to label from scikit-learn's digits with every strategy; table and plot
+	$(BIN)/python examples/digits.py --out out/digits.png
+
+test: lint  ## run ruff, mypy and all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(VENV)/ready  ## measure speed and memory of every strategy on this machine
+	$(BIN)/accuacl bench
+
+clean:  ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

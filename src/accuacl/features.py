@@ -1,0 +1,148 @@
+"""What a strategy sees of a set of examples: the input of the model's last linear layer, and its softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+# Beyond this the fourth power of an entry, which the magnitude score needs, would leave float64's range.
+LARGEST_ENTRY = 1e70
+# How far a row of probabilities may be from 1, by the type it was computed in.
+SUM_TOLERANCE = {"bfloat16": 2e-2, "float16": 5e-3, "float32": 1e-4, "float64": 1e-5}
+BLOCK_BYTES = 1 << 21  # validation reads this much at a time, so that it stays in the cache
+
+
+class Features:
+    """Embeddings (n x d) and class probabilities (n x K) of the same n examples, checked once, here.
+
+    Both may be NumPy arrays, memory maps or torch tensors of any float type, on any device and in any memory
+    layout; they are kept as they are and not copied (bfloat16 and device tensors are, NumPy cannot view them).
+    The probabilities are the softmax over the classes seen so far.
+
+    >>> import numpy as np
+    >>> pool = Features(np.eye(3), np.full((3, 2), 0.5))
+    >>> len(pool), pool.d, pool.K
+    (3, 3, 2)
+    >>> Features(np.eye(3), np.ones((3, 2)))
+    Traceback (most recent call last):
+    ...
+    ValueError: probabilities: row 0 sums to 2, not to 1; give softmax outputs, not logits.
+    """
+
+    embeddings: Array
+    probabilities: Array
+
+    def __init__(self, embeddings: Any, probabilities: Any) -> None:
+        self.embeddings, _ = _as_matrix(embeddings, "embeddings")
+        self.probabilities, kind = _as_matrix(probabilities, "probabilities")
+        if len(self.embeddings) != len(self.probabilities):
+            raise ValueError(
+                f"embeddings have {len(self.embeddings)} rows and probabilities {len(self.probabilities)}; "
+                "give one row of each per example."
+            )
+        if self.d == 0 or self.K == 0:
+            raise ValueError(f"got d={self.d} embedding columns and K={self.K} classes; both must be at least 1.")
+        _check_embeddings(self.embeddings)
+        _check_probabilities(self.probabilities, SUM_TOLERANCE[kind])
+
+    def __len__(self) -> int:
+        return len(self.embeddings)
+
+    @property
+    def d(self) -> int:
+        """Width of an embedding."""
+        return int(self.embeddings.shape[1])
+
+    @property
+    def K(self) -> int:
+        """Number of classes."""
+        return int(self.probabilities.shape[1])
+
+    def rows(self, rows: slice | NDArray[np.int64]) -> Features:
+        """The examples at `rows`; a slice is a view. Not checked again."""
+        part = object.__new__(Features)
+        part.embeddings, part.probabilities = self.embeddings[rows], self.probabilities[rows]
+        return part
+
+    def blocks(self, size: int) -> Iterator[tuple[int, Features]]:
+        """(first row, the next `size` rows) until all have been given."""
+        for start in range(0, len(self), size):
+            yield start, self.rows(slice(start, start + size))
+
+    def __repr__(self) -> str:
+        return f"Features(n={len(self)}, d={self.d}, K={self.K}, {self.embeddings.dtype}/{self.probabilities.dtype})"
+
+
+def check_alike(pool: Features, **others: Features | None) -> None:
+    """Every set given must have the pool's embedding width and classes."""
+    for name, other in others.items():
+        if other is not None and (other.d, other.K) != (pool.d, pool.K):
+            raise ValueError(
+                f"the pool has d={pool.d} and K={pool.K} but {name} has d={other.d} and K={other.K}; "
+                "compute both with the same model over the same classes."
+            )
+
+
+def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
+    """`given` as a 2-D NumPy array of floats, sharing memory if possible, and the name of its float type."""
+    if isinstance(given, torch.Tensor):
+        tensor = given.detach().cpu()
+        if tensor.dtype == torch.bfloat16:
+            array, kind = tensor.float().numpy(), "bfloat16"
+        else:
+            array = tensor.resolve_neg().numpy()
+            kind = str(array.dtype)
+    else:
+        array = np.asanyarray(given)
+        kind = array.dtype.name
+    if array.dtype.kind != "f":
+        raise ValueError(f"{name} hold {array.dtype}, not floats; convert them, for instance with .astype('float32').")
+    if array.dtype.itemsize > 8:
+        array, kind = array.astype(np.float64), "float64"
+    if array.ndim != 2:
+        raise ValueError(f"{name} have shape {array.shape}; expected two dimensions, one row per example.")
+    return array.view(np.ndarray), kind
+
+
+def _check_embeddings(array: Array) -> None:
+    for start, block in _blocks(array):
+        finite = np.isfinite(block)
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            raise ValueError(
+                f"embeddings: row {start + row}, column {column} is {block[row, column]}; "
+                "all must be finite, so drop or repair such rows."
+            )
+        if block.dtype.itemsize == 8 and block.size and np.abs(block).max() > LARGEST_ENTRY:
+            raise ValueError(f"embeddings reach {np.abs(block).max():.3g}; scale them below {LARGEST_ENTRY:g}.")
+
+
+def _check_probabilities(array: Array, tolerance: float) -> None:
+    for start, block in _blocks(array):
+        inside = (block >= 0) & (block <= 1)  # False for NaN
+        if not inside.all():
+            row, column = np.argwhere(~inside)[0]
+            raise ValueError(
+                f"probabilities: row {start + row}, column {column} is {block[row, column]:.6g}, not in [0, 1]; "
+                "give softmax outputs, not logits."
+            )
+        sums = block.sum(axis=1, dtype=np.float64)
+        off = np.abs(sums - 1) > tolerance
+        if off.any():
+            row = int(np.argmax(off))
+            raise ValueError(
+                f"probabilities: row {start + row} sums to {sums[row]:.6g}, not to 1; "
+                "give softmax outputs, not logits."
+            )
+
+
+def _blocks(array: Array) -> Iterator[tuple[int, Array]]:
+    size = max(1, BLOCK_BYTES // max(1, array.shape[1] * array.itemsize))
+    for start in range(0, len(array), size):
+        yield start, array[start : start + size]

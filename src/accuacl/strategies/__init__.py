@@ -1,0 +1,93 @@
+"""Query strategies: which examples should be labelled?
+
+A strategy is a function from a `Query` to a `Selection`, whose keyword arguments are its options. To add one, write it
+in a file of its own and give it a line below.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from accuacl.features import Features
+from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
+from accuacl.strategies.badge import badge, badge_memory
+from accuacl.strategies.bait import bait
+from accuacl.strategies.confidence import least_confidence
+from accuacl.strategies.entropy import entropy
+from accuacl.strategies.kcenter import kcenter, kcenter_memory
+from accuacl.strategies.margin import margin
+from accuacl.strategies.query import Progress, Query, Selection
+from accuacl.strategies.uniform import uniform
+
+__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "get", "select"]
+
+REGISTRY: dict[str, Callable[..., Selection]] = {
+    "uniform": uniform,
+    "entropy": entropy,
+    "least-confidence": least_confidence,
+    "margin": margin,
+    "kcenter": kcenter,
+    "kcenter+memory": kcenter_memory,
+    "badge": badge,
+    "badge+memory": badge_memory,
+    "bait": bait,
+    "accuacl": accuacl,
+    "accuacl-magnitude": accuacl_magnitude,
+    "accuacl-distribution": accuacl_distribution,
+    "accuacl-full": accuacl_full,
+}
+NAMES = tuple(REGISTRY)
+
+
+def get(name: str, **options: Any) -> Callable[[Query], Selection]:
+    """The strategy called `name` with its options set, ready to be given queries.
+
+    >>> get("accuacl", lamda=0.5)
+    Traceback (most recent call last):
+    ...
+    ValueError: accuacl has no option 'lamda'; its options are variant, keep, total_classes, lam, oversample.
+    """
+    if name not in REGISTRY:
+        raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
+    strategy = REGISTRY[name]
+    known = list(inspect.signature(strategy).parameters)[1:]
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has none"
+            raise ValueError(f"{name} has no option {option!r}; {has}.")
+    return functools.partial(strategy, **options)
+
+
+def select(
+    strategy: str,
+    *,
+    pool: Features,
+    budget: int,
+    labelled: Features | None = None,
+    memory: Features | None = None,
+    past: int | None = None,
+    seed: int = 0,
+    chunk: int = 0,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Selection:
+    """Which `budget` examples of `pool` should be labelled next?
+
+    pool: the still unlabelled examples. labelled: those labelled earlier in this task. memory: the replay buffer of
+    the past, and past: how many examples, labelled or not, all finished tasks had. seed: for strategies that draw.
+    chunk: rows dealt with at a time (0: chosen for you). progress: called with (done, total) as the work goes on.
+    Options of the strategy follow by name. Picks are the same on every machine, thread count and chunk size.
+
+    >>> import numpy as np
+    >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
+    >>> picked = select("entropy", pool=pool, budget=2)
+    >>> picked.indices
+    array([0, 2])
+    >>> picked.scores["entropy"].round(3)
+    array([0.693, 0.673])
+    """
+    ask = get(strategy, **options)
+    return ask(Query(pool, budget, labelled, memory, past, seed, chunk, progress))
