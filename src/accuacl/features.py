@@ -137,8 +137,7 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         if off.any():
             row = int(np.argmax(off))
             raise ValueError(
-                f"probabilities: row {start + row} sums to {sums[row]:.6g}, not to 1; "
-                "give softmax outputs, not logits."
+                f"probabilities: row {start + row} sums to {sums[row]:.6g}, not to 1; give softmax outputs, not logits."
             )
 
 

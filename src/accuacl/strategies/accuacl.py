@@ -166,7 +166,5 @@ def _target(
 def _most_alike(query: Query, target: fisher.Target, count: int) -> tuple[Indices, Vector]:
     """The `count` rows of the pool with the smallest distribution score, and that score."""
     pool = query.pool
-    rough, bound = fisher.sweep_distribution(
-        pool, target, query.chunk or None, lambda n: query.tick(n, 2 * len(pool))
-    )
+    rough, bound = fisher.sweep_distribution(pool, target, query.chunk or None, lambda n: query.tick(n, 2 * len(pool)))
     return smallest(count, rough, bound, lambda rows: fisher.distribution(pool.rows(rows), target))

@@ -248,7 +248,8 @@ class _Design:
 
 
 def _double(features: Features) -> tuple[torch.Tensor, torch.Tensor]:
-    return tuple(torch.from_numpy(np.array(x, np.float64)) for x in (features.embeddings, features.probabilities))
+    h, p = (np.array(x, np.float64) for x in (features.embeddings, features.probabilities))
+    return torch.from_numpy(h), torch.from_numpy(p)
 
 
 def _traces(matrices: torch.Tensor) -> Vector:

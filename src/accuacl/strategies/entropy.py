@@ -30,9 +30,9 @@ def entropy(query: Query) -> Selection:
     p = query.pool.probabilities
     rough = np.empty(len(p))
     size = query.chunk or ROWS
-    tiny = np.finfo(np.float32).tiny
+    tiny = float(np.finfo(np.float32).tiny)
     for start in range(0, len(p), size):
-        block = torch.from_numpy(np.ascontiguousarray(p[start : start + size], np.float32))
+        block = torch.from_numpy(np.array(p[start : start + size], np.float32))
         rough[start : start + size] = -(block.clamp(min=tiny).log_().mul_(block).sum(1)).numpy()
         query.tick(len(block), len(p))
     rows, values = largest(query.count, rough, EPS32 * (64 + p.shape[1] / 16) * (rough + 1), lambda r: exact(p[r]))

@@ -69,7 +69,9 @@ def _greedy(query: Query, start: list[Array]) -> Selection:
         contenders = rough.contenders()
         if len(contenders) > 1:
             distances = exact(contenders)
-            best = int(contenders[np.argmax(round_off(distances))])  # contenders are in rising order, so ties go to the smaller
+            best = int(
+                contenders[np.argmax(round_off(distances))]
+            )  # contenders are in rising order, so ties go to the smaller
             if distances.max() == 0:  # every example left is a copy of a centre
                 left = np.setdiff1d(np.arange(len(pool)), picks)
                 picks += left[: query.count - len(picks)].tolist()
@@ -237,9 +239,7 @@ def _mean(rows: Array) -> NDArray[np.float64]:
     return total / len(rows)
 
 
-def _reach(
-    pool: Array, start: list[Array], picks: NDArray[np.int64], mean: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _reach(pool: Array, start: list[Array], picks: NDArray[np.int64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
     """Distance of each pick from the nearest centre at its time; from the mean where there was none."""
     x = pool[picks].astype(np.float64) - mean
     best = np.full(len(x), np.inf)

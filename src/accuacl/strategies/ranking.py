@@ -15,7 +15,9 @@ EXACT_ROWS = 4096
 DIGITS = 2.0**40
 
 
-def smallest(count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]) -> tuple[Indices, Vector]:
+def smallest(
+    count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]
+) -> tuple[Indices, Vector]:
     """Indices and exact values of the `count` smallest in rising order; ties go to the smaller index.
 
     `value` is within `bound` of the exact one wherever both are finite. Only rows that may be among the smallest are
@@ -48,7 +50,9 @@ def round_off(values: NDArray[Any]) -> Vector:
     return np.asarray(np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent))
 
 
-def largest(count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]) -> tuple[Indices, Vector]:
+def largest(
+    count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]
+) -> tuple[Indices, Vector]:
     """The same for the largest, in falling order."""
     rows, values = smallest(count, -value, bound, lambda rows: -exact(rows))
     return rows, -values

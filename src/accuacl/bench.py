@@ -1,0 +1,237 @@
+"""How fast is a strategy here, against its dense definition and against the floor, in one run.
+
+Every case runs in a process of its own, so that its peak memory is its own. The floor is the work no implementation
+can leave out: the strategy's matrix products on data already in place, and one read of its inputs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import multiprocessing
+import os
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from accuacl import fisher, reference
+from accuacl.features import Array, Features
+from accuacl.strategies import NAMES, select
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A strategy and the size of its problem: pool n, embedding width d, classes K, budget b, memory m, labelled l."""
+
+    strategy: str
+    n: int
+    d: int
+    K: int
+    b: int
+    m: int = 1000
+    labelled: int = 0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds and bytes (beyond the inputs) of one case; None where it was not or could not be measured."""
+
+    case: Case
+    cpu: float | None = None
+    wall: float | None = None
+    memory: int | None = None
+    floor_cpu: float | None = None
+    dense_cpu: float | None = None
+    dense_memory: int | None = None
+    note: str = ""
+
+    @property
+    def over_floor(self) -> float | None:
+        return self.cpu / self.floor_cpu if self.cpu and self.floor_cpu else None
+
+    @property
+    def speedup(self) -> float | None:
+        return self.dense_cpu / self.cpu if self.cpu and self.dense_cpu else None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"over_floor": self.over_floor, "speedup": self.speedup}
+
+
+def standard(full: bool = False) -> list[Case]:
+    """The cases of the README's table; `full` adds a pool of a million and BAIT's largest, about ten minutes."""
+    cases = [Case(name, 5_000, 512, 100, 200) for name in NAMES]
+    cases += [
+        Case("badge", 20_000, 512, 100, 100),
+        Case("kcenter", 50_000, 512, 100, 1_000, labelled=100),
+        Case("bait", 2_000, 64, 10, 20, labelled=100),
+    ]
+    if full:
+        cases += [Case("accuacl", 1_000_000, 512, 100, 1_000), Case("bait", 5_000, 160, 100, 10, labelled=200)]
+    return cases
+
+
+def grid(
+    strategies: Iterable[str], n: list[int], d: list[int], K: list[int], b: list[int], m: int, labelled: int
+) -> list[Case]:
+    """Every combination."""
+    return [Case(*size, m=m, labelled=labelled) for size in itertools.product(strategies, n, d, K, b)]
+
+
+def run(cases: list[Case], threads: int = 1, dense_limit: int = 6 << 30) -> Iterator[Measurement]:
+    """Measure each case in a fresh process; the dense definition only where it takes at most `dense_limit` bytes."""
+    saved = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    try:
+        for case in cases:
+            with multiprocessing.get_context("spawn").Pool(1) as pool:
+                yield pool.apply(measure, (case, dense_limit))
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def machine(threads: int = 1) -> str:
+    """What this was measured on, in a line."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as info:
+            name = next(line.split(":")[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    import torch
+
+    return f"{name}, {os.cpu_count()} cores, {threads} thread(s), numpy {np.__version__}, torch {torch.__version__}"
+
+
+def measure(case: Case, dense_limit: int) -> Measurement:
+    """Run one case in this process."""
+    pool, memory, labelled = problem(case)
+    arguments: dict[str, Any] = {"pool": pool, "budget": case.b, "labelled": labelled}
+    if memory is not None:
+        arguments |= {"memory": memory, "past": 9 * case.n}
+
+    def ours() -> None:
+        select(case.strategy, **arguments)
+
+    try:
+        cpu, wall, extra = _timed(ours)
+    except ValueError as error:
+        return Measurement(case, note=str(error).split(";")[0])
+    floor = _floor(case, pool)
+    floor_cpu = _timed(floor)[0] if floor else None
+    dense = _dense(case, pool, memory, labelled, dense_limit)
+    dense_cpu, _, dense_extra = _timed(dense) if dense else (None, None, None)
+    return Measurement(case, cpu, wall, extra, floor_cpu, dense_cpu, dense_extra)
+
+
+def problem(case: Case) -> tuple[Features, Features | None, Features | None]:
+    """Clustered, rectified embeddings and the softmax of a linear model on them, like those of a trained network."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(case.K, case.d)).astype(np.float32)
+    weights = (centres - centres.mean(axis=0)) / np.float32(case.d)
+
+    def some(n: int) -> Features:
+        h, p = np.empty((n, case.d), np.float32), np.empty((n, case.K), np.float32)
+        for i in range(0, n, 4096):
+            size = min(4096, n - i)
+            block = rng.standard_normal((size, case.d), np.float32)
+            block += centres[rng.integers(case.K, size=size)]
+            np.maximum(block, 0, out=h[i : i + size])
+            logits = 8 * (block @ weights.T)
+            e = np.exp(logits - logits.max(axis=1, keepdims=True))
+            p[i : i + size] = e / e.sum(axis=1, keepdims=True)
+        return Features(h, p)
+
+    return some(case.n), some(case.m) if case.m else None, some(case.labelled) if case.labelled else None
+
+
+def _timed(job: Callable[[], Any]) -> tuple[float, float, int]:
+    """CPU and wall seconds, the best of a few; and the peak of memory beyond what was there before."""
+    cpus: list[float] = []
+    walls: list[float] = []
+    extra = 0
+    while len(cpus) < 1 or (len(cpus) < 5 and sum(walls) < 2):
+        before = _reset_peak()
+        cpu, wall = time.process_time(), time.perf_counter()
+        job()
+        cpus.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+        extra = max(extra, _status("VmHWM") - before)
+    return min(cpus), min(walls), extra
+
+
+def _reset_peak() -> int:
+    """Start measuring the peak of resident memory anew; how much is resident now."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass  # then the peak is that of the whole process
+    return _status("VmRSS")
+
+
+def _status(key: str) -> int:
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
+    except (OSError, StopIteration):
+        return 0
+
+
+def _floor(case: Case, pool: Features) -> Callable[[], Any] | None:
+    h, p = pool.embeddings, pool.probabilities
+    if case.strategy.startswith("accuacl"):
+        a, g = np.ones((fisher.SUM_ROWS, case.K)), np.ones((fisher.SUM_ROWS, case.d))
+        return lambda: ([a.T @ g for _ in range(math.ceil((case.n + case.m) / fisher.SUM_ROWS))], _read(h), _read(p))
+    if case.strategy.startswith("badge"):
+        return lambda: [h @ h[row] for row in range(case.b)]
+    if case.strategy.startswith("kcenter"):
+        start = case.labelled + (case.m if "memory" in case.strategy else 0)
+        centres = np.ones((case.d, case.b + start), np.float32)
+        return lambda: [h[i : i + 2048] @ centres for i in range(0, case.n, 2048)]
+    if case.strategy == "bait":
+        size, both = case.d * case.K, np.ones((case.d, 2 * case.K**2))
+        wide, block = np.ones((size, size)), h.astype(np.float64)
+        rows = max(1, 2_000_000 // case.K**2)
+
+        def work() -> None:
+            wide @ wide  # M^-1 F M^-1
+            wide @ wide
+            for _ in range(2 * case.b):
+                for i in range(0, case.n, rows):
+                    block[i : i + rows] @ both
+
+        return work
+    if case.strategy == "uniform":
+        return None
+    return lambda: _read(p)
+
+
+def _read(array: Array) -> float:
+    return sum(float(array[i : i + 4096].sum()) for i in range(0, len(array), 4096))
+
+
+def _dense(
+    case: Case, pool: Features, memory: Features | None, labelled: Features | None, limit: int
+) -> Callable[[], Any] | None:
+    """The definition, in the precision people run it in, if it fits."""
+    gradients = 4 * case.n * case.d * case.K
+    if case.strategy in ("accuacl", "accuacl-full") and 2 * gradients <= limit:
+        lam = 0.9 if memory is not None else 0.0
+        return lambda: reference.accuacl(pool, case.b, memory, lam, dtype=np.float32)
+    if case.strategy == "badge" and 2 * gradients <= limit:
+        return lambda: reference.badge(pool, np.linspace(0, 0.99, case.b), dtype=np.float32)
+    if case.strategy == "kcenter":
+        return lambda: reference.kcenter(pool, case.b, [labelled] if labelled else [], np.float32)
+    if case.strategy == "bait" and 8 * 3 * case.n * case.d * case.K**2 <= limit and case.d * case.K <= 1000:
+        return lambda: reference.bait(pool, case.b, labelled)
+    return None

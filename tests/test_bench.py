@@ -1,0 +1,100 @@
+"""`accuacl bench`: what it measures, what it prints, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from accuacl import NAMES, bench
+from accuacl.bench import Case, Measurement
+
+
+def accuacl(*arguments):
+    run = subprocess.run(
+        [sys.executable, "-c", "from accuacl.cli import main; main()", *map(str, arguments)],
+        capture_output=True, text=True, timeout=300, env={"COLUMNS": "160", "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    return run.returncode, run.stdout, run.stderr
+
+
+def test_every_strategy_is_in_the_standard_cases():
+    assert {case.strategy for case in bench.standard()} == set(NAMES)
+    sizes = {(c.strategy, c.n, c.d, c.K, c.b) for c in bench.standard(full=True)}
+    assert ("accuacl", 1_000_000, 512, 100, 1_000) in sizes
+    assert ("bait", 5_000, 160, 100, 10) in sizes
+
+
+def test_a_case_in_this_process():
+    result = bench.measure(Case("accuacl", 400, 64, 20, 20, m=50), 1 << 30)
+    assert result.cpu > 0
+    assert result.dense_cpu > 0
+    assert result.floor_cpu > 0
+    assert result.dense_memory > result.memory > 0
+    assert result.speedup == result.dense_cpu / result.cpu
+
+
+def test_the_peak_of_memory_is_measured_and_not_the_end():
+    def job():
+        np.ones(30 << 20, np.uint8)
+
+    _, _, extra = bench._timed(job)
+    assert 25 << 20 <= extra <= 60 << 20
+
+
+def test_the_dense_definition_is_left_out_where_it_does_not_fit():
+    assert bench.measure(Case("accuacl", 400, 64, 20, 20), dense_limit=1000).dense_cpu is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_problem_is_one_each_strategy_can_solve(name):
+    assert bench.measure(Case(name, 60, 6, 4, 5, m=10, labelled=8), 0).cpu >= 0
+
+
+def test_a_refusal_is_a_row_not_a_crash():
+    result = bench.measure(Case("bait", 10, 5_000, 100, 5, m=0), 0)
+    assert result == Measurement(result.case, note=result.note)
+    assert "bytes" in result.note
+
+
+def test_command_prints_a_table_and_writes_json(tmp_path):
+    out = tmp_path / "bench.json"
+    options = "--strategy accuacl --strategy bait --n 300 --d 32 --classes 8 --budget 10 --budget 20 --memory 20"
+    code, text, error = accuacl("bench", *options.split(), "--json", out)
+    assert code == 0, error
+    assert text.count("accuacl ") >= 2
+    assert "x dense" in text
+    results = json.loads(out.read_text())["results"]
+    assert [(r["case"]["strategy"], r["case"]["b"]) for r in results] == [
+        ("accuacl", 10), ("accuacl", 20), ("bait", 10), ("bait", 20)]  # fmt: skip
+    assert all(r["cpu"] > 0 for r in results)
+    assert [p.name for p in tmp_path.iterdir()] == ["bench.json"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["bench", "--strategy", "best"], "there is no strategy 'best'"),
+        (["bench", "--d", "3"], "give --n too"),
+        (["bench", "--n", "5", "--json", "no/such/folder/x.json"], "there is no folder"),
+        (["bench", "--n", "zero"], "zero"),
+        (["bench", "--nn", "3"], "--nn"),
+        (["bunch"], "bunch"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_code_2(arguments, says):
+    code, _, error = accuacl(*arguments)
+    assert code == 2
+    assert says in error
+    assert "Traceback" not in error
+
+
+def test_help_and_version():
+    code, text, _ = accuacl("--help")
+    assert code == 0
+    assert "bench" in text
+    code, text, _ = accuacl("--version")
+    assert (code, text) == (0, "accuacl 0.1.0\n")

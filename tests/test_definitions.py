@@ -1,0 +1,182 @@
+"""The fast strategies pick what their dense definitions pick, on hundreds of random problems."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from accuacl import Features, fisher, reference, select
+from problems import Problem, features, random_problem, with_copies
+
+L = np.longdouble
+
+
+def nasty(kind: str) -> Problem:
+    """Problems that broke other implementations."""
+    rng = np.random.default_rng(7)
+    pool = features(rng, 120, 9, 5)
+    h, p = pool.embeddings.copy(), pool.probabilities.copy()
+    if kind == "all equal":
+        h[:], p[:] = h[0], p[0]
+    elif kind == "zero":
+        h[:] = 0
+    elif kind == "one-hot":
+        p[:] = np.eye(5, dtype=np.float32)[rng.integers(0, 5, 120)]
+    elif kind == "near one-hot":
+        p[:] = 1e-7
+        p[np.arange(120), rng.integers(0, 5, 120)] = 1 - 4e-7
+    elif kind == "far from the origin":
+        h += 1e4
+    elif kind == "huge":
+        h *= 1e15
+    elif kind == "one giant":
+        h[17] *= 1e6
+    elif kind == "grid":
+        h[:] = rng.integers(0, 2, h.shape)
+    others = features(rng, 12, 9, 5, scale=1e15 if kind == "huge" else 1)
+    return Problem(Features(h, p), others, with_copies(rng, others), budget=20)
+
+
+NASTY = ["all equal", "zero", "one-hot", "near one-hot", "far from the origin", "huge", "one giant", "grid"]
+PROBLEMS = [*range(200), *NASTY]
+
+
+def problem_of(which, **limits) -> Problem:
+    return nasty(which) if isinstance(which, str) else random_problem(which, **limits)
+
+
+@pytest.mark.parametrize("variant", ["released", "paper"])
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_accuacl(which, variant):
+    problem = problem_of(which)
+    rng = np.random.default_rng(0 if isinstance(which, str) else which)
+    lam, keep, chunk = float(rng.choice([0, 0.6, 1])), int(rng.integers(1, 6)), int(rng.integers(0, 9))
+    options = {"lam": lam, "keep": keep, "variant": variant, "memory": problem.memory, "chunk": chunk}
+    picked = select("accuacl", pool=problem.pool, budget=problem.budget, **options).indices
+    expected = reference.accuacl(problem.pool, problem.budget, problem.memory, lam, keep, variant, dtype=L)
+    if np.array_equal(picked, expected):
+        return
+    # Only examples whose divergences are equal but for rounding may have been exchanged.
+    everyone = select("accuacl-distribution", pool=problem.pool, budget=len(problem.pool), **options)
+    divergence = np.empty(len(problem.pool))
+    divergence[everyone.indices] = everyone.scores["distribution"]
+    exchanged = divergence[np.setxor1d(picked, expected)]
+    assert len(exchanged)
+    assert np.ptp(exchanged) <= 1e-11 * exchanged.max() + 1e-15
+
+
+def test_accuacl_rarely_needs_that_exemption():
+    same = 0
+    for seed in range(100):
+        problem = random_problem(seed)
+        options = {"memory": problem.memory, "lam": 0.6, "keep": 3}
+        picked = select("accuacl", pool=problem.pool, budget=problem.budget, **options).indices
+        expected = reference.accuacl(problem.pool, problem.budget, problem.memory, 0.6, 3, dtype=L)
+        same += np.array_equal(picked, expected)
+    assert same >= 97
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_accuacl_scores_and_ablations(which):
+    problem = problem_of(which)
+    options = {"pool": problem.pool, "budget": problem.budget, "memory": problem.memory, "past": 100}
+    both = select("accuacl", **options)
+    assert (np.diff(both.scores["magnitude"]) <= 1e-9 * both.scores["magnitude"].max()).all()
+    lam = fisher.past_weight(100, len(problem.pool))
+    mean = fisher.mix(fisher.FisherSum.of(problem.pool), fisher.FisherSum.of(problem.memory), lam)
+    target = fisher.Target.of(mean, 5)
+    for name in ("accuacl", "accuacl-magnitude", "accuacl-distribution"):
+        got = select(name, **options)
+        rows = problem.pool.rows(got.indices)
+        np.testing.assert_array_equal(got.scores["magnitude"], fisher.magnitude(rows, target))
+        np.testing.assert_array_equal(got.scores["distribution"], fisher.distribution(rows, target))
+    for name, values in (
+        ("accuacl-magnitude", -fisher.magnitude(problem.pool, target)),
+        ("accuacl-distribution", fisher.distribution(problem.pool, target)),
+    ):
+        order = np.argsort(np.array([float(f"{v:.10e}") for v in values]), kind="stable")[: problem.budget]
+        picked = select(name, **options).indices
+        np.testing.assert_allclose(values[picked], values[order], rtol=1e-9)
+    everything = select("accuacl-magnitude", variant="paper", **options)
+    sizes = fisher.magnitude(problem.pool)
+    np.testing.assert_array_equal(everything.scores["magnitude"], sizes[everything.indices])
+    assert everything.scores["magnitude"].sum() == pytest.approx(np.sort(sizes)[::-1][: problem.budget].sum())
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_kcenter(which):
+    problem = problem_of(which, most=150)
+    chunk = 0 if isinstance(which, str) else which % 9
+    pool, budget = problem.pool, problem.budget
+    none = problem.labelled.rows(slice(0, 0))
+    for labelled in (problem.labelled, none):
+        got = select("kcenter", pool=pool, budget=budget, labelled=labelled, chunk=chunk)
+        expected = reference.kcenter(pool, budget, [labelled], L)
+        np.testing.assert_array_equal(got.indices, expected)
+    got = select("kcenter+memory", pool=pool, budget=budget, labelled=problem.labelled, memory=problem.memory)
+    expected = reference.kcenter(pool, budget, [problem.labelled, problem.memory], L)
+    np.testing.assert_array_equal(got.indices, expected)
+    centres = np.concatenate([s.embeddings for s in (problem.labelled, problem.memory)]).astype(L)
+    for i, row in enumerate(got.indices):
+        seen = np.concatenate([centres, pool.embeddings[got.indices[:i]].astype(L)])
+        if len(seen):
+            distance = np.sqrt(np.square(seen - pool.embeddings[row].astype(L)).sum(axis=1).min())
+            assert got.scores["distance"][i] == pytest.approx(float(distance), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_badge_with_the_same_draws(which):
+    problem = problem_of(which)
+    pool, count = problem.pool, min(problem.budget, len(problem.pool))
+    for seed in (0, 1):
+        draws = np.random.default_rng(seed).random(count)
+        got = select("badge", pool=pool, budget=problem.budget, seed=seed, chunk=5).indices
+        np.testing.assert_array_equal(got, reference.badge(pool, draws, dtype=L))
+        got = select("badge+memory", pool=pool, budget=problem.budget, seed=seed, memory=problem.memory).indices
+        np.testing.assert_array_equal(got, reference.badge(pool, draws, problem.memory, dtype=L))
+
+
+@pytest.mark.parametrize(
+    "which", [*range(200), *(kind for kind in NASTY if kind not in ("huge", "one giant", "far from the origin"))]
+)
+def test_bait(which):
+    problem = problem_of(which, largest_scale=30, most=60)
+    chunk = 0 if isinstance(which, str) else which % 5
+    budget = min(problem.budget, 10)
+    for labelled in (problem.labelled, None):
+        got = select("bait", pool=problem.pool, budget=budget, labelled=labelled, chunk=chunk)
+        np.testing.assert_array_equal(got.indices, reference.bait(problem.pool, budget, labelled, dtype=L))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bait_gain_is_by_how_much_the_trace_falls(seed):
+    rng = np.random.default_rng(seed)
+    pool = features(rng, 30, 3, 3)
+    got = select("bait", pool=pool, budget=1, oversample=1)
+    h, p = pool.embeddings.astype(float), pool.probabilities.astype(float)
+    V = (np.sqrt(p)[:, :, None, None] * (np.eye(3) - p[:, None, :])[..., None] * h[:, None, None, :]).reshape(30, 3, 9)
+    F = np.einsum("nkj,nkl->jl", V, V) / 30
+    M = 0.01 * np.eye(9)
+    traces = [np.trace(np.linalg.inv(M + v.T @ v) @ F) for v in V]
+    assert got.indices[0] == np.argmin(traces)
+    assert got.scores["gain"][0] == pytest.approx(np.trace(F) / 0.01 - min(traces), rel=1e-6)
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_uncertainty(which):
+    problem = problem_of(which)
+    p = problem.pool.probabilities.astype(L)
+    ordered = np.sort(p, axis=1)
+    second = ordered[:, -2] if p.shape[1] > 1 else 0
+    logs = np.log(np.where(p > 0, p, 1))
+    for name, score, values in (
+        ("entropy", "entropy", (p * logs).sum(axis=1)),
+        ("least-confidence", "confidence", ordered[:, -1]),
+        ("margin", "margin", ordered[:, -1] - second),
+    ):
+        keys = np.round(values * 1e12)  # what differs less is a tie
+        expected = np.argsort(keys, kind="stable")[: problem.budget]
+        got = select(name, pool=problem.pool, budget=problem.budget, chunk=3)
+        np.testing.assert_allclose(values[got.indices].astype(float), values[expected].astype(float), atol=1e-11)
+        exact = -values if name == "entropy" else values
+        np.testing.assert_allclose(got.scores[score], exact[got.indices].astype(float), atol=1e-12)
