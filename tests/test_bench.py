@@ -29,7 +29,7 @@ def test_every_strategy_is_in_the_standard_cases():
 
 
 def test_a_case_in_this_process():
-    result = bench.measure(Case("accuacl", 400, 64, 20, 20, m=50), 1 << 30)
+    result = bench.measure(Case("accuacl", 3000, 128, 50, 20, m=50), 1 << 30)
     assert result.cpu > 0
     assert result.dense_cpu > 0
     assert result.floor_cpu > 0
@@ -80,7 +80,7 @@ def test_command_prints_a_table_and_writes_json(tmp_path):
         (["bench", "--strategy", "best"], "there is no strategy 'best'"),
         (["bench", "--d", "3"], "give --n too"),
         (["bench", "--n", "5", "--json", "no/such/folder/x.json"], "there is no folder"),
-        (["bench", "--n", "zero"], "zero"),
+        (["bench", "--n", "zero"], "'--n': Input should be a valid integer"),
         (["bench", "--nn", "3"], "--nn"),
         (["bunch"], "bunch"),
     ],
@@ -89,7 +89,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(arguments, says):
     code, _, error = accuacl(*arguments)
     assert code == 2
     assert says in error
-    assert "Traceback" not in error
+    assert len(error.splitlines()) == 1
 
 
 def test_help_and_version():

@@ -24,6 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
     help="What to label next, when a model must learn new classes without forgetting the old.",
 )
 console = Console()
@@ -32,10 +33,18 @@ console = Console()
 def main() -> None:
     """Run the command; wrong input ends with one sentence and exit code 2."""
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except typer.TyperException as error:
+        context = getattr(error, "ctx", None)
+        where = f" (see {context.command_path} --help)" if context else ""
+        if error.format_message():  # empty where the help has been shown instead
+            print(f"accuacl: {error.format_message().rstrip('.')}{where}.", file=sys.stderr)
     except (ValueError, OSError) as error:
         print(f"accuacl: {error}", file=sys.stderr)
-        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
+        print("accuacl: interrupted.", file=sys.stderr)
+        sys.exit(130)
+    sys.exit(2)
 
 
 def _version(wanted: bool) -> None:
@@ -59,9 +68,9 @@ def bench(
         list[str] | None, typer.Option(help=f"Only this one; repeat for several. One of {', '.join(NAMES)}.")
     ] = None,
     n: Annotated[list[int] | None, typer.Option("--n", min=1, help="Pool sizes; repeat for a grid.")] = None,
-    d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Embedding widths. [default: 512]")] = None,
-    classes: Annotated[list[int] | None, typer.Option(min=1, help="Numbers of classes. [default: 100]")] = None,
-    budget: Annotated[list[int] | None, typer.Option(min=1, help="Budgets. [default: 200]")] = None,
+    d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Embedding widths (512).")] = None,
+    classes: Annotated[list[int] | None, typer.Option(min=1, help="Numbers of classes (100).")] = None,
+    budget: Annotated[list[int] | None, typer.Option(min=1, help="Budgets (200).")] = None,
     memory: Annotated[int, typer.Option(min=0, help="Size of the replay memory, with --n.")] = 1000,
     labelled: Annotated[int, typer.Option(min=0, help="Examples already labelled, with --n.")] = 0,
     full: Annotated[
