@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl import Features, select
+from accuacl import NAMES, Features, select
+from accuacl.strategies import TooLarge
 from problems import features
 
 RNG = np.random.default_rng(0)
@@ -37,12 +38,18 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"keep": 2.0}, "keep is 2.0"),
         ("accuacl", {"variant": "new"}, "variant is 'new'; give 'released' or 'paper'"),
         ("accuacl", {"oversample": 0.5}, "oversample is 0.5"),
-        ("accuacl", {"total_classes": 2}, "total_classes is 2; give at least the 3 classes seen"),
+        ("accuacl", {"total_classes": 2}, "total_classes is 2; give a whole number of at least 3"),
         ("accuacl", {"lamda": 1}, "accuacl has no option 'lamda'; its options are variant, keep"),
         ("entropy", {"keep": 1}, "entropy has no option 'keep'; it has none"),
         ("accuacle", {}, "there is no strategy 'accuacle'; the strategies are uniform, entropy"),
         ("bait", {"lam": 0}, "lam is 0; give a number above 0"),
         ("bait", {"oversample": None}, "oversample is None"),
+        ("bait", {"memory_limit": "1GB"}, "memory_limit is '1GB'"),
+        ("accuacl", {"lam": True}, "lam is True"),
+        ("accuacl", {"keep": True}, "keep is True"),
+        ("accuacl", {"oversample": True}, "oversample is True"),
+        ("accuacl", {"oversample": float("inf")}, "oversample is inf"),
+        (["accuacl"], {}, r"there is no strategy \['accuacl'\]"),
     ],
 )
 def test_refused(strategy, arguments, says):
@@ -54,11 +61,43 @@ def test_refused(strategy, arguments, says):
 def test_bait_refuses_before_allocating_and_says_how_many_bytes():
     n, d, K = 50, 2_000, 100
     pool = Features(np.ones((n, d), np.float32), np.full((n, K), 1 / K, np.float32))
-    need = 40 * (d * K) ** 2 + 16 * n * K**2  # 1.6 TB: an attempt would not go unnoticed
-    with pytest.raises(ValueError, match=f"bait needs {need:,} bytes"):
+    least = 40 * (d * K) ** 2 + 16 * n * K**2  # 1.6 TB: an attempt would not go unnoticed
+    with pytest.raises(TooLarge, match="bait needs 1,600,") as refusal:
         select("bait", pool=pool, budget=5)
+    assert least <= refusal.value.bytes < 1.01 * least
     with pytest.raises(ValueError, match="may use 1,000"):
         select("bait", pool=POOL, budget=5, memory_limit=1000)
+
+
+@pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1.0, 1e-300)])
+def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, lam):
+    pool = features(np.random.default_rng(0), 40, 6, 3, scale=scale)
+    with pytest.raises(ValueError, match="bait's matrices are singular in float64"):
+        select("bait", pool=pool, budget=10, lam=lam)
+
+
+def test_numpy_numbers_are_numbers():
+    plain = select("accuacl", pool=POOL, budget=3, seed=3, memory=OTHER, lam=1, keep=2, oversample=2)
+    numpy = select(
+        "accuacl",
+        pool=POOL,
+        budget=np.int16(3),
+        seed=np.uint8(3),
+        memory=OTHER,
+        lam=np.int64(1),
+        keep=np.int32(2),
+        oversample=np.float32(2),
+    )
+    np.testing.assert_array_equal(plain.indices, numpy.indices)
+    uniform = [select("uniform", pool=POOL, budget=5, seed=seed).indices for seed in (3, np.int64(3), np.uint8(3))]
+    assert (uniform[0] == uniform[1]).all()
+    assert (uniform[0] == uniform[2]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_huge_chunks_and_budgets_cost_nothing(name):
+    check = select(name, pool=POOL, budget=10**400, chunk=10**13, memory=OTHER, past=5, labelled=OTHER)
+    assert len(check) == len(POOL)
 
 
 def test_memory_weight_can_come_from_lam_or_past():

@@ -28,7 +28,7 @@ def test_numpy_float_types(kind):
     assert len(Features(H.astype(kind), P.astype(kind))) == 4
 
 
-@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.float8_e4m3fn])
 def test_torch_float_types_with_gradients(kind):
     h = torch.from_numpy(H).to(kind).requires_grad_()
     f = Features(h, torch.from_numpy(P).to(kind))
@@ -74,6 +74,14 @@ def row(array, i, j, value):
         (H.astype(int), P, "embeddings hold int64, not floats"),
         (H, P.astype(complex), "probabilities hold complex128, not floats"),
         (np.array([["a"]]), P, "embeddings hold <U1, not floats"),
+        (None, P, "embeddings are a NoneType; give a dense"),
+        ([[1.0, 2.0], [3.0]], P, "embeddings are a list; give a dense"),
+        (torch.from_numpy(H).to_sparse(), P, "embeddings are a Tensor torch.float32; give a dense"),
+        (torch.from_numpy(H).to("meta"), P, "embeddings are a Tensor torch.float32; give a dense"),
+        (torch.from_numpy(H).to(torch.complex64).conj(), P, "embeddings hold complex64, not floats"),
+        (np.ma.MaskedArray(H, H > 3), P, "embeddings are a MaskedArray float32; give a dense"),
+        (np.array([[object()]]), P, "embeddings are a ndarray object; give a dense"),
+        (np.float32(3), P, r"embeddings have shape \(\)"),
         (H[:, :0], P, "got d=0"),
         (H, P[:, :0], "K=0"),
         (H.astype(np.float64) * 1e200, P, "embeddings reach 1.1e.201"),

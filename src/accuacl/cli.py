@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-import os
 import sys
-import tempfile
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 import accuacl
 from accuacl import bench as benchmark
 from accuacl.bench import Case, Measurement
+from accuacl.experiment import Config, Event, LabelsPending
+from accuacl.experiment import config as settings
+from accuacl.experiment import run as run_experiment
+from accuacl.experiment.files import write_text
 from accuacl.strategies import NAMES
 
 app = typer.Typer(
@@ -39,6 +51,9 @@ def main() -> None:
         where = f" (see {context.command_path} --help)" if context else ""
         if error.format_message():  # empty where the help has been shown instead
             print(f"accuacl: {error.format_message().rstrip('.')}{where}.", file=sys.stderr)
+    except LabelsPending as waiting:
+        print(f"accuacl: {waiting}", file=sys.stderr)
+        sys.exit(75)
     except (ValueError, OSError) as error:
         print(f"accuacl: {error}", file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
@@ -62,6 +77,90 @@ def root(
     """What to label next, when a model must learn new classes without forgetting the old."""
 
 
+def run(
+    *,
+    out: Path | None,
+    config: Path | None,
+    data_dir: Path | None,
+    fresh: bool,
+    skip_bad: bool,
+    print_config: bool,
+    **given: Any,
+) -> None:
+    """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
+
+    Given again, the same command goes on where it was, or shows the result at once. What is not set comes from the
+    benchmark's defaults at the chosen --scale, those of the paper at --scale paper.
+    """
+    from_file = settings.read(config) if config else {}
+    what = settings.make(from_file | {key: value for key, value in given.items() if value is not None})
+    if print_config:
+        print(settings.to_yaml(what), end="")
+        return
+    name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
+    out = out or Path("runs") / name
+    with warnings.catch_warnings(), _progress(TimeRemainingColumn()) as bar:
+        warnings.showwarning = lambda message, *_, **__: bar.console.print(f"[yellow]note:[/yellow] {message}")
+        job = bar.add_task("starting", total=1.0)
+
+        def draw(event: Event) -> None:
+            bar.update(job, completed=event.done, description=event.text)
+
+        result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
+    console.print(_result_table(result))
+    spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items())
+    console.print(f"[dim]{spent}; in {out}[/dim]")
+
+
+def _run_options() -> inspect.Signature:
+    """The command's options: its own, and one for every field of the config."""
+
+    def option(name: str, kind: Any, default: Any, help: str, *flags: str) -> inspect.Parameter:
+        annotation = Annotated[kind, typer.Option(*flags, help=help)]
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    options = [
+        option("out", Path | None, None, "The run's directory (runs/...)."),
+        option("config", Path | None, None, "Settings from a YAML file; options here override it."),
+        option("data_dir", Path | None, None, "Where the data lies; also the environment variable ACCUACL_DATA."),
+        option("fresh", bool, False, "Start over, removing what the directory has of an earlier run.", "--fresh"),
+        option("skip_bad", bool, False, "Leave out images that cannot be read.", "--skip-bad"),
+        option("print_config", bool, False, "Show all settings as YAML and stop.", "--print-config"),
+    ]
+    for name, field in Config.model_fields.items():
+        kind = next((k for k in (get_args(field.annotation) or (field.annotation,)) if k in (int, float)), str)
+        if get_origin(field.annotation) is None and field.annotation in (int, float):
+            kind = field.annotation
+        options.append(option(name, kind | None, None, field.description or ""))
+    return inspect.Signature(options)
+
+
+run.__signature__ = _run_options()  # type: ignore[attr-defined]
+run.__annotations__ = {p.name: p.annotation for p in run.__signature__.parameters.values()}  # type: ignore[attr-defined]
+app.command()(run)
+
+
+def _result_table(result: dict[str, Any]) -> Table:
+    """The accuracy matrix, and below it what it comes to."""
+    c, matrix = result["config"], result["accuracy_matrix"]
+    title = (
+        f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}, seed {c['seed']}: accuracy (%)"
+    )
+    table = Table(
+        title=title,
+        caption=", ".join(
+            f"{name.replace('_', ' ')} {result[name]:.2f}"
+            for name in ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")
+        ),
+    )
+    table.add_column("after")
+    for j in range(len(matrix)):
+        table.add_column(f"task {j + 1}", justify="right")
+    for t, row in enumerate(matrix):
+        table.add_row(f"task {t + 1}", *("" if x is None else f"{x:.1f}" for x in row))
+    return table
+
+
 @app.command()
 def bench(
     strategy: Annotated[
@@ -74,7 +173,7 @@ def bench(
     memory: Annotated[int, typer.Option(min=0, help="Size of the replay memory, with --n.")] = 1000,
     labelled: Annotated[int, typer.Option(min=0, help="Examples already labelled, with --n.")] = 0,
     full: Annotated[
-        bool, typer.Option("--full", help="Also a pool of 1,000,000 and BAIT's largest: ten minutes.")
+        bool, typer.Option("--full", help="Also a pool of 1,000,000 and BAIT's largest: 20 minutes.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all numbers to this file.")] = None,
@@ -95,12 +194,14 @@ def bench(
         raise ValueError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
     else:
         cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
+    if json_file and json_file.is_dir():
+        raise ValueError(f"{json_file} is a folder; give the name of a file in it.")
     if json_file and not json_file.resolve().parent.is_dir():
         raise ValueError(
             f"there is no folder {json_file.resolve().parent} to write {json_file.name} to; make it first."
         )
     results: list[Measurement] = []
-    with _progress() as bar:
+    with _progress(MofNCompleteColumn()) as bar:
         job = bar.add_task("", total=len(cases))
         measured = benchmark.run(cases, threads)
         for case in cases:
@@ -111,7 +212,7 @@ def bench(
     console.print(f"[dim]{benchmark.machine(threads)}; seed 0; best of up to five; CPU seconds of all threads.[/dim]")
     if json_file:
         text = json.dumps({"machine": benchmark.machine(threads), "results": [m.as_dict() for m in results]}, indent=1)
-        _write(json_file, text + "\n")
+        write_text(json_file, text + "\n")
         console.print(f"written: {json_file}")
 
 
@@ -132,14 +233,13 @@ def _bench_table(results: list[Measurement]) -> Table:
         "x memory",
         "/ floor",
     ):
-        table.add_column(name, justify="left" if name == "strategy" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name == "strategy" else "right", overflow="fold")
     for result in results:
         case: Case = result.case
         size = [f"{value:,}" for value in (case.n, case.m, case.labelled, case.d, case.K, case.b)]
         if result.cpu is None or result.wall is None or result.memory is None:
-            table.add_row(case.strategy, *size, "-", "-", _needs(result.note), "", "", "")
+            table.add_row(case.strategy, *size, "-", "-", f"needs {(result.needs or 0) / 2**30:,.0f} GiB", "", "", "")
             continue
-        less = result.dense_memory / max(result.memory, 1 << 20) if result.dense_memory else None
         table.add_row(
             case.strategy,
             *size,
@@ -147,29 +247,16 @@ def _bench_table(results: list[Measurement]) -> Table:
             f"{result.wall:.3f}",
             f"{result.memory / 2**20:,.0f}",
             _ratio(result.speedup),
-            _ratio(less),
+            _ratio(result.memory_ratio),
             _ratio(result.over_floor),
         )
     return table
-
-
-def _needs(note: str) -> str:
-    """The bytes a refusal names, in GiB."""
-    digits = next((word.replace(",", "") for word in note.split() if word.replace(",", "").isdigit()), "")
-    return f"needs {int(digits) / 2**30:,.0f} GiB" if digits else note
 
 
 def _ratio(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}" if value < 10 else f"{value:,.0f}"
 
 
-def _progress() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+def _progress(*more: ProgressColumn) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
     return Progress(*columns, console=console, transient=True)
-
-
-def _write(path: Path, text: str) -> None:
-    """Aside first, then in place: the file is whole or it is the old one."""
-    with tempfile.NamedTemporaryFile("w", dir=path.resolve().parent, delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)

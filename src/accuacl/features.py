@@ -22,7 +22,7 @@ class Features:
     """Embeddings (n x d) and class probabilities (n x K) of the same n examples, checked once, here.
 
     Both may be NumPy arrays, memory maps or torch tensors of any float type, on any device and in any memory
-    layout; they are kept as they are and not copied (bfloat16 and device tensors are, NumPy cannot view them).
+    layout; they are kept as they are and not copied (except what NumPy cannot view: bfloat16 and device tensors).
     The probabilities are the softmax over the classes seen so far.
 
     >>> import numpy as np
@@ -49,7 +49,7 @@ class Features:
         if self.d == 0 or self.K == 0:
             raise ValueError(f"got d={self.d} embedding columns and K={self.K} classes; both must be at least 1.")
         _check_embeddings(self.embeddings)
-        _check_probabilities(self.probabilities, SUM_TOLERANCE[kind])
+        _check_probabilities(self.probabilities, SUM_TOLERANCE.get(kind, 0.2))  # others: float8
 
     def __len__(self) -> int:
         return len(self.embeddings)
@@ -91,16 +91,11 @@ def check_alike(pool: Features, **others: Features | None) -> None:
 
 def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
     """`given` as a 2-D NumPy array of floats, sharing memory if possible, and the name of its float type."""
-    if isinstance(given, torch.Tensor):
-        tensor = given.detach().cpu()
-        if tensor.dtype == torch.bfloat16:
-            array, kind = tensor.float().numpy(), "bfloat16"
-        else:
-            array = tensor.resolve_neg().numpy()
-            kind = str(array.dtype)
-    else:
-        array = np.asanyarray(given)
-        kind = array.dtype.name
+    try:
+        array, kind = _as_array(given)
+    except (TypeError, ValueError, RuntimeError):  # NumPy's and torch's ways to say that this is no array
+        described = f"{type(given).__name__} {getattr(given, 'dtype', '')}".strip()
+        raise ValueError(f"{name} are a {described}; give a dense NumPy array or torch tensor of floats.") from None
     if array.dtype.kind != "f":
         raise ValueError(f"{name} hold {array.dtype}, not floats; convert them, for instance with .astype('float32').")
     if array.dtype.itemsize > 8:
@@ -108,6 +103,21 @@ def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
     if array.ndim != 2:
         raise ValueError(f"{name} have shape {array.shape}; expected two dimensions, one row per example.")
     return array.view(np.ndarray), kind
+
+
+def _as_array(given: Any) -> tuple[Array, str]:
+    if isinstance(given, torch.Tensor):
+        tensor = given.detach().cpu()
+        kind = str(tensor.dtype).removeprefix("torch.")
+        if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
+            tensor = tensor.float()  # bfloat16 and smaller: NumPy has no such types
+        return tensor.resolve_conj().resolve_neg().numpy(), kind
+    if isinstance(given, np.ma.MaskedArray):
+        raise TypeError("what to do with masked entries is not ours to say")
+    array = np.asanyarray(given)
+    if array.dtype == object:
+        raise TypeError("an array of objects")
+    return array, array.dtype.name
 
 
 def _check_embeddings(array: Array) -> None:

@@ -4,7 +4,7 @@ For the weights of the last linear layer the embedding of an example is an outer
 
     f = a (x) g,   a = p * (1 - p)  (K numbers),   g = h * h  (d numbers),
 
-so neither it (K d numbers a row) nor its inverse is ever built. A set's mean is one matrix product, the target keeps a
+so it (K d numbers a row) is never built. A set's mean is one matrix product, the target keeps a
 few entries per class, and an example is compared with the target on those entries alone.
 
 Everything that decides a pick is computed in float64 with operations whose result for a row does not depend on the
@@ -27,8 +27,8 @@ Vector = NDArray[np.float64]
 Progress = Callable[[int], None]  # told how many rows have been dealt with since the last call
 
 EPS32 = float(np.finfo(np.float32).eps)
-SUM_ROWS = 1024  # rows per matrix product: a block of 512-wide float64 embeddings is 4 MiB
-SWEEP_ENTRIES = 100_000  # kept entries per block of the float32 sweep, so that three buffers stay in the L2 cache
+SUM_ROWS = 256  # rows per matrix product: a block of 512-wide float64 embeddings is 1 MiB
+SWEEP_ENTRIES = 150_000  # kept entries per block of the float32 sweep, so that three buffers stay in the L2 cache
 EXACT_ENTRIES = 200_000  # the same for float64
 
 
@@ -48,6 +48,7 @@ class FisherSum:
     @classmethod
     def of(cls, features: Features, rows: int = SUM_ROWS, progress: Progress | None = None) -> FisherSum:
         total = np.zeros((features.K, features.d))
+        rows = max(1, min(rows, len(features)))
         a, g = np.empty((rows, features.K)), np.empty((rows, features.d))
         spare = np.empty_like(total)
         for _, block in features.blocks(rows):
@@ -135,7 +136,8 @@ def distribution(features: Features, target: Target, progress: Progress | None =
 def magnitude(features: Features, target: Target | None = None) -> Vector:
     """Euclidean norm of each example's embedding, over all entries or over those the target keeps. Exact."""
     out = np.empty(len(features))
-    for start, block in features.blocks(max(1, EXACT_ENTRIES // (target.kept.size if target else features.d))):
+    width = target.kept.size if target else max(features.d, features.K)
+    for start, block in features.blocks(max(1, EXACT_ENTRIES // width)):
         if target:
             part = np.sqrt(np.square(_entries(block, target)).sum(axis=1))
         else:
@@ -151,8 +153,10 @@ def sweep_distribution(
     """`distribution` in float32 and, for each row, a bound on how far it is from the exact value."""
     n, m = len(features), target.kept.size
     if target.scale == 0:
+        if progress:
+            progress(n)
         return np.zeros(n), np.zeros(n)
-    rows = rows or max(1, SWEEP_ENTRIES // m)
+    rows = max(1, min(n, rows or SWEEP_ENTRIES // m))
     value, largest = torch.empty(n), torch.empty(n)
     t = torch.from_numpy(np.exp(target.log_softmax)).float()
     # sum t log t + 2 log 2, what is left of the divergence when the terms with q are taken away
@@ -183,8 +187,8 @@ def sweep_magnitude(
 ) -> tuple[Vector, Vector]:
     """`magnitude` in float32 and, for each row, a bound on how far it is from the exact value."""
     n = len(features)
-    width = target.kept.size if target else features.d
-    rows = rows or max(1, SWEEP_ENTRIES // width)
+    width = target.kept.size if target else max(features.d, features.K)
+    rows = max(1, min(n, rows or SWEEP_ENTRIES // width))
     # Embeddings are halved or doubled into a range whose fourth power float32 can hold.
     shrink = 2.0 ** -np.ceil(np.log2(_largest(features) or 1.0))
     value = torch.empty(n)
@@ -230,9 +234,11 @@ class _Gather:
     def factors(self, block: Features) -> tuple[torch.Tensor, torch.Tensor]:
         n = len(block)
         with np.errstate(all="ignore"):  # what overflows here has no finite bound, and is computed again
-            np.multiply(block.embeddings, self.factor, out=self.h[:n], casting="same_kind")
-            p = block.probabilities
-            # In the type it was given in: 1 - p of a float64 p near 1 would be lost in float32.
+            factor, p = np.float32(self.factor), block.probabilities
+            np.multiply(block.embeddings, factor, out=self.h[:n], dtype=np.float32, casting="same_kind")
+            if p.dtype.itemsize < 8:
+                p = p.astype(np.float32, copy=False)
+            # A float64 p stays one: near 1 its 1 - p would be lost in float32.
             np.multiply(p, 1 - p, out=self.a[:n], casting="same_kind")
         g = torch.from_numpy(self.h[:n])
         return torch.from_numpy(self.a[:n]), g.mul_(g)

@@ -31,8 +31,12 @@ def accuacl(
     variant: str = "released",
     oversample: int = 2,
     dtype: Any = np.float64,
+    only: str = "",
 ) -> Indices:
-    """AccuACL on the full n x K x d embeddings; the target is rounded to float32, as everywhere."""
+    """AccuACL on the full n x K x d embeddings; the target is rounded to float32, as everywhere.
+
+    `only` "distribution" or "magnitude" ranks all by that score alone, as the ablations do.
+    """
     f = fisher_embeddings(pool, dtype)
     target = f.mean(axis=0)
     if memory is not None and len(memory):
@@ -43,7 +47,10 @@ def accuacl(
     u = np.take_along_axis(f, kept[None], axis=2).reshape(len(f), -1)
     scale = t.mean() if variant == "released" else dtype(1)
     divergence = jensen_shannon(u / scale, t / scale) if scale > 0 else np.zeros(len(f))
-    candidates = np.sort(np.argsort(round_off(divergence), kind="stable")[: oversample * budget])
+    order = np.argsort(round_off(divergence), kind="stable")
+    if only == "distribution":
+        return order[:budget]
+    candidates = np.arange(len(f)) if only == "magnitude" else np.sort(order[: oversample * budget])
     entries = u if variant == "released" else f.reshape(len(f), -1)
     magnitude = np.sqrt(np.square(entries[candidates]).sum(axis=1))
     return candidates[np.argsort(-round_off(magnitude), kind="stable")[:budget]]
@@ -58,6 +65,19 @@ def jensen_shannon(logits: Array, target_logits: Array) -> Array:
         return np.asarray((a * np.log(np.where(a > 0, a / np.where(m > 0, m, 1), 1))).sum(axis=1))
 
     return (relative(q) + relative(t)) / 2
+
+
+def uncertainty(pool: Features, budget: int, name: str, dtype: Any = np.float64) -> Indices:
+    """Entropy, least-confidence and margin by their formulas."""
+    _, p = _arrays(pool, dtype)
+    ordered = np.sort(p, axis=1)
+    if name == "entropy":
+        values = (p * np.log(np.where(p > 0, p, 1))).sum(axis=1)
+    elif name == "least-confidence":
+        values = ordered[:, -1]
+    else:
+        values = ordered[:, -1] - (ordered[:, -2] if p.shape[1] > 1 else 0)
+    return np.argsort(round_off(values), kind="stable")[:budget]
 
 
 def kcenter(pool: Features, budget: int, start: list[Features], dtype: Any = np.float64) -> Indices:

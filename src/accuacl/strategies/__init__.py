@@ -19,10 +19,10 @@ from accuacl.strategies.confidence import least_confidence
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.margin import margin
-from accuacl.strategies.query import Progress, Query, Selection
+from accuacl.strategies.query import Progress, Query, Selection, TooLarge
 from accuacl.strategies.uniform import uniform
 
-__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "get", "select"]
+__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "select"]
 
 REGISTRY: dict[str, Callable[..., Selection]] = {
     "uniform": uniform,
@@ -50,7 +50,7 @@ def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     ...
     ValueError: accuacl has no option 'lamda'; its options are variant, keep, total_classes, lam, oversample.
     """
-    if name not in REGISTRY:
+    if not isinstance(name, str) or name not in REGISTRY:
         raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
     strategy = REGISTRY[name]
     known = list(inspect.signature(strategy).parameters)[1:]
@@ -77,9 +77,10 @@ def select(
     """Which `budget` examples of `pool` should be labelled next?
 
     pool: the still unlabelled examples. labelled: those labelled earlier in this task. memory: the replay buffer of
-    the past, and past: how many examples, labelled or not, all finished tasks had. seed: for strategies that draw.
-    chunk: rows dealt with at a time (0: chosen for you). progress: called with (done, total) as the work goes on.
-    Options of the strategy follow by name. Picks are the same on every machine, thread count and chunk size.
+    the past, and past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
+    a memory). seed: for strategies that draw. chunk: rows dealt with at a time (0: chosen for you). progress: called
+    with (done, total) as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
+    count, chunk size or the type of the arrays.
 
     >>> import numpy as np
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])

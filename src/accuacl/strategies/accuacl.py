@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from accuacl import fisher
-from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.ranking import Indices, Vector, largest, round_off, smallest
+from accuacl.strategies.query import Query, Selection, number, whole_number
+from accuacl.strategies.ranking import Indices, Vector, among_smallest, in_slices, largest, round_off, smallest
 
 
 def accuacl(
@@ -33,7 +33,8 @@ def accuacl(
     total classes, else 5); `total_classes`, all that will ever come (default: the seen ones); `lam`, the weight of the
     past (default: past / (past + pool + labelled)); `oversample`, candidates per pick.
 
-    Cost: one (K x n)(n x d) product and O(n K keep) more; two reads of the pool; 16 n bytes and a few blocks of rows.
+    Cost: one (K x n)(n x d) product and O(n K keep) more; two reads of the pool; about 80 n bytes and a few blocks
+    of rows.
 
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)
@@ -45,14 +46,13 @@ def accuacl(
     >>> {name: score.round(3).tolist() for name, score in picked.scores.items()}
     {'distribution': [0.005, 0.004, 0.003], 'magnitude': [0.197, 0.184, 0.169]}
     """
-    released = _check(variant, keep, total_classes, lam, query)
-    if not (isinstance(oversample, int | float) and math.isfinite(oversample) and oversample >= 1):
-        raise ValueError(f"oversample is {oversample!r}; give a number of at least 1.")
-    target = _target(query, released, keep, total_classes, lam)
-    candidates, divergence = _most_alike(query, target, min(len(query.pool), math.ceil(oversample * query.budget)))
-    size = fisher.magnitude(query.pool.rows(candidates), target if released else None)
-    order = np.lexsort((candidates, -round_off(size)))[: query.count]
-    return Selection(candidates[order], {"distribution": divergence[order], "magnitude": size[order]})
+    oversample = number("oversample", oversample, 1, math.inf, "a number of at least 1")
+    scores = _Scores(query, variant, keep, total_classes, lam)
+    candidates = among_smallest(
+        math.ceil(min(oversample * query.count, len(query.pool))), *scores.sweep_distribution(), scores.distribution
+    )
+    order = np.argsort(-round_off(in_slices(scores.magnitude, candidates)), kind="stable")[: query.count]
+    return scores.explain(candidates[order])
 
 
 def accuacl_distribution(
@@ -74,11 +74,9 @@ def accuacl_distribution(
     >>> select("accuacl-distribution", pool=pool, budget=2, keep=2).indices
     array([2, 0])
     """
-    released = _check(variant, keep, total_classes, lam, query)
-    target = _target(query, released, keep, total_classes, lam)
-    rows, divergence = _most_alike(query, target, query.count)
-    size = fisher.magnitude(query.pool.rows(rows), target if released else None)
-    return Selection(rows, {"distribution": divergence, "magnitude": size})
+    scores = _Scores(query, variant, keep, total_classes, lam)
+    rows, _ = smallest(query.count, *scores.sweep_distribution(), scores.distribution)
+    return scores.explain(rows)
 
 
 def accuacl_magnitude(
@@ -101,12 +99,9 @@ def accuacl_magnitude(
     >>> select("accuacl-magnitude", pool=pool, budget=2).indices
     array([1, 2])
     """
-    released = _check(variant, keep, total_classes, lam, query)
-    target = _target(query, released, keep, total_classes, lam)
-    pool, kept = query.pool, target if released else None
-    rough, bound = fisher.sweep_magnitude(pool, kept, query.chunk or None, lambda n: query.tick(n, 2 * len(pool)))
-    rows, size = largest(query.count, rough, bound, lambda rows: fisher.magnitude(pool.rows(rows), kept))
-    return Selection(rows, {"distribution": fisher.distribution(pool.rows(rows), target), "magnitude": size})
+    scores = _Scores(query, variant, keep, total_classes, lam)
+    rows, _ = largest(query.count, *scores.sweep_magnitude(), scores.magnitude)
+    return scores.explain(rows)
 
 
 def accuacl_full(
@@ -134,37 +129,47 @@ def accuacl_full(
     return accuacl(query, variant=variant, keep=keep, total_classes=total_classes, lam=lam, oversample=oversample)
 
 
-def _check(variant: str, keep: int | None, total_classes: int | None, lam: float | None, query: Query) -> bool:
-    """Complain of wrong options; tell whether the variant is the released one."""
-    if variant not in ("released", "paper"):
-        raise ValueError(f"variant is {variant!r}; give 'released' or 'paper'.")
-    if keep is not None and (not isinstance(keep, int | np.integer) or keep < 1):
-        raise ValueError(f"keep is {keep!r}; give a whole number of at least 1.")
-    if total_classes is not None and (not isinstance(total_classes, int | np.integer) or total_classes < query.pool.K):
-        raise ValueError(f"total_classes is {total_classes!r}; give at least the {query.pool.K} classes seen.")
-    if lam is not None and not (isinstance(lam, int | float | np.floating) and 0 <= lam <= 1):
-        raise ValueError(f"lam is {lam!r}; give the weight of the past, a number in [0, 1].")
-    if query.memory is not None and len(query.memory) and lam is None and query.past is None:
-        raise ValueError("memory was given without past or lam; say how many examples the finished tasks had (past=).")
-    return variant == "released"
+class _Scores:
+    """The target of a query, and both scores of its pool against it: rough ones of all, exact ones of some."""
 
+    def __init__(
+        self, query: Query, variant: str, keep: int | None, total_classes: int | None, lam: float | None
+    ) -> None:
+        self.pool, self.chunk = query.pool, query.chunk or None
+        self.tick = query.ticker(2 * len(self.pool))
+        if variant not in ("released", "paper"):
+            raise ValueError(f"variant is {variant!r}; give 'released' or 'paper'.")
+        released = variant == "released"
+        total = self.pool.K if total_classes is None else whole_number("total_classes", total_classes, self.pool.K)
+        if keep is None:
+            keep = 5 * total // self.pool.K if released else (10 if total <= 10 else 5)
+        keep = whole_number("keep", keep, 1)
+        if lam is not None:
+            lam = number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
+        elif query.past is None and query.memory is not None and len(query.memory):
+            raise ValueError(
+                "memory was given without past or lam; say how many examples the finished tasks had (past=)."
+            )
+        else:
+            lam = fisher.past_weight(query.past or 0, len(self.pool) + len(query.labelled or ()))
+        rows = self.chunk or fisher.SUM_ROWS
+        new = fisher.FisherSum.of(self.pool, rows, self.tick)
+        memory = fisher.FisherSum.of(query.memory, rows) if query.memory is not None else None
+        self.target = fisher.Target.of(fisher.mix(new, memory, lam), keep, scaled=released)
+        self.counted = self.target if released else None  # whose entries count for the magnitude; None: all
 
-def _target(
-    query: Query, released: bool, keep: int | None, total_classes: int | None, lam: float | None
-) -> fisher.Target:
-    pool, total = query.pool, total_classes or query.pool.K
-    if keep is None:
-        keep = 5 * total // pool.K if released else (10 if total <= 10 else 5)
-    if lam is None:
-        lam = fisher.past_weight(query.past or 0, len(pool) + len(query.labelled or ()))
-    rows = query.chunk or fisher.SUM_ROWS
-    new = fisher.FisherSum.of(pool, rows, lambda n: query.tick(n, 2 * len(pool)))
-    memory = fisher.FisherSum.of(query.memory, rows) if query.memory is not None else None
-    return fisher.Target.of(fisher.mix(new, memory, lam), keep, scaled=released)
+    def sweep_distribution(self) -> tuple[Vector, Vector]:
+        return fisher.sweep_distribution(self.pool, self.target, self.chunk, self.tick)
 
+    def sweep_magnitude(self) -> tuple[Vector, Vector]:
+        return fisher.sweep_magnitude(self.pool, self.counted, self.chunk, self.tick)
 
-def _most_alike(query: Query, target: fisher.Target, count: int) -> tuple[Indices, Vector]:
-    """The `count` rows of the pool with the smallest distribution score, and that score."""
-    pool = query.pool
-    rough, bound = fisher.sweep_distribution(pool, target, query.chunk or None, lambda n: query.tick(n, 2 * len(pool)))
-    return smallest(count, rough, bound, lambda rows: fisher.distribution(pool.rows(rows), target))
+    def distribution(self, rows: Indices) -> Vector:
+        return fisher.distribution(self.pool.rows(rows), self.target)
+
+    def magnitude(self, rows: Indices) -> Vector:
+        return fisher.magnitude(self.pool.rows(rows), self.counted)
+
+    def explain(self, rows: Indices) -> Selection:
+        scores = {"distribution": in_slices(self.distribution, rows), "magnitude": in_slices(self.magnitude, rows)}
+        return Selection(rows, scores)

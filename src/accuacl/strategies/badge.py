@@ -23,7 +23,8 @@ def badge(query: Query) -> Selection:
     Reference: Ash et al., "Deep Batch Active Learning by Diverse, Uncertain Gradient Lower Bounds", ICLR 2020.
 
     Cost: budget times one read of an n x K matrix, and the inner products of embeddings for the few rows whose
-    distance can fall; memory 4 n K + 56 n bytes. The n x K d gradients, (onehot(argmax p) - p) (x) h, never exist.
+    distance can fall; memory 4 n K and about 80 n bytes. The n x K d gradients, (onehot(argmax p) - p) (x) h, never
+    exist.
 
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)
@@ -51,7 +52,7 @@ def badge_memory(query: Query) -> Selection:
 
 
 def _sample(query: Query, centres: Features | None) -> Selection:
-    pool, n = query.pool, len(query.pool)
+    pool, n, tick = query.pool, len(query.pool), query.ticker(query.count)
     gradients = _Gradients(pool, query.chunk or ROWS)
     draws = np.random.default_rng(query.seed).random(query.count)
     squared = np.full(n, np.inf)  # distance to the nearest centre
@@ -69,6 +70,7 @@ def _sample(query: Query, centres: Features | None) -> Selection:
             if total[-1] == 0:  # all that is left are copies of centres: by index
                 left = np.setdiff1d(np.arange(n), picks)[: query.count - len(picks)].tolist()
                 picks, distances = picks + left, distances + [0.0] * len(left)
+                tick(len(left))
                 break
             row = int(np.searchsorted(total, draw * total[-1], side="right"))
             row = min(row, int(np.flatnonzero(squared)[-1]))  # where rounding made the draw reach the end
@@ -77,7 +79,7 @@ def _sample(query: Query, centres: Features | None) -> Selection:
         distances.append(distance)
         gradients.closer(squared, row)
         squared[picks] = 0
-        query.tick(1, query.count)
+        tick(1)
     return Selection(np.array(picks, np.int64), {"distance": np.sqrt(np.array(distances, float))})
 
 
@@ -86,13 +88,13 @@ class _Gradients:
 
     def __init__(self, pool: Features, rows: int) -> None:
         self.pool, self.rows = pool, rows
-        self.a = np.empty((len(pool), pool.K), np.float32)
+        self.unit = np.empty((len(pool), pool.K), np.float32)  # a / |a|: of itself it may be too small for float32
         self.a_norm, self.h_norm = np.empty(len(pool)), np.empty(len(pool))
         for start, block in pool.blocks(rows):
             a, h = _factors(block)
             part = slice(start, start + len(block))
-            self.a[part] = a
             self.a_norm[part], self.h_norm[part] = _norms(a), _norms(h)
+            self.unit[part] = a / np.where(self.a_norm[part] > 0, self.a_norm[part], 1)[:, None]
         self.norm = self.a_norm * self.h_norm
 
     def nearest(self, squared: NDArray[np.float64], centres: Features) -> None:
@@ -108,9 +110,9 @@ class _Gradients:
         By Cauchy-Schwarz on h it can only be if |g|^2 + |g_c|^2 - 2 |a.a_c| |h| |h_c| is. That needs the n x K factors
         alone, in float32 with its error taken off; the few rows that pass are computed exactly.
         """
-        alike = np.abs(self.a @ self.a[row]).astype(np.float64)
-        alike += (self.a.shape[1] + 8) * EPS32 * self.a_norm[row] * self.a_norm
-        alike *= 2 * self.h_norm[row] * self.h_norm
+        alike = np.abs(self.unit @ self.unit[row]).astype(np.float64)
+        alike += (self.pool.K + 8) * EPS32
+        alike *= 2 * self.norm[row] * self.norm
         least = np.square(self.norm)
         least += self.norm[row] ** 2
         least *= 1 - 1e-12
@@ -139,9 +141,10 @@ def _squares(a: Matrix, h: Matrix, ca: Matrix, ch: Matrix) -> Matrix:
     both = np.square(_norms(a) * _norms(h))[:, None] + np.square(_norms(ca) * _norms(ch))
     out = both - 2 * (a @ ca.T) * (h @ ch.T)
     # Where that cancels, expand a (x) (h - ch) + (a - ca) (x) ch instead: exactly 0 for copies.
-    i, j = np.nonzero(out < 1e-6 * both)
-    da, dh = a[i] - ca[j], h[i] - ch[j]
-    cross = (a[i] * da).sum(axis=1) * (dh * ch[j]).sum(axis=1)
-    close = np.square(_norms(a[i]) * _norms(dh)) + 2 * cross + np.square(_norms(da) * _norms(ch[j]))
-    out[i, j] = close
+    rows, centres = np.nonzero(out < 1e-6 * both)
+    for start in range(0, len(rows), ROWS):
+        i, j = rows[start : start + ROWS], centres[start : start + ROWS]
+        da, dh = a[i] - ca[j], h[i] - ch[j]
+        cross = (a[i] * da).sum(axis=1) * (dh * ch[j]).sum(axis=1)
+        out[i, j] = np.square(_norms(a[i]) * _norms(dh)) + 2 * cross + np.square(_norms(da) * _norms(ch[j]))
     return np.maximum(out, 0)

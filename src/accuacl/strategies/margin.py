@@ -16,7 +16,7 @@ def margin(query: Query) -> Selection:
     With a single class there is no second one, and its probability counts as 0.
     Score: `margin`. Reference: Scheffer, Decomain and Wrobel, "Active Hidden Markov Models", 2001.
 
-    Cost: one read of the probabilities, O(n K) time, 16 n bytes.
+    Cost: one read of the probabilities, O(n K) time, about 50 n bytes.
 
     >>> from accuacl import Features, select
     >>> pool = Features(np.ones((3, 1)), [[0.5, 0.3, 0.2], [0.5, 0.5, 0.0], [0.4, 0.3, 0.3]])
@@ -25,7 +25,7 @@ def margin(query: Query) -> Selection:
     """
     p = query.pool.probabilities
     margins = np.empty(len(p))
-    size = query.chunk or ROWS
+    size, tick = query.chunk or ROWS, query.ticker(len(p))
     for start in range(0, len(p), size):
         block = p[start : start + size].astype(np.float64)
         if p.shape[1] > 1:
@@ -33,6 +33,6 @@ def margin(query: Query) -> Selection:
             margins[start : start + size] = two[:, 1] - two[:, 0]
         else:
             margins[start : start + size] = block[:, 0]
-        query.tick(len(block), len(p))
+        tick(len(block))
     rows, values = smallest(query.count, margins, 0.0, lambda rows: margins[rows])
     return Selection(rows, {"margin": values})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +32,6 @@ class Query:
     seed: int = 0
     chunk: int = 0
     progress: Progress | None = None
-    _done: list[int] = field(default_factory=lambda: [0], repr=False)
 
     def __post_init__(self) -> None:
         for name in ("pool", "labelled", "memory"):
@@ -41,8 +42,8 @@ class Query:
             value = getattr(self, name)
             if value is None and name == "past":
                 continue
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-                raise ValueError(f"{name} is {value!r}; give a whole number of at least 0.")
+            object.__setattr__(self, name, whole_number(name, value, 0))
+        object.__setattr__(self, "chunk", min(self.chunk, max(1, len(self.pool))))
         check_alike(self.pool, labelled=self.labelled, memory=self.memory)
 
     @property
@@ -50,11 +51,17 @@ class Query:
         """How many will be picked."""
         return min(self.budget, len(self.pool))
 
-    def tick(self, done: int, total: int) -> None:
-        """Report `done` more of `total`."""
-        if self.progress:
-            self._done[0] += done
-            self.progress(min(self._done[0], total), total)
+    def ticker(self, total: int) -> Callable[[int], None]:
+        """To be told how much more of `total` has been done."""
+        done = 0
+
+        def tick(more: int) -> None:
+            nonlocal done
+            done += more
+            if self.progress:
+                self.progress(done, total)
+
+        return tick
 
 
 @dataclass(frozen=True)
@@ -66,3 +73,26 @@ class Selection:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class TooLarge(ValueError):
+    """A strategy needs more memory than there is: `bytes` of it."""
+
+    def __init__(self, message: str, bytes: int) -> None:
+        super().__init__(message)
+        self.bytes = bytes
+
+
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An option that counts something; bools and floats are not counts."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
+    return int(value)
+
+
+def number(name: str, value: Any, least: float, most: float, what: str) -> float:
+    """An option that measures something, within [least, most]."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not real or not math.isfinite(value) or not least <= value <= most:
+        raise ValueError(f"{name} is {value!r}; give {what}.")
+    return float(value)

@@ -10,34 +10,49 @@ from numpy.typing import NDArray
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
+Exact = Callable[[Indices], Vector]  # the exact values at some rows, the same for a row whatever the rows beside it
 
 EXACT_ROWS = 4096
 DIGITS = 2.0**40
 
 
-def smallest(
-    count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]
-) -> tuple[Indices, Vector]:
-    """Indices and exact values of the `count` smallest in rising order; ties go to the smaller index.
+def among_smallest(count: int, value: Vector, bound: Vector | float, exact: Exact) -> Indices:
+    """Which are the `count` smallest, in rising order of index; ties go to the smaller index.
 
-    `value` is within `bound` of the exact one wherever both are finite. Only rows that may be among the smallest are
+    `value` is within `bound` of the exact one wherever both are finite. Only rows that could be in or out by that are
     given to `exact`. Values that agree to twelve digits are ties.
+    """
+    if count >= len(value):
+        return np.arange(len(value))
+    if count == 0:
+        return np.empty(0, np.int64)
+    known = np.isfinite(value) & np.isfinite(bound)
+    slack = np.where(known, bound + np.abs(value) * (4 / DIGITS), np.inf)
+    value = np.where(known, value, 0.0)
+    least, most = value - slack, value + slack
+    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
+    open_ = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
+    order = np.argsort(round_off(in_slices(exact, open_)), kind="stable")  # stable: rows are in rising order already
+    return np.sort(np.append(np.flatnonzero(inside), open_[order[: count - int(inside.sum())]]))
+
+
+def smallest(count: int, value: Vector, bound: Vector | float, exact: Exact) -> tuple[Indices, Vector]:
+    """The same in rising order of the exact values, with these.
 
     >>> rough = np.array([3.0, 1.0, 2.02, 2.01])
     >>> smallest(2, rough, 0.05, lambda rows: np.array([3, 1, 2, 2.04])[rows])
     (array([1, 2]), array([1., 2.]))
     """
-    known = np.isfinite(value) & np.isfinite(bound)
-    rows = np.arange(len(value))
-    if count < len(value):
-        reach = np.where(known, value + bound, np.inf)
-        limit = np.partition(reach, count - 1)[count - 1] if count else -np.inf
-        limit += abs(limit) * 4 / DIGITS  # and whatever ties with it
-        with np.errstate(invalid="ignore"):
-            rows = np.flatnonzero(~known | (value - bound <= limit)) if count else rows[:0]
-    values = np.concatenate([exact(rows[i : i + EXACT_ROWS]) for i in range(0, len(rows), EXACT_ROWS)] or [np.empty(0)])
-    order = np.argsort(round_off(values), kind="stable")[:count]  # stable: rows are in rising order already
+    rows = among_smallest(count, value, bound, exact)
+    values = in_slices(exact, rows)
+    order = np.argsort(round_off(values), kind="stable")
     return rows[order], values[order]
+
+
+def in_slices(exact: Exact, rows: Indices) -> Vector:
+    """`exact` of many rows, some at a time, so that no large part of a pool is ever copied."""
+    parts = [exact(rows[i : i + EXACT_ROWS]) for i in range(0, len(rows), EXACT_ROWS)]
+    return np.concatenate([np.empty(0), *parts])
 
 
 def round_off(values: NDArray[Any]) -> Vector:
@@ -50,9 +65,7 @@ def round_off(values: NDArray[Any]) -> Vector:
     return np.asarray(np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent))
 
 
-def largest(
-    count: int, value: Vector, bound: Vector | float, exact: Callable[[Indices], Vector]
-) -> tuple[Indices, Vector]:
-    """The same for the largest, in falling order."""
+def largest(count: int, value: Vector, bound: Vector | float, exact: Exact) -> tuple[Indices, Vector]:
+    """The `count` largest, in falling order."""
     rows, values = smallest(count, -value, bound, lambda rows: -exact(rows))
     return rows, -values

@@ -1,0 +1,107 @@
+"""NumPy arrays: a folder with .npy files, or with .npz files, of inputs and labels of two splits.
+
+The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
+as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
+images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
+"""
+
+from __future__ import annotations
+
+import functools
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.data.dataset import Dataset, Split, check_labels
+
+SPELLINGS = {
+    f"{split}_{kind}": (f"{split}_{kind}", f"{letter}_{split}", f"{split}_{letter}")
+    for split in ("train", "test")
+    for kind, letter in (("inputs", "x"), ("labels", "y"))
+}
+Fields = dict[str, Callable[[], NDArray[Any]]]
+
+
+def find(folder: Path) -> Fields | None:
+    """How to read each of the four arrays, if they are all there."""
+    there: Fields = {path.stem: functools.partial(_load, path) for path in sorted(folder.glob("*.npy"))}
+    for path in sorted(folder.glob("*.npz")):
+        prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
+        there |= {prefix + key: functools.partial(_load, path, key) for key in _keys(path)}
+    fields = {field: there[s] for field, spellings in SPELLINGS.items() for s in spellings if s in there}
+    return fields if len(fields) == len(SPELLINGS) else None
+
+
+def read(name: str, folder: Path, fields: Fields) -> Dataset:
+    """The data set in these arrays, checked."""
+    train, test = (
+        Split(_inputs(fields[f"{split}_inputs"](), split), _labels(fields[f"{split}_labels"](), split))
+        for split in ("train", "test")
+    )
+    for split, part in (("train", train), ("test", test)):
+        if len(part.inputs) != len(part.labels) or not len(part):
+            raise ValueError(
+                f"{folder}: {split} has {len(part.inputs)} inputs and {len(part.labels)} labels; "
+                "give one label an input, and at least one."
+            )
+    if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
+        raise ValueError(
+            f"{folder}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
+            "make them alike."
+        )
+    listed = folder / "classes.txt"
+    if listed.is_file():
+        classes = tuple(listed.read_text(encoding="utf-8").splitlines())
+    else:
+        classes = tuple(str(c) for c in range(max(0, int(train.labels.max())) + 1))
+    check_labels(train.labels, len(classes), f"{folder}, train")
+    check_labels(test.labels, len(classes), f"{folder}, test")
+    return Dataset(name, train, test, classes)
+
+
+def _inputs(array: NDArray[Any], split: str) -> NDArray[Any]:
+    if array.dtype == np.uint8 and (array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3))):
+        grey = array[..., None] if array.ndim == 3 else array
+        return grey if grey.shape[3] == 3 else np.repeat(grey, 3, axis=3)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise ValueError(
+            f"{split} inputs are {array.dtype} of shape {array.shape}; "
+            "give uint8 images (n, H, W, 3) or vectors of numbers (n, d)."
+        )
+    vectors = array if array.dtype == np.float32 else array.astype(np.float32)
+    for start in range(0, len(vectors), 4096):
+        finite = np.isfinite(vectors[start : start + 4096]).all(axis=1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            raise ValueError(f"{split} inputs: row {row} is not finite; drop or repair such rows.")
+    return vectors
+
+
+def _labels(array: NDArray[Any], split: str) -> NDArray[np.int64]:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise ValueError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer an input.")
+    return np.array(array, np.int64)
+
+
+def _keys(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise ValueError(f"{path} is not a readable .npz file ({error}); write it again.") from error
+
+
+def _load(path: Path, key: str | None = None) -> NDArray[Any]:
+    try:
+        if key is None:  # "c": writable, as torch wants it, but never written back
+            return np.load(path, mmap_mode="c", allow_pickle=False)
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[key]
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} cannot be read ({error}); write plain arrays with numpy.save.") from error

@@ -1,0 +1,155 @@
+"""The official CIFAR-10 and CIFAR-100: binary or python version, as archive or unpacked."""
+
+from __future__ import annotations
+
+import functools
+import os
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.data.source import Contents, Item, Part, Pixels, Source
+from accuacl.data.unpickle import read_batch
+
+PIXELS = 3 * 32 * 32
+
+
+@dataclass(frozen=True)
+class Version:
+    """Names as published, and how the last byte before an image, or a key, gives its class."""
+
+    archive: str
+    folder: str
+    train: tuple[str, ...]
+    test: tuple[str, ...]
+    names: str
+    label: int | str  # bytes before the pixels, the last one being the label; or the key of the labels
+    names_key: str = ""
+
+
+VERSIONS = {
+    "cifar10": (
+        Version(
+            "cifar-10-binary.tar.gz",
+            "cifar-10-batches-bin",
+            tuple(f"data_batch_{i}.bin" for i in range(1, 6)),
+            ("test_batch.bin",),
+            "batches.meta.txt",
+            label=1,
+        ),
+        Version(
+            "cifar-10-python.tar.gz",
+            "cifar-10-batches-py",
+            tuple(f"data_batch_{i}" for i in range(1, 6)),
+            ("test_batch",),
+            "batches.meta",
+            label="labels",
+            names_key="label_names",
+        ),
+    ),
+    "cifar100": (
+        Version(
+            "cifar-100-binary.tar.gz",
+            "cifar-100-binary",
+            ("train.bin",),
+            ("test.bin",),
+            "fine_label_names.txt",
+            label=2,
+        ),
+        Version(
+            "cifar-100-python.tar.gz",
+            "cifar-100-python",
+            ("train",),
+            ("test",),
+            "meta",
+            label="fine_labels",
+            names_key="fine_label_names",
+        ),
+    ),
+}
+
+
+def find(name: str, folder: Path) -> Source | None:
+    """The first official version of `name` that lies in `folder`."""
+    for version in VERSIONS.get(name, ()):
+        files = (*version.train, *version.test, version.names)
+        for place in (folder / version.folder, folder):
+            if all((place / file).is_file() for file in files):
+                read = functools.partial(_read_folder, place, files)
+                paths = tuple(os.path.abspath(place / file) for file in files)
+                return Source(place, paths, functools.partial(_open, version, place, read))
+        place = folder / version.archive
+        if place.is_file():
+            read = functools.partial(_read_archive, place, files)
+            return Source(place, (os.path.abspath(place),), functools.partial(_open, version, place, read))
+    return None
+
+
+def _open(version: Version, place: Path, read: Callable[[], dict[str, bytes]]) -> Contents:
+    data = read()
+    train, test = (
+        _part([_batch(version, data[file], f"{place}: {file}") for file in files], [f"{place}: {f}" for f in files])
+        for files in (version.train, version.test)
+    )
+    return Contents(train, test, _class_names(version, data[version.names], f"{place}: {version.names}"))
+
+
+def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64], Pixels]:
+    """Labels and images of one file, whose images are stored one colour after the other."""
+    if isinstance(version.label, int):
+        if len(data) % (version.label + PIXELS):
+            raise ValueError(
+                f"{place} has {len(data)} bytes, not a multiple of {version.label + PIXELS}; download it again."
+            )
+        records = np.frombuffer(data, np.uint8).reshape(-1, version.label + PIXELS)
+        labels, pixels = records[:, version.label - 1].astype(np.int64), records[:, version.label :]
+    else:
+        batch = read_batch(data, place)
+        pixels = batch.get("data", np.empty(0))
+        labels = np.asarray(batch.get(version.label, []))
+        if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels), PIXELS) or labels.dtype.kind != "i":
+            raise ValueError(f"{place} does not hold one label and {PIXELS} bytes an image; download it again.")
+    return labels.astype(np.int64), pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+
+
+def _part(batches: list[tuple[NDArray[np.int64], Pixels]], places: list[str]) -> Part:
+    def images() -> Iterator[Item]:
+        for (_, pixels), place in zip(batches, places, strict=True):
+            for row in range(len(pixels)):
+                yield f"{place}, row {row}", functools.partial(pixels.__getitem__, row)
+
+    return Part(np.concatenate([labels for labels, _ in batches]), images)
+
+
+def _class_names(version: Version, data: bytes, place: str) -> tuple[str, ...]:
+    if version.names_key:
+        names = read_batch(data, place).get(version.names_key, [])
+        return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in names)
+    return tuple(data.decode().split())
+
+
+def _read_folder(place: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+    return {file: (place / file).read_bytes() for file in files}
+
+
+def _read_archive(place: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+    """The wanted files, straight from the archive: nothing is unpacked to disk."""
+    found = {}
+    try:
+        with tarfile.open(place, "r:gz") as archive:
+            for member in archive:
+                file = member.name.rsplit("/", 1)[-1]
+                stream = archive.extractfile(member) if file in files else None
+                if stream is not None:
+                    found[file] = stream.read()
+    except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
+        raise ValueError(f"{place} is damaged ({error}); download it again.") from error
+    for file in files:
+        if file not in found:
+            raise ValueError(f"{place} has no {file} in it; download it again.")
+    return found

@@ -1,0 +1,41 @@
+"""A data set in memory or memory-mapped: inputs and labels of a training and a test split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Inputs and the data set's own class ids, row by row."""
+
+    inputs: NDArray[Any]  # uint8 (n, H, W, 3) for images, float32 (n, d) for vectors; memory-mapped where it can be
+    labels: NDArray[np.int64]  # (n,), each in 0..C-1
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Two splits and the names of their classes; a class's id is its place in `classes`."""
+
+    name: str
+    train: Split
+    test: Split
+    classes: tuple[str, ...]
+
+
+def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
+    """Every label must be one of the classes."""
+    wrong = (labels < 0) | (labels >= classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(
+            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
+            "so mend the label or leave the row out."
+        )

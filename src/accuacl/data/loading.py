@@ -1,0 +1,154 @@
+"""`load`: a data set by name, or from a folder of one's own."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from accuacl.data import arrays, cifar, folders, parquet
+from accuacl.data.cache import Decoding, Progress, build_cache, read_cache
+from accuacl.data.dataset import Dataset, check_labels
+from accuacl.data.digits import digits
+from accuacl.data.source import Contents, Source
+
+
+@dataclass(frozen=True)
+class Known:
+    """A published data set: how many classes it has, how large its images are, what to get and from whom."""
+
+    classes: int
+    side: int
+    files: str
+    published: str
+
+
+PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
+TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
+KNOWN = {
+    "digits": Known(10, 8, "nothing", "scikit-learn"),
+    "cifar10": Known(10, 32, f"cifar-10-binary.tar.gz, cifar-10-python.tar.gz or {PARQUET}", TORONTO),
+    "cifar100": Known(100, 32, f"cifar-100-binary.tar.gz, cifar-100-python.tar.gz or {PARQUET}", TORONTO),
+    "tiny-imagenet": Known(
+        200, 64, f"tiny-imagenet-200.zip, unpacked or not, or {PARQUET}", "Stanford's course CS231n on its web pages"
+    ),
+}
+
+
+def load(
+    name: str,
+    data_dir: Path | None = None,
+    *,
+    cache_dir: Path | None = None,
+    skip_bad: bool = False,
+    image_size: int | None = None,
+    progress: Progress | None = None,
+) -> Dataset:
+    """The data set called `name`, or the one in the folder `name`.
+
+    name: digits (always there), cifar10, cifar100, tiny-imagenet; or a folder, here or in data_dir, with Parquet files
+    or images (train/<class>/*, test/<class>/*) or NumPy arrays (see accuacl.data.arrays).
+    data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
+    cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
+    skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising ValueError.
+    image_size: make images square with this side; without it they must all have the same size.
+    progress: called with (what, done, total) while images are decoded.
+
+    >>> data = load("digits")
+    >>> data.train.inputs.shape, data.test.inputs.shape, len(data.classes)
+    ((1201, 64), (596, 64), 10)
+    """
+    if image_size is not None and image_size < 1:
+        raise ValueError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
+    if name == "digits":
+        return digits()
+    if data_dir is None and os.environ.get("ACCUACL_DATA"):
+        data_dir = Path(os.environ["ACCUACL_DATA"])
+    if name in KNOWN:
+        source = _find_known(name, data_dir)
+    else:
+        folder = _own_folder(name, data_dir)
+        fields = arrays.find(folder)
+        if fields is not None:
+            if image_size is not None:
+                raise ValueError(f"{folder} holds arrays and image_size is for files of images; leave it out.")
+            return arrays.read(name, folder, fields)
+        source = _find_own(folder)
+    home = _cache_folder(name, source, cache_dir, image_size)
+    side = KNOWN[name].side if name in KNOWN and image_size is None else None
+    return _images(name, source, home, Decoding(image_size, side, skip_bad, progress))
+
+
+def _images(name: str, source: Source, home: Path, how: Decoding) -> Dataset:
+    fingerprint = source.fingerprint()
+    found = read_cache(home, fingerprint)
+    if found is None or (found.skipped and not how.skip_bad):  # then decoding again names what is bad
+        found = build_cache(home, _checked(name, source), fingerprint, how)
+    if found.skipped:
+        warnings.warn(f"{name}: {found.skipped} images could not be read and were left out.", stacklevel=3)
+    return Dataset(name, found.train, found.test, found.classes)
+
+
+def _checked(name: str, source: Source) -> Contents:
+    """What the source holds, with a name for every class and no label beyond them."""
+    contents = source.open()
+    train, test, classes = contents.train, contents.test, contents.classes
+    if not classes:
+        count = KNOWN[name].classes if name in KNOWN else int(train.labels.max(initial=0)) + 1
+        classes = tuple(str(c) for c in range(count))
+    if name in KNOWN and len(classes) != KNOWN[name].classes:
+        raise ValueError(
+            f"{source.place} has {len(classes)} classes and {name} has {KNOWN[name].classes}; "
+            f"put {KNOWN[name].files} there instead, or give the folder itself as the name of the data set."
+        )
+    check_labels(train.labels, len(classes), f"{source.place}, train")
+    check_labels(test.labels, len(classes), f"{source.place}, test")
+    return Contents(train, test, classes)
+
+
+def _find_known(name: str, data_dir: Path | None) -> Source:
+    known = KNOWN[name]
+    if data_dir is None:
+        raise ValueError(
+            f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "
+            "in a folder and name it in ACCUACL_DATA."
+        )
+    for folder in (data_dir / name, data_dir):
+        source = cifar.find(name, folder)
+        if source is None and name == "tiny-imagenet":
+            source = folders.find_tiny(folder)
+        source = source or parquet.find(folder)
+        if source:
+            return source
+    raise ValueError(
+        f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
+        f"as published on {known.published}."
+    )
+
+
+def _own_folder(name: str, data_dir: Path | None) -> Path:
+    for folder in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
+        if folder.is_dir():
+            return folder
+    raise ValueError(f"there is no data set or folder {name!r}; the data sets are {', '.join(KNOWN)}.")
+
+
+def _find_own(folder: Path) -> Source:
+    source = parquet.find(folder) or folders.find_tiny(folder) or folders.find(folder)
+    if source is None:
+        raise ValueError(
+            f"{folder} holds no data set; put train/<class>/ and test/<class>/ with images there, "
+            f"{PARQUET}, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
+        )
+    return source
+
+
+def _cache_folder(name: str, source: Source, cache_dir: Path | None, image_size: int | None) -> Path:
+    if cache_dir is None:
+        cache_dir = Path(os.environ.get("ACCUACL_CACHE") or Path.home() / ".cache" / "accuacl")
+    readable = re.sub(r"[^\w-]+", "-", Path(name).name).strip("-") or "data"
+    key = hashlib.sha256(f"{os.path.abspath(source.place)}\0{image_size}".encode("utf-8", "surrogateescape"))
+    return cache_dir / f"{readable}-{key.hexdigest()[:12]}"

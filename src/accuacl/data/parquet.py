@@ -1,0 +1,117 @@
+"""Parquet in the Hugging Face layout: train-*.parquet and test-* or valid*-*, images as encoded bytes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.data.source import Contents, Item, Part, Source
+
+IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
+ROWS = 1024  # read at a time
+
+
+def find(folder: Path) -> Source | None:
+    """The shards in `folder` or its `data` subfolder, if there are any."""
+    for place in (folder, folder / "data"):
+        train = _shards(place, r"train")
+        if train:
+            test = _shards(place, r"test") or _shards(place, r"val(id|idation)?")
+            if not test:
+                raise ValueError(f"{place} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
+            files = tuple(os.path.abspath(file) for file in (*train, *test))
+            return Source(place, files, functools.partial(_open, train, test))
+    return None
+
+
+def _shards(folder: Path, split: str) -> list[Path]:
+    files = sorted(p for p in folder.glob("*.parquet") if re.fullmatch(rf"{split}(-.*)?", p.stem))
+    for file in files:
+        of = re.fullmatch(r".*-\d+-of-(\d+)", file.stem)
+        if of and int(of[1]) != len(files):
+            raise ValueError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
+    return files
+
+
+def _open(train: list[Path], test: list[Path]) -> Contents:
+    names = [_class_names(file) for file in (*train, *test)]
+    said = [n for n in names if n]
+    if any(n != said[0] for n in said):
+        raise ValueError(f"{train[0].parent}: the shards name different classes; take them from one data set.")
+    return Contents(_part(train), _part(test), said[0] if said else ())
+
+
+def _part(files: list[Path]) -> Part:
+    return Part(np.concatenate([_labels(file) for file in files]), functools.partial(_images, files))
+
+
+def _images(files: list[Path]) -> Iterator[Item]:
+    import pyarrow.compute as pc
+
+    for path in files:
+        file = _parquet(path)
+        column = _column(path, file.schema_arrow, IMAGE)
+        row = 0
+        try:
+            for batch in file.iter_batches(ROWS, columns=[column]):
+                encoded = batch.column(0)
+                if encoded.type.num_fields:  # a struct; plain bytes are taken as they are
+                    encoded = pc.struct_field(encoded, "bytes")
+                for image in encoded.to_pylist():
+                    yield f"{path}, row {row}", functools.partial(_present, image)
+                    row += 1
+        except OSError as error:
+            raise ValueError(f"{path} is damaged after row {row} ({error}); download it again.") from error
+
+
+def _present(image: bytes | None) -> bytes:
+    if image is None:
+        raise ValueError("the row has no image bytes")
+    return image
+
+
+def _labels(path: Path) -> NDArray[np.int64]:
+    file = _parquet(path)
+    column = _column(path, file.schema_arrow, LABEL)
+    try:
+        labels = file.read(columns=[column]).column(0)
+    except OSError as error:
+        raise ValueError(f"{path} is damaged ({error}); download it again.") from error
+    if labels.null_count or not str(labels.type).lstrip("u").startswith("int"):
+        raise ValueError(f"{path}: {column} holds {labels.type}, some missing; expected an integer in every row.")
+    return np.asarray(labels.to_numpy(), np.int64)
+
+
+def _class_names(path: Path) -> tuple[str, ...]:
+    """The names in the schema's metadata, if it has them."""
+    schema = _parquet(path).schema_arrow
+    try:
+        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
+        return tuple(str(name) for name in features[_column(path, schema, LABEL)]["names"])
+    except (KeyError, TypeError, json.JSONDecodeError):
+        return ()
+
+
+def _column(path: Path, schema: Any, wanted: tuple[str, ...]) -> str:
+    for name in wanted:
+        if name in schema.names:
+            return name
+    raise ValueError(f"{path} has the columns {', '.join(schema.names)}; expected one named {' or '.join(wanted)}.")
+
+
+def _parquet(path: Path) -> Any:
+    import pyarrow as pa  # only here: a start from the cache does without
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path} is not a readable Parquet file ({error}); download it again.") from error

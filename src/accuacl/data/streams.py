@@ -1,0 +1,142 @@
+"""Streams of tasks: a data set's classes arrive a few at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accuacl.data.dataset import Dataset
+from accuacl.data.source import rank
+
+# name: (data set, tasks, classes per task)
+BENCHMARKS: dict[str, tuple[str, int, int]] = {
+    "split-digits": ("digits", 5, 2),
+    "split-cifar10": ("cifar10", 5, 2),
+    "split-cifar100": ("cifar100", 10, 10),
+    "split-tiny-imagenet": ("tiny-imagenet", 10, 20),
+}
+ORDERS = ("fixed", "tasks", "classes")
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The classes that arrive together, as the data set's ids, and the rows that have them."""
+
+    index: int
+    classes: tuple[int, ...]
+    train: NDArray[np.int64]  # row numbers of dataset.train, ascending
+    test: NDArray[np.int64]  # row numbers of dataset.test, ascending
+
+
+class Stream:
+    """Tasks in order of arrival: `for task in stream`. The model's id of a class is its place in `order`.
+
+    >>> from accuacl.data import class_incremental, load
+    >>> stream = class_incremental(load("digits"), tasks=5, order=[8, 3, 0, 1, 2, 4, 5, 6, 7, 9])
+    >>> [task.classes for task in stream][:2]
+    [(8, 3), (0, 1)]
+    >>> stream.to_model([3, 8, 0]), stream.to_dataset([1, 0, 2])
+    (array([1, 0, 2]), array([3, 8, 0]))
+    """
+
+    dataset: Dataset
+    order: tuple[int, ...]
+    tasks: tuple[Task, ...]
+
+    def __init__(self, dataset: Dataset, tasks: Sequence[Sequence[int]]) -> None:
+        self.dataset = dataset
+        self.order = tuple(int(c) for classes in tasks for c in classes)
+        self._place = np.full(len(dataset.classes), -1, np.int64)
+        self._place[list(self.order)] = np.arange(len(self.order))
+        self.tasks = tuple(self._task(i, tuple(int(c) for c in classes)) for i, classes in enumerate(tasks))
+
+    def _task(self, index: int, classes: tuple[int, ...]) -> Task:
+        train, test = (
+            np.flatnonzero(np.isin(split.labels, classes)) for split in (self.dataset.train, self.dataset.test)
+        )
+        if not len(train) or not len(test):
+            raise ValueError(
+                f"task {index} with the classes {list(classes)} has {len(train)} training and {len(test)} test "
+                "examples; both must be at least one, so choose other classes or add examples."
+            )
+        return Task(index, classes, train, test)
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self.tasks)
+
+    def __getitem__(self, index: int) -> Task:
+        return self.tasks[index]
+
+    def to_model(self, labels: ArrayLike) -> NDArray[np.int64]:
+        """The data set's class ids as the model's."""
+        return _look_up(self._place, labels, f"the classes of this stream are {list(self.order)}")
+
+    def to_dataset(self, ids: ArrayLike) -> NDArray[np.int64]:
+        """The model's class ids as the data set's."""
+        return _look_up(np.array(self.order), ids, f"the model's classes are 0 to {len(self.order) - 1}")
+
+
+def class_incremental(
+    dataset: Dataset,
+    tasks: int,
+    classes_per_task: int | None = None,
+    order: str | Sequence[int] = "fixed",
+    seed: int = 0,
+) -> Stream:
+    """Tasks of `classes_per_task` classes each, by default as many as share all classes evenly.
+
+    order: "fixed" (0, 1, 2, ...), "tasks" (the same tasks, permuted by seed), "classes" (classes permuted by seed), or
+    the class ids themselves in their order. With fewer tasks than there are classes for, the first ones are taken.
+    """
+    ids = _permuted(dataset, order, seed) if isinstance(order, str) else _given(dataset, order)
+    each = classes_per_task
+    if each is None:
+        if tasks < 1 or len(ids) % tasks:
+            raise ValueError(f"{len(ids)} classes do not make {tasks} equal tasks; give classes_per_task.")
+        each = len(ids) // tasks
+    if tasks < 1 or each < 1 or tasks * each > len(ids):
+        raise ValueError(
+            f"{tasks} tasks of {each} classes were asked for; the classes are {len(ids)}, so take fewer, at least 1."
+        )
+    groups = [ids[i : i + each] for i in range(0, len(ids) - each + 1, each)]
+    if isinstance(order, str) and order == "tasks":
+        groups = [groups[i] for i in sorted(range(len(groups)), key=lambda i: rank(f"tasks {seed}", i))]
+    elif not isinstance(order, str) and tasks * each != len(ids):
+        raise ValueError(f"order names {len(ids)} classes; {tasks} tasks of {each} need {tasks * each}.")
+    return Stream(dataset, groups[:tasks])
+
+
+def _permuted(dataset: Dataset, order: str, seed: int) -> list[int]:
+    if order not in ORDERS:
+        raise ValueError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
+    ids = list(range(len(dataset.classes)))
+    return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
+
+
+def _given(dataset: Dataset, order: Sequence[int]) -> list[int]:
+    ids = _look_up(np.arange(len(dataset.classes)), order, f"the classes are 0 to {len(dataset.classes) - 1}").tolist()
+    for c in ids:
+        if ids.count(c) > 1:
+            raise ValueError(f"order names class {c} more than once; name every class once.")
+    return ids
+
+
+def _look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int64]:
+    """table[given], where a given id outside the table or a negative entry of it is an unknown class."""
+    ids = np.asarray(given)
+    if ids.size == 0:
+        return np.zeros(ids.shape, np.int64)
+    if ids.dtype.kind not in "iu":
+        raise ValueError(f"classes are given as {ids.dtype}; give integers.")
+    outside = (ids < 0) | (ids >= len(table))
+    found = np.where(outside, -1, table[np.where(outside, 0, ids)])
+    if (found < 0).any():
+        raise ValueError(f"class {ids[found < 0].flat[0]} is unknown; {known}.")
+    return found

@@ -1,0 +1,149 @@
+"""The settings of a run: each field's description is the command line's help for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pydantic
+import yaml
+from pydantic import Field
+
+from accuacl import learners
+from accuacl.data import BENCHMARKS
+from accuacl.strategies import NAMES as STRATEGIES
+
+Scale = Literal["smoke", "cpu", "paper"]
+
+
+class Config(pydantic.BaseModel):
+    """Everything that a run's result depends on."""
+
+    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
+
+    benchmark: str = Field(
+        "split-digits", description=f"One of {', '.join(BENCHMARKS)}, or a folder with your own data."
+    )
+    learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
+    strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}, or full.")
+    scale: Scale = Field("smoke", description="Defaults for all below: smoke (seconds), cpu (minutes), paper (exact).")
+    memory: int = Field(100, ge=0, description="Size of the replay memory; 0 with er is plain fine-tuning.")
+    seed: int = Field(0, ge=0, description="What all randomness is derived from.")
+    tasks: int = Field(0, ge=0, description="Stop after this many tasks; 0: all.")
+    classes_per_task: int = Field(0, ge=0, description="Classes that arrive with each task; 0: the benchmark's.")
+    order: str = Field(
+        "fixed", description="Arrival: fixed (0..K-1), tasks or classes (permuted by --order-seed), or ids: 3,1,2."
+    )
+    order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
+    labels: int = Field(100, ge=1, description="Labels per task.")
+    rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; the first is uniform.")
+    pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
+    epochs: int = Field(1, ge=1, description="Epochs of training in each round.")
+    batch: int = Field(16, ge=1, description="Batch size.")
+    lr: float = Field(0.01, gt=0, description="Learning rate, falling along a cosine to 0.001.")
+    momentum: float = Field(0.8, ge=0, lt=1, description="SGD's momentum.")
+    weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
+    model: str = Field(
+        "mlp", description="Network: resnet18, resnet18-3x3, resnet18-3x3-pool, conv4, conv3, mlp, linear."
+    )
+    width: int = Field(0, ge=0, description="Its width; 0: its own default.")
+    learner_variant: Literal["paper", "original"] = Field(
+        "paper", description="As in the paper, or as first published."
+    )
+    variant: Literal["released", "paper"] = Field("released", description="AccuACL as the authors' code or their text.")
+    keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
+    lam: float | None = Field(
+        None, ge=0, le=1, description="AccuACL: weight of the past; unset: its share of all data."
+    )
+    oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
+    evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
+    threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
+    device: str = Field("auto", description="cpu, cuda, or auto.")
+
+    @pydantic.model_validator(mode="after")
+    def _known(self) -> Config:
+        if self.strategy not in (*STRATEGIES, "full"):
+            raise ValueError(
+                f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}, full."
+            )
+        if self.learner not in learners.NAMES:
+            raise ValueError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+        if self.benchmark not in BENCHMARKS and not Path(self.benchmark).is_dir():
+            raise ValueError(
+                f"there is no benchmark or folder {self.benchmark!r}; the benchmarks are {', '.join(BENCHMARKS)}."
+            )
+        if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
+            raise ValueError("your own data needs --classes-per-task: how many classes arrive with each task.")
+        if self.rounds > self.labels:
+            raise ValueError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
+        return self
+
+
+SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
+CPU: dict[str, Any] = {"rounds": 5, "epochs": 10, "batch": 32, "lr": 0.03, "momentum": 0.9, "model": "conv4"}
+PAPER: dict[str, Any] = {
+    "rounds": 10,
+    "batch": 16,
+    "lr": 0.01,
+    "momentum": 0.8,
+    "weight_decay": 1e-4,
+    "model": "resnet18",
+}
+DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
+    "split-digits": {
+        "smoke": {"memory": 20, "labels": 20, "rounds": 2, "epochs": 5, "batch": 8, "lr": 0.05},
+        "cpu": {"memory": 50, "labels": 50, "rounds": 5, "epochs": 30, "batch": 8, "lr": 0.05},
+        "paper": {"memory": 50, "labels": 50, "rounds": 10, "epochs": 50, "batch": 8, "lr": 0.05},
+    },
+    "split-cifar10": {
+        "smoke": SMOKE | {"memory": 20},
+        "cpu": CPU | {"memory": 100, "labels": 1000},
+        "paper": PAPER | {"memory": 100, "labels": 1000, "epochs": 50},
+    },
+    "split-cifar100": {
+        "smoke": SMOKE | {"memory": 60},
+        "cpu": CPU | {"memory": 500, "labels": 1000},
+        "paper": PAPER | {"memory": 500, "labels": 2000, "epochs": 20},
+    },
+    "split-tiny-imagenet": {
+        "smoke": SMOKE | {"memory": 80},
+        "cpu": CPU | {"memory": 1000, "labels": 600, "rounds": 3},
+        "paper": PAPER
+        | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
+        | {"model": "resnet18-3x3-pool"},
+    },
+}
+OWN = {"smoke": SMOKE | {"memory": 50}, "cpu": CPU | {"memory": 500}, "paper": PAPER | {"memory": 500, "epochs": 50}}
+
+
+def make(given: dict[str, Any]) -> Config:
+    """A config from what was given; the rest are the benchmark's defaults at the scale."""
+    benchmark, scale = given.get("benchmark", "split-digits"), given.get("scale", "smoke")
+    defaults = DEFAULTS.get(benchmark, OWN).get(scale, {})
+    try:
+        return Config(**(defaults | given))
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        field = "/".join(str(part) for part in first["loc"])
+        message = first["msg"].removeprefix("Value error, ")
+        raise ValueError(f"{field} is {first['input']!r}: {message}." if field else message) from None
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Settings from a YAML file."""
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} holds no settings; write lines like 'learner: er'.")
+    return content
+
+
+def to_yaml(config: Config) -> str:
+    """Settings as YAML that `read` takes, with each one's meaning beside it."""
+    lines = []
+    for name, field in Config.model_fields.items():
+        value = yaml.safe_dump(getattr(config, name), default_flow_style=True).splitlines()[0]
+        lines.append(f"{name}: {value}  # {field.description}")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,135 @@
+"""The journal: what has been done is recorded, once, and never done again.
+
+`journal.once(key, fn)` returns the recorded result of a step, or runs it and records the result in one transaction.
+A run that was killed goes on by running the same code again. Keys read `003/002/query`: task, round, kind; or
+`003/memory`.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from accuacl.experiment.files import write_text
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS steps (
+    key TEXT PRIMARY KEY, kind TEXT NOT NULL, result TEXT NOT NULL, seconds REAL NOT NULL, finished TEXT NOT NULL
+);
+CREATE VIEW IF NOT EXISTS picks AS
+    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
+           e.key AS rank, e.value AS id
+    FROM steps s, json_each(s.result, '$.ids') e WHERE s.kind = 'query';
+CREATE VIEW IF NOT EXISTS labels AS
+    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
+           i.value AS id, l.value AS label
+    FROM steps s, json_each(s.result, '$.ids') i, json_each(s.result, '$.labels') l
+    WHERE s.kind = 'label' AND i.key = l.key;
+CREATE VIEW IF NOT EXISTS metrics AS
+    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, e.key AS on_task, e.value AS accuracy
+    FROM steps s, json_each(s.result, '$.accuracy') e WHERE s.kind = 'evaluate';
+CREATE VIEW IF NOT EXISTS timings AS SELECT kind, SUM(seconds) AS seconds, COUNT(*) AS steps FROM steps GROUP BY kind;
+"""
+MINE = ("config.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "result.json", "report.html")
+
+
+class Journal:
+    """The record of one run in its directory, held by one process at a time."""
+
+    def __init__(
+        self, directory: Path, config: dict[str, Any], environment: dict[str, Any], fresh: bool = False
+    ) -> None:
+        self.directory = directory
+        self.weights.mkdir(parents=True, exist_ok=True)
+        self._lock()
+        if fresh:
+            self._clear()
+        self._check_config(config)
+        try:
+            self._db = sqlite3.connect(directory / "journal.sqlite", isolation_level=None)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = FULL")
+            self._db.executescript(SCHEMA)
+        except sqlite3.DatabaseError as error:
+            raise ValueError(
+                f"{directory / 'journal.sqlite'} cannot be read ({error}); restore it or start over with --fresh."
+            ) from error
+        self.environment: dict[str, Any] = self.once("environment", lambda: environment)
+
+    @property
+    def weights(self) -> Path:
+        return self.directory / "weights"
+
+    def once(self, key: str, step: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of the step, from the record or by doing it now; it must be JSON."""
+        row = self._db.execute("SELECT result FROM steps WHERE key = ?", (key,)).fetchone()
+        if row:
+            return json.loads(row[0])
+        start = time.perf_counter()
+        result = step(*arguments)
+        text = json.dumps(result, allow_nan=False)
+        spent = time.perf_counter() - start
+        finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        with self._db:
+            self._db.execute(
+                "INSERT INTO steps VALUES (?, ?, ?, ?, ?)", (key, key.rsplit("/")[-1], text, spent, finished)
+            )
+        return json.loads(text)  # what a resumed run will see, to the bit
+
+    def has(self, key: str) -> bool:
+        """Whether the step has been done."""
+        return self._db.execute("SELECT 1 FROM steps WHERE key = ?", (key,)).fetchone() is not None
+
+    def seconds(self) -> dict[str, float]:
+        """Time spent on each kind of step, over all the processes that worked on the run."""
+        return dict(self._db.execute("SELECT kind, seconds FROM timings"))
+
+    def close(self) -> None:
+        """Let another process have the run."""
+        self._db.close()
+        os.close(self._held)
+
+    def _lock(self) -> None:
+        self._held = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.read(self._held, 20).decode() or "unknown"
+            os.close(self._held)
+            raise ValueError(
+                f"another process (id {holder.strip()}) is working on {self.directory}; "
+                "wait for it or choose another --out."
+            ) from None
+        os.ftruncate(self._held, 0)
+        os.pwrite(self._held, f"{os.getpid()}\n".encode(), 0)
+
+    def _check_config(self, config: dict[str, Any]) -> None:
+        path = self.directory / "config.json"
+        if not path.exists():
+            if (self.directory / "journal.sqlite").exists():
+                raise ValueError(
+                    f"{self.directory} has a journal but no config.json; restore it or start over with --fresh."
+                )
+            write_text(path, json.dumps(config, indent=1) + "\n")
+            return
+        try:
+            old = json.loads(path.read_text())
+        except ValueError as error:
+            raise ValueError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
+        for key in sorted(old.keys() | config.keys()):
+            if old.get(key) != config.get(key):
+                raise ValueError(
+                    f"{self.directory} holds a run with {key} {old.get(key)!r}, not {config.get(key)!r}; "
+                    "choose another --out, or start over with --fresh."
+                )
+
+    def _clear(self) -> None:
+        """Remove what a run writes, and nothing else that may lie there."""
+        for path in [self.directory / name for name in MINE] + sorted(self.weights.glob("*.safetensors")):
+            path.unlink(missing_ok=True)

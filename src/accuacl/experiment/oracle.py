@@ -1,0 +1,33 @@
+"""Who gives the labels."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ids = NDArray[np.int64]
+
+
+class LabelsPending(Exception):
+    """Not all labels are there yet. The process may end; the same command goes on from here when they are."""
+
+
+class Oracle(Protocol):
+    """Labels for rows of the training split, as the dataset's class ids; -1 for one that was skipped.
+
+    Raises `LabelsPending` while some are missing. Asked about the same rows again, it gives the same labels.
+    """
+
+    def __call__(self, task: int, round: int, ids: Ids) -> Ids: ...
+
+
+class Simulated:
+    """The true labels, at once: what experiments use."""
+
+    def __init__(self, labels: Ids) -> None:
+        self.labels = labels
+
+    def __call__(self, task: int, round: int, ids: Ids) -> Ids:
+        return self.labels[ids]

@@ -1,0 +1,63 @@
+"""Experience replay with asymmetric cross entropy (Caccia et al., 2022)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from accuacl.learners.batches import cycle
+from accuacl.learners.loop import Learner
+from accuacl.learners.round import Round
+from accuacl.learners.seeds import derive, generator
+from accuacl.memory import Memory, class_balanced
+
+
+class ERACE(Learner):
+    """Cross entropy of the new examples among few classes, and of replayed ones among all.
+
+    paper: among the classes in the batch; the mean of both terms. original: among all but the seen classes that are
+    not in the batch; the sum. The memory is class-balanced, and the task's labels enter it *before* training, so
+    there is replay in the first task too. Memory batches are full or not used.
+    """
+
+    def __init__(self, round: Round) -> None:
+        super().__init__(round)
+        self.original = round.variant == "original"
+        ids, labels = round.named(torch.arange(round.new))
+        seed = derive(*round.seed, "memory")
+        self.buffer = class_balanced(round.memory, ids, labels, round.settings.capacity, seed)
+        self.rows = round.rows_of(self.buffer.ids)
+
+    def start_epoch(self, epoch: int) -> None:
+        draws = generator(*self.round.seed, epoch, "replay")
+        self.replay = cycle(self.rows, self.round.settings.batch, draws, full=True)
+
+    def loss(self, rows: Tensor) -> Tensor:
+        x, y = self.round.augmented(rows)
+        z = self.round.logits(x)
+        masked = absent(y, z.shape[1], self.round.seen if self.original else None)
+        loss = cross_entropy(z.masked_fill(masked, -torch.inf), y)
+        replayed = next(self.replay, None)
+        if replayed is None:
+            return loss
+        x, y = self.round.augmented(replayed)
+        both = loss + cross_entropy(self.round.logits(x), y)
+        return both if self.original else both / 2
+
+    def memory(self) -> Memory:
+        return self.buffer
+
+
+def absent(labels: Tensor, classes: int, seen: Tensor | None = None) -> Tensor:
+    """True for the classes, of those `seen` if given, that no label names.
+
+    >>> absent(torch.tensor([3, 3, 0]), 5, seen=torch.tensor([3, 1, 0]))
+    tensor([False,  True, False, False, False])
+    """
+    masked = torch.ones(classes, dtype=torch.bool, device=labels.device)
+    if seen is not None:
+        masked.zero_()
+        masked[seen] = True
+    masked[labels] = False
+    return masked

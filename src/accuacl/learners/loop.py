@@ -1,0 +1,74 @@
+"""The training loop that all learners share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from accuacl.learners.batches import every
+from accuacl.learners.round import Round, Settings
+from accuacl.learners.seeds import generator
+from accuacl.memory import Memory
+
+
+class Learner:
+    """What a learner adds to the loop. It lives for one round."""
+
+    def __init__(self, round: Round) -> None:
+        self.round = round
+
+    def start_epoch(self, epoch: int) -> None:
+        """Get ready to replay."""
+
+    def loss(self, rows: Tensor) -> Tensor:
+        """The loss of one step on the new examples at `rows`, and on what is replayed beside them."""
+        raise NotImplementedError
+
+    def after_step(self, epoch: int, rows: Tensor) -> None:
+        """The model has learned from `rows`."""
+
+    def memory(self) -> Memory:
+        """The memory as the task leaves it."""
+        raise NotImplementedError
+
+
+def fit(round: Round, learner: Learner, on_epoch: Callable[[int, float], None] | None = None) -> None:
+    """Train the round's model for all epochs, with a fresh optimiser."""
+    model, settings, seed = round.model, round.settings, round.seed
+    optimiser = torch.optim.SGD(
+        [parameter for parameter in model.parameters() if parameter.requires_grad],
+        lr=settings.lr,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+    )
+    model.train()
+    for epoch in range(settings.epochs):
+        for group in optimiser.param_groups:
+            group["lr"] = learning_rate(settings, epoch)
+        round.draws = generator(*seed, epoch, "augment")
+        learner.start_epoch(epoch)
+        batches = every(torch.arange(round.new), settings.batch, generator(*seed, epoch, "order"))
+        total = torch.zeros((), device=settings.device)
+        for rows in batches:
+            loss = learner.loss(rows)
+            optimiser.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimiser.step()
+            total += loss.detach()
+            learner.after_step(epoch, rows)
+        mean = total.item() / len(batches)  # the only time that a device is waited for
+        if not math.isfinite(mean):
+            raise ValueError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {settings.lr:g}.")
+        if on_epoch:
+            on_epoch(epoch, mean)
+    optimiser.zero_grad()
+    model.eval()
+
+
+def learning_rate(settings: Settings, epoch: int) -> float:
+    """Half a cosine from `lr` to `lr_min`, stepped per epoch."""
+    end = min(settings.lr_min, settings.lr)
+    return end + (settings.lr - end) * (1 + math.cos(math.pi * epoch / settings.epochs)) / 2

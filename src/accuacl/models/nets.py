@@ -1,0 +1,118 @@
+"""The nets of the benchmarks: ResNet18 with three stems, small conv nets, and nets for vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from accuacl.models.classifier import Classifier, new_head
+
+Shape = tuple[int, ...]
+
+
+def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int | None = None) -> Classifier:
+    """The net called `name` for inputs of `input_shape`: (3, 32, 32) for images, (64,) for vectors.
+
+    Its weights depend on the seed alone, and torch's global random numbers are neither used nor moved.
+
+    resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
+    resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
+    mlp: two hidden layers. linear: the head alone. `width` is that of the first block or of the hidden layers.
+
+    >>> build("conv4", 10, seed=0, input_shape=(3, 32, 32)).head
+    Linear(in_features=192, out_features=10, bias=True)
+    """
+    if name not in NETS:
+        raise ValueError(f"there is no net {name!r}; the nets are {', '.join(NAMES)}.")
+    make, default = NETS[name]
+    wanted = 1 if name in ("mlp", "linear") else 3
+    if len(input_shape) != wanted or min(input_shape) < 1:
+        expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
+        raise ValueError(f"{name} was given input_shape {input_shape}; give {expected}.")
+    if width is not None and width < 1:
+        raise ValueError(f"width is {width}; give at least 1.")
+    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator when made
+        embed, d = make(input_shape, width or default)
+    _initialise(embed, torch.Generator().manual_seed(seed))
+    return Classifier(embed, new_head(d, classes, seed))
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions beside a shortcut, which is a 1x1 projection where the shape changes."""
+
+    def __init__(self, inside: int, outside: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *_conv(inside, outside, 3, stride), nn.ReLU(inplace=True), *_conv(outside, outside, 3, 1)
+        )
+        same = stride == 1 and inside == outside
+        self.shortcut = nn.Identity() if same else nn.Sequential(*_conv(inside, outside, 1, stride))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu_(self.body(x) + self.shortcut(x))
+
+
+def _resnet18(shape: Shape, width: int, *, kernel: int, stride: int, pool: bool) -> tuple[nn.Module, int]:
+    layers = [*_conv(shape[0], width, kernel, stride), nn.ReLU(inplace=True)]
+    if pool:
+        layers.append(nn.MaxPool2d(3, 2, 1))
+    inside = width
+    for stage in range(4):
+        outside = width * 2**stage
+        layers += [BasicBlock(inside, outside, 1 if stage == 0 else 2), BasicBlock(outside, outside, 1)]
+        inside = outside
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), inside
+
+
+def _convnet(shape: Shape, width: int, *, blocks: int) -> tuple[nn.Module, int]:
+    if min(shape[1:]) < 2**blocks:
+        raise ValueError(f"conv{blocks} halves an image {blocks} times; give images of at least {2**blocks} pixels.")
+    layers: list[nn.Module] = []
+    inside = shape[0]
+    for block in range(blocks):
+        outside = width * 2**block
+        layers += [*_conv(inside, outside, 3, 1), nn.ReLU(inplace=True), nn.MaxPool2d(2)]
+        inside = outside
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), inside
+
+
+def _mlp(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    return nn.Sequential(nn.Linear(shape[0], width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()), width
+
+
+def _linear(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    return nn.Identity(), shape[0]
+
+
+def _conv(inside: int, outside: int, kernel: int, stride: int) -> list[nn.Module]:
+    """A convolution without bias that keeps the size (but for the stride), and its BatchNorm."""
+    return [nn.Conv2d(inside, outside, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outside)]
+
+
+def _initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Kaiming's normal weights (convolutions by fan-out, linear layers by fan-in), zero biases."""
+    with torch.no_grad():
+        for layer in module.modules():
+            if isinstance(layer, nn.Conv2d):
+                fan = layer.out_channels * layer.kernel_size[0] * layer.kernel_size[1]
+                layer.weight.normal_(0, math.sqrt(2 / fan), generator=generator)
+            elif isinstance(layer, nn.Linear):
+                layer.weight.normal_(0, math.sqrt(2 / layer.in_features), generator=generator)
+                layer.bias.zero_()
+
+
+# name: (maker of (embedding, its width d) from the input's shape and the net's width, that width by default)
+NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
+    "resnet18": (partial(_resnet18, kernel=7, stride=2, pool=True), 64),
+    "resnet18-3x3": (partial(_resnet18, kernel=3, stride=1, pool=False), 64),
+    "resnet18-3x3-pool": (partial(_resnet18, kernel=3, stride=1, pool=True), 64),
+    "conv4": (partial(_convnet, blocks=4), 24),
+    "conv3": (partial(_convnet, blocks=3), 16),
+    "mlp": (_mlp, 128),
+    "linear": (_linear, 1),
+}
+NAMES = tuple(NETS)

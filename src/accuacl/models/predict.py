@@ -1,0 +1,46 @@
+"""What a model says of a set of examples."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from accuacl.models.classifier import Classifier
+
+
+class Plain(Protocol):
+    """Anything that turns raw inputs into the model's."""
+
+    def plain(self, x: Tensor) -> Tensor: ...
+
+
+def predict(
+    model: Classifier, inputs: Tensor, transform: Plain, seen: Any, batch: int = 256, device: str = "cpu"
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(embeddings h, n x d; probabilities p, n x len(seen)) in eval mode, over un-augmented inputs.
+
+    p is the softmax over the logits of the classes `seen`, its columns in their order.
+    """
+    columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
+    if len(columns) == 0:
+        raise ValueError("no class has been seen; predict needs at least one.")
+    if columns.min() < 0 or columns.max() >= model.head.out_features:
+        raise ValueError(f"seen has classes up to {int(columns.max())}, the head {model.head.out_features}; grow it.")
+    if batch < 1:
+        raise ValueError(f"batch is {batch}; give at least 1.")
+    h = np.empty((len(inputs), model.head.in_features), np.float32)
+    p = np.empty((len(inputs), len(columns)), np.float32)
+    training = model.training
+    model.to(device).eval()
+    columns = columns.to(device)
+    with torch.inference_mode():
+        for start in range(0, len(inputs), batch):
+            embedding, logits = model.both(transform.plain(inputs[start : start + batch].to(device)))
+            h[start : start + batch] = embedding.float().cpu().numpy()
+            p[start : start + batch] = logits.float().index_select(1, columns).softmax(1).cpu().numpy()
+    model.train(training)
+    return h, p

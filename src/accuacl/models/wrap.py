@@ -1,0 +1,94 @@
+"""A user's own torch module as a `Classifier`."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+
+from accuacl.models.classifier import Classifier
+
+
+def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
+    """A copy of `module` as a `Classifier`: its last linear layer becomes the head, the rest the embedding.
+
+    Works for torchvision, timm and Hugging Face style models (whose answers have `.logits`). The last linear layer is
+    the last one in module order. If the module has several outputs or calls its layers in another order, give an
+    `example` input: then it is the one whose output is the module's own.
+
+    >>> model = wrap(nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 2)))
+    >>> [tuple(part.shape) for part in model.both(torch.zeros(7, 3, 4))]
+    [(7, 5), (7, 2)]
+    """
+    module = copy.deepcopy(module)
+    layers = {
+        name: layer
+        for name, layer in module.named_modules()
+        # an attention's own projection is never called as a layer
+        if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
+    }
+    if not layers:
+        raise ValueError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
+    name = list(layers)[-1] if example is None else _layer_that_answers(module, layers, example)
+    head = layers[name]
+    if name == "":
+        return Classifier(nn.Identity(), head)
+    parent, _, child = name.rpartition(".")
+    setattr(module.get_submodule(parent), child, nn.Identity())
+    return Classifier(_Embedding(module, head.in_features, name), head)
+
+
+class _Embedding(nn.Module):
+    """A module without its head."""
+
+    def __init__(self, module: nn.Module, d: int, name: str) -> None:
+        super().__init__()
+        self.module, self.d, self.name = module, d, name
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = tensor_of(self.module(x))
+        if h.ndim != 2 or h.shape[1] != self.d:
+            raise ValueError(
+                f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
+                "output is not the module's; give wrap an example input so that it can find the right one."
+            )
+        return h
+
+
+def tensor_of(answer: Any) -> Tensor:
+    """The tensor in a module's answer: itself, its `.logits` or `.pooler_output`, or the first of several."""
+    for name in ("logits", "pooler_output"):
+        if isinstance(getattr(answer, name, None), Tensor):
+            answer = getattr(answer, name)
+    if isinstance(answer, tuple | list) and answer:
+        answer = answer[0]
+    if not isinstance(answer, Tensor):
+        raise ValueError(f"the module gave a {type(answer).__name__}; expected a tensor or an object with .logits.")
+    return answer
+
+
+def _layer_that_answers(module: nn.Module, layers: dict[str, nn.Linear], example: Tensor) -> str:
+    """The last layer called whose output is what the module answers to `example`."""
+    outputs: list[tuple[str, Tensor]] = []
+
+    def listen(name: str) -> Any:
+        return layers[name].register_forward_hook(lambda layer, given, output: outputs.append((name, output)))
+
+    hooks = [listen(name) for name in layers]
+    modes = [(part, part.training) for part in module.modules()]
+    with torch.no_grad():
+        answer = tensor_of(module.eval()(example))
+    for part, mode in modes:
+        part.training = mode
+    for hook in hooks:
+        hook.remove()
+    for name, output in reversed(outputs):
+        if output.shape == answer.shape and torch.equal(output, answer):
+            return name
+    raise ValueError(
+        f"{type(module).__name__} does not answer with the output of a linear layer; "
+        "give a module that returns logits, without a softmax after them."
+    )

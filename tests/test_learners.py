@@ -1,0 +1,196 @@
+"""The template that every registered learner passes in both variants; a new one is covered by its registry line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from accuacl.learners import NAMES, VARIANTS, Settings, TaskData, Transform, train
+from accuacl.learners.batches import cycle, every
+from accuacl.memory import Memory
+from accuacl.models import build, predict
+
+RNG = np.random.default_rng(5)
+LABELS = np.repeat(np.arange(6), 20)
+CENTRES = RNG.integers(40, 216, (6, 8, 8, 3))
+IMAGES = torch.from_numpy(np.clip(CENTRES[LABELS] + RNG.normal(0, 30, (120, 8, 8, 3)), 0, 255).astype(np.uint8))
+TRANSFORM = Transform((0.5,), (0.25,), crop=1, flip=True)
+SEEDS = (0, 1)
+
+
+@pytest.fixture(params=NAMES)
+def name(request):
+    return request.param
+
+
+@pytest.fixture(params=VARIANTS)
+def variant(request):
+    return request.param
+
+
+def fetch(ids):
+    return IMAGES[ids]
+
+
+def net(name="conv3", classes=6):
+    return build(name, classes, seed=0, input_shape=(3, 8, 8), width=4)
+
+
+def settings(**more):
+    return Settings(
+        **{"epochs": 2, "batch": 8, "lr": 0.05, "momentum": 0.8, "weight_decay": 1e-4, "capacity": 12, "classes": 6}
+        | more
+    )
+
+
+def task_of(ids):
+    return TaskData(ids, LABELS[ids], IMAGES[ids])
+
+
+def run(name, variant, model=None, tasks=3, last_round=True, labels=40, **more):
+    """Two classes a task; the model and the memories after each."""
+    model, memories = model or net(), [Memory.empty()]
+    for t in range(tasks):
+        ids = 40 * t + np.random.default_rng(t).permutation(40)[:labels]
+        seen = np.arange(2 * t + 2)
+        memory = train(
+            name,
+            model,
+            task_of(ids),
+            memories[-1],
+            fetch,
+            settings(**more),
+            TRANSFORM,
+            seed=(*SEEDS, t),
+            last_round=last_round,
+            seen=seen,
+            variant=variant,
+        )
+        memories.append(memory)
+    return model, memories
+
+
+def test_the_same_seed_gives_the_same_bytes_and_the_global_generators_have_no_part(name, variant):
+    torch.manual_seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    state, legacy = torch.get_rng_state(), np.random.get_state()[1].copy()  # noqa: NPY002
+    first, memories = run(name, variant)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert np.array_equal(np.random.get_state()[1], legacy)  # noqa: NPY002
+    torch.manual_seed(2)
+    second, others = run(name, variant)
+    for key, value in first.state_dict().items():
+        assert value.numpy().tobytes() == second.state_dict()[key].numpy().tobytes(), key
+    for a, b in zip(memories, others, strict=True):
+        for key, array in a.to_arrays().items():
+            assert array.tobytes() == b.to_arrays()[key].tobytes(), key
+
+
+def test_the_memory_is_full_of_labelled_examples_each_once(name, variant):
+    _, memories = run(name, variant)
+    for t, memory in enumerate(memories[1:], 1):
+        assert len(memory) == len(np.unique(memory.ids)) == 12
+        assert (memory.ids < 40 * t).all()
+        np.testing.assert_array_equal(memory.labels, LABELS[memory.ids])
+
+
+def test_the_memory_stays_as_it_was_before_the_last_round(name, variant):
+    _, memories = run(name, variant, tasks=1)
+    assert len(run(name, variant, tasks=1, last_round=False)[1][-1]) == 0
+    ids = np.arange(40, 80)
+    model, before = net(), memories[-1]
+    arrays = {key: array.copy() for key, array in before.to_arrays().items()}
+    common = {"seed": SEEDS, "seen": np.arange(4), "variant": variant}
+    after = train(name, model, task_of(ids), before, fetch, settings(), TRANSFORM, last_round=False, **common)
+    assert after is before
+    assert (
+        train(name, model, task_of(ids), before, fetch, settings(), TRANSFORM, last_round=True, **common) is not before
+    )
+    for key, array in before.to_arrays().items():
+        np.testing.assert_array_equal(array, arrays[key])
+
+
+@pytest.mark.parametrize("net_name", ["resnet18", "conv3"])
+@pytest.mark.parametrize("labels", [1, 2, 9])
+def test_batches_of_one(name, variant, net_name, labels):
+    """One label, a rest of one, and `batch=1`: finite weights, BatchNorm or not (resnet18 has single pixels here)."""
+    for batch in (1, 8):
+        model, _ = run(name, variant, net(net_name), tasks=2, labels=labels, batch=batch, epochs=1)
+        assert all(value.isfinite().all() for value in model.state_dict().values())
+        h, p = predict(model, IMAGES[:1], TRANSFORM, np.arange(4))
+        assert np.isfinite(h).all()
+        assert p.sum() == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize("capacity", [0, 1, 3])
+def test_a_memory_smaller_than_the_number_of_classes_or_none(name, variant, capacity):
+    model, memories = run(name, variant, capacity=capacity)
+    assert [len(memory) for memory in memories] == [0] + 3 * [capacity]
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+
+
+def test_vectors_and_a_growing_head(name, variant):
+    x = IMAGES.flatten(1).float() / 255
+    model, memory = build("mlp", 2, seed=0, input_shape=(192,), width=16), Memory.empty()
+    for t in range(3):
+        model.grow(2 * t + 2, seed=0)
+        ids = np.arange(40 * t, 40 * t + 40)
+        given = settings(classes=2 * t + 2)
+        task = TaskData(ids, LABELS[ids], x[ids])
+        common = {"seed": (t,), "last_round": True, "seen": np.arange(2 * t + 2), "variant": variant}
+        memory = train(name, model, task, memory, lambda i: x[i], given, Transform(), **common)
+    assert len(memory) == 12
+    assert all(value.isfinite().all() for value in model.state_dict().values())
+
+
+def test_frozen_parts_stay_frozen(name, variant):
+    model = net()
+    model.embed.requires_grad_(False)
+    before = [parameter.clone() for parameter in model.embed.parameters()]
+    run(name, variant, model, tasks=2)
+    assert all(torch.equal(a, b) for a, b in zip(before, model.embed.parameters(), strict=True))
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_new_examples_come_once_an_epoch_and_a_single_one_joins():
+    for n, batch, sizes in [(9, 4, [4, 5]), (8, 4, [4, 4]), (10, 4, [4, 4, 2]), (1, 4, [1]), (3, 1, [1, 1, 1])]:
+        parts = every(torch.arange(n), batch, torch.Generator().manual_seed(n))
+        assert [len(part) for part in parts] == sizes
+        assert sorted(torch.cat(parts).tolist()) == list(range(n))
+    assert next(cycle(torch.arange(3), 4, torch.Generator(), full=True), None) is None
+    assert next(cycle(torch.arange(0), 4, torch.Generator(), full=False), None) is None
+
+
+ONE = np.arange(3)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"name": "ewc"}, "there is no learner 'ewc'; the learners are er, gss,"),
+        ({"variant": "mine"}, "there is no variant 'mine'; the variants are paper, original"),
+        ({"task": TaskData(ONE, ONE[:2], IMAGES[:3])}, "3 ids, 2 labels and 3 inputs"),
+        ({"task": TaskData(ONE[:0], ONE[:0], IMAGES[:0])}, "no labelled example"),
+        ({"task": TaskData(ONE, ONE + 4, IMAGES[:3])}, "labels run from 4 to 6, the head has 6 classes"),
+        ({"task": TaskData(ONE, ONE, IMAGES[:3].float())}, "give images as uint8"),
+        ({"settings": settings(classes=7)}, "the head has 6 classes, the settings 7; grow the model first"),
+        ({"memory": Memory(ONE, ONE), "fetch": lambda ids: IMAGES[:2]}, "fetch must give 3 of the same kind"),
+        ({"settings": settings(lr=1e30)}, r"the loss is .* after epoch \d; try a smaller lr than 1e\+30"),
+        ({"transform": Transform((0.5, 0.5), (1.0,))}, "mean has 2 values and an input 3"),
+    ],
+)
+def test_wrong_input_is_named_in_one_sentence(given, says):
+    plain = {"name": "er", "model": net(), "task": task_of(ONE), "memory": Memory.empty(), "fetch": fetch}
+    more = {"settings": settings(), "transform": TRANSFORM, "seed": (0,), "last_round": True, "seen": ONE}
+    with pytest.raises(ValueError, match=says) as raised:
+        train(**plain | more | given)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epochs": 0}, {"batch": 0}, {"capacity": -1}, {"lr": float("nan")}, {"momentum": -1}]
+)
+def test_wrong_settings_are_named(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*; give"):
+        settings(**wrong)

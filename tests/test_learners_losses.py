@@ -1,0 +1,252 @@
+"""Losses, replay and memories of the learners against values computed by hand in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from accuacl.learners import REGISTRY, Settings, TaskData, Transform, train
+from accuacl.learners.batches import every
+from accuacl.learners.erace import absent
+from accuacl.learners.loop import learning_rate
+from accuacl.learners.round import begin
+from accuacl.learners.seeds import generator
+from accuacl.memory import Memory
+from accuacl.models import build
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3)).astype(np.float32)  # the data set; ids are its rows
+Y = RNG.integers(0, 6, 40)
+STORED = RNG.normal(size=(10, 6)).astype(np.float32)
+SEED = (4, 1, 2)
+
+
+def settings(**more):
+    return Settings(**{"epochs": 1, "batch": 4, "lr": 0.1, "momentum": 0.8, "weight_decay": 0.01} | more)
+
+
+def fetch(ids):
+    return torch.from_numpy(X[ids])
+
+
+def learner(name, memory=10, new=14, variant="paper", seen=(), labels=Y, **more):
+    """A learner at the start of its first epoch: the task has rows 10.., the memory the first ones."""
+    ids = np.arange(10, 10 + new)
+    past = np.arange(memory)
+    kept = Memory(past, labels[past], scores=np.zeros(memory), logits=STORED[:memory])
+    model = build("linear", 6, seed=0, input_shape=(3,))
+    given = settings(capacity=10, classes=6, **more)
+    task = TaskData(ids, labels[ids], fetch(ids))
+    round = begin(model, task, kept, fetch, given, Transform(), SEED, True, np.array(seen, int), variant)
+    made = REGISTRY[name](round)
+    made.start_epoch(0)
+    return made
+
+
+def logits(model, rows):
+    return X[rows].astype(np.float64) @ model.head.weight.detach().numpy().T + model.head.bias.detach().numpy()
+
+
+def ce(z, y):
+    return np.mean(np.log(np.exp(z).sum(1)) - z[np.arange(len(y)), y])
+
+
+def replayed(made, count):
+    """The ids that the learner will replay in its first steps (asked of a twin, which is used up)."""
+    return [
+        made.round.ids[rows.numpy()] if rows is not None else None
+        for rows in (next(made.replay, None) for _ in range(count))
+    ]
+
+
+@pytest.mark.parametrize("name", ["er", "gss"])
+def test_er_and_gss_take_one_mean_over_new_and_replayed(name):
+    made, (r,) = learner(name), replayed(learner(name), 1)
+    both = np.concatenate([[12, 15, 10, 11], r])
+    assert (r < 10).all()
+    assert len(r) == 4
+    loss = made.loss(torch.tensor([2, 5, 0, 1]))
+    assert loss.item() == pytest.approx(ce(logits(made.round.model, both), Y[both]), rel=1e-5)
+
+
+def test_er_goes_through_the_memory_once_an_epoch():
+    rows = replayed(learner("er", memory=10), 6)
+    assert [None if r is None else len(r) for r in rows] == [4, 4, 2, None, None, None]
+    np.testing.assert_array_equal(np.sort(np.concatenate(rows[:3])), np.arange(10))
+
+
+@pytest.mark.parametrize(
+    ("labels", "memory", "batch", "replaying"), [(1000, 100, 16, 7), (30, 10, 4, 3), (4, 10, 2, 2)]
+)
+def test_er_replays_beside_the_first_batches_only(labels, memory, batch, replaying):
+    """7 of 63 at 1000 labels and a memory of 100, in each epoch."""
+    x, y = torch.zeros(labels + memory, 2), np.zeros(labels + memory, int)
+    model = build("linear", 2, seed=0, input_shape=(2,))
+    sizes = []
+    model.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
+    ids = np.arange(labels + memory)
+    kept = Memory(ids[labels:], y[labels:])
+    given = settings(epochs=2, batch=batch, capacity=memory, classes=2)
+    task = TaskData(ids[:labels], y[:labels], x[:labels])
+    seen = np.array([0])
+    train("er", model, task, kept, lambda i: x[i], given, Transform(), seed=(0,), last_round=True, seen=seen)
+    alone = [len(part) for part in every(torch.arange(labels), batch, torch.Generator())]
+    extra = [batch] * (memory // batch) + [memory % batch] * (memory % batch > 0)
+    extra = (extra + [0] * len(alone))[: len(alone)]
+    assert sum(size > 0 for size in extra) == replaying
+    assert sizes == 2 * [a + b for a, b in zip(alone, extra, strict=True)]
+
+
+def test_gss_cycles_through_the_memory():
+    rows = replayed(learner("gss"), 7)
+    assert [len(r) for r in rows] == [4, 4, 2, 4, 4, 2, 4]
+    np.testing.assert_array_equal(np.sort(np.concatenate(rows[3:6])), np.arange(10))
+
+
+def test_derpp_loss():
+    made, (r,) = learner("der++"), [next(learner("der++").replay).numpy()]
+    new = np.array([12, 15, 10, 11])
+    z = logits(made.round.model, r)
+    wanted = ce(logits(made.round.model, new), Y[new]) + 0.1 * np.mean((z - STORED[r]) ** 2) + 0.5 * ce(z, Y[r])
+    assert made.loss(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_derpp_compares_only_the_logits_that_were_stored():
+    made, r = learner("der++"), next(learner("der++").replay).numpy()
+    model = made.round.model
+    made.stored[:5, 2:] = torch.nan  # stored when the head had two classes
+    new = np.array([12, 13, 14])
+    z = logits(model, r)
+    known = (r[:, None] >= 5) | (np.arange(6) < 2)
+    wanted = ce(logits(model, new), Y[new]) + 0.1 * ((z - STORED[r]) ** 2)[known].mean() + 0.5 * ce(z, Y[r])
+    loss = made.loss(torch.tensor([2, 3, 4]))
+    assert loss.item() == pytest.approx(wanted, rel=1e-5)
+    loss.backward()
+    assert model.head.weight.grad.isfinite().all()
+
+
+def test_derpp_original_draws_a_batch_for_each_term():
+    made = learner("der++", variant="original")
+    draws = generator(*SEED, 0, "replay")
+    one, two = (torch.randperm(10, generator=draws)[:4].numpy() for _ in range(2))
+    assert set(one) != set(two)
+    new = np.array([12, 15, 10, 11])
+    model = made.round.model
+    error = np.mean((logits(model, one) - STORED[one]) ** 2)
+    wanted = ce(logits(model, new), Y[new]) + 0.1 * error + 0.5 * ce(logits(model, two), Y[two])
+    assert made.loss(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
+    np.testing.assert_allclose(made.answer, logits(model, new), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "size"), [("der++", 3), ("der++", 10), ("er-ace", 3), ("er-ace", 10)])
+def test_memory_batches_of_derpp_and_erace_are_full_or_none(name, size):
+    made = learner(name, memory=size)
+    if name == "er-ace":
+        made.rows = made.rows[:size]
+        made.start_epoch(0)
+    lengths = {len(rows) for rows in (next(made.replay, ()) for _ in range(9))}
+    assert lengths == ({4} if size == 10 else {0})
+
+
+@pytest.mark.parametrize("shuffle", range(4))
+@pytest.mark.parametrize("variant", ["paper", "original"])
+def test_erace_masks_with_shuffled_classes(shuffle, variant):
+    order = np.random.default_rng(shuffle).permutation(6)
+    labels = order[np.where(np.arange(40) < 10, np.arange(40) % 2, 2 + np.arange(40) % 2)]  # past: 2 classes, now: 2
+    seen = order[:4]
+    made = learner("er-ace", labels=labels, variant=variant, seen=seen)
+    twin = learner("er-ace", labels=labels, variant=variant, seen=seen)
+    r = twin.round.ids[next(twin.replay).numpy()]
+    for rows in ([0, 2, 4, 6], [0, 1]):  # one class in the batch, or both
+        new = 10 + np.array(rows)
+        z = logits(made.round.model, new)
+        present = set(labels[new])
+        for c in range(6):
+            if c not in present and (variant == "paper" or c in seen):
+                z[:, c] = -np.inf
+        terms = [ce(z, labels[new]), ce(logits(made.round.model, r), labels[r])]
+        made.start_epoch(0)
+        wanted = np.mean(terms) if variant == "paper" else np.sum(terms)
+        assert made.loss(torch.tensor(rows)).item() == pytest.approx(wanted, rel=1e-5)
+
+
+def test_erace_mask():
+    assert absent(torch.tensor([4, 1]), 6).tolist() == [True, False, True, True, False, True]
+    assert absent(torch.tensor([4, 1]), 6, torch.tensor([5, 1, 4, 0])).tolist() == [True] + [False] * 4 + [True]
+
+
+def test_erace_takes_the_labels_in_before_training_and_replays_in_the_first_task():
+    made = learner("er-ace", memory=0)
+    assert len(made.buffer) == 10
+    assert (made.buffer.ids >= 10).all()
+    assert len(next(made.replay)) == 4
+    np.testing.assert_array_equal(made.round.ids[made.rows.numpy()], made.buffer.ids)
+
+
+def test_a_whole_epoch_of_naive_training_by_hand():
+    """SGD with momentum and decay, cosine per epoch, `er` without memory."""
+    made = settings(epochs=3, capacity=0, classes=6)
+    model = build("linear", 6, seed=0, input_shape=(3,))
+    w = np.hstack([model.head.weight.detach().numpy(), model.head.bias.detach().numpy()[:, None]]).astype(float)
+    ids, velocity, losses, told = np.arange(13), 0.0, [], []
+    x = np.hstack([X[ids], np.ones((13, 1))]).astype(float)
+    for epoch in range(3):
+        rate = 0.001 + (0.1 - 0.001) * (1 + np.cos(np.pi * epoch / 3)) / 2
+        assert learning_rate(made, epoch) == pytest.approx(rate)
+        losses.append([])
+        for rows in every(torch.arange(13), 4, generator(*SEED, epoch, "order")):
+            z = x[rows] @ w.T
+            losses[-1].append(ce(z, Y[rows]))
+            p = np.exp(z) / np.exp(z).sum(1, keepdims=True)
+            gradient = (p - np.eye(6)[Y[rows]]).T @ x[rows] / len(rows) + 0.01 * w
+            velocity = 0.8 * velocity + gradient
+            w = w - rate * velocity
+    task = TaskData(ids, Y[ids], fetch(ids))
+    after = train(
+        "er",
+        model,
+        task,
+        Memory.empty(),
+        fetch,
+        made,
+        Transform(),
+        seed=SEED,
+        last_round=True,
+        seen=np.unique(Y),
+        on_epoch=lambda epoch, loss: told.append((epoch, loss)),
+    )
+    np.testing.assert_allclose(model.head.weight.detach(), w[:, :3], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(model.head.bias.detach(), w[:, 3], rtol=1e-4, atol=1e-5)
+    assert [epoch for epoch, _ in told] == [0, 1, 2]
+    np.testing.assert_allclose([loss for _, loss in told], [np.mean(part) for part in losses], rtol=1e-4)
+    assert len(after) == 0
+
+
+def test_derpp_stores_logits_in_eval_mode_of_plain_images_after_the_task():
+    images = torch.from_numpy(np.random.default_rng(1).integers(0, 256, (30, 8, 8, 3), dtype=np.uint8))
+    labels = np.arange(30) % 3
+    model = build("conv3", 3, seed=0, input_shape=(3, 8, 8), width=4)
+    transform = Transform((0.5,), (0.25,), crop=2, flip=True)
+    ids = np.arange(100, 130)
+
+    def learn(ids, memory):
+        given = settings(capacity=9, classes=3)
+        task = TaskData(ids, labels[ids - 100], images[ids - 100])
+        common = {"seed": (0,), "last_round": True, "seen": np.arange(3)}
+        return train("der++", model, task, memory, lambda i: images[i - 100], given, transform, **common)
+
+    first = learn(ids[:15], Memory.empty())
+    with torch.no_grad():
+        z = model.eval()(transform.plain(images[first.ids - 100]))
+    np.testing.assert_allclose(first.logits, z.numpy(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_array_equal(np.bincount(first.labels), [3, 3, 3])
+    model.grow(5, seed=0)
+    second = learn(ids[15:], first)
+    old = np.isin(second.ids, first.ids)
+    assert 0 < old.sum() < 9
+    np.testing.assert_array_equal(second.logits[old][:, :3], first.take(np.isin(first.ids, second.ids)).logits)
+    assert np.isnan(second.logits[old][:, 3:]).all()
+    with torch.no_grad():
+        z = model.eval()(transform.plain(images[second.ids[~old] - 100]))
+    np.testing.assert_allclose(second.logits[~old], z.numpy(), rtol=1e-4, atol=1e-5)
