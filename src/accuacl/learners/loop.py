@@ -11,6 +11,7 @@ from torch import Tensor
 from accuacl.learners.batches import every
 from accuacl.learners.round import Round, Settings
 from accuacl.learners.seeds import generator
+from accuacl.learners.sgd import SGD
 from accuacl.memory import Memory
 
 
@@ -38,25 +39,19 @@ class Learner:
 def fit(round: Round, learner: Learner, on_epoch: Callable[[int, float], None] | None = None) -> None:
     """Train the round's model for all epochs, with a fresh optimiser."""
     model, settings, seed = round.model, round.settings, round.seed
-    optimiser = torch.optim.SGD(
-        [parameter for parameter in model.parameters() if parameter.requires_grad],
-        lr=settings.lr,
-        momentum=settings.momentum,
-        weight_decay=settings.weight_decay,
-    )
+    optimiser = SGD(model.parameters(), settings.momentum, settings.weight_decay)
     model.train()
     for epoch in range(settings.epochs):
-        for group in optimiser.param_groups:
-            group["lr"] = learning_rate(settings, epoch)
+        lr = learning_rate(settings, epoch)
         round.draws = generator(*seed, epoch, "augment")
         learner.start_epoch(epoch)
         batches = every(torch.arange(round.new), settings.batch, generator(*seed, epoch, "order"))
         total = torch.zeros((), device=settings.device)
         for rows in batches:
             loss = learner.loss(rows)
-            optimiser.zero_grad()
+            optimiser.forget()
             loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step()
+            optimiser.step(lr)
             total += loss.detach()
             learner.after_step(epoch, rows)
         mean = total.item() / len(batches)  # the only time that a device is waited for
@@ -64,7 +59,7 @@ def fit(round: Round, learner: Learner, on_epoch: Callable[[int, float], None] |
             raise ValueError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {settings.lr:g}.")
         if on_epoch:
             on_epoch(epoch, mean)
-    optimiser.zero_grad()
+    optimiser.forget()
     model.eval()
 
 
