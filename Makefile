@@ -17,8 +17,10 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 setup: $(VENV)/ready  ## make .venv with everything installed
 
-demo: $(VENV)/ready  ## pick what to label from scikit-learn's digits with every strategy; table and plot
+demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then a whole run with accuacl and with uniform
 	$(BIN)/python examples/digits.py --out out/digits.png
+	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy accuacl --out runs/demo-accuacl
+	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --out runs/demo-uniform
 
 test: lint  ## run ruff, mypy and all tests
 	$(BIN)/python -m pytest

@@ -163,9 +163,9 @@ class _Run:
         budget = c.labels * (r + 1) // self.rounds - c.labels * r // self.rounds
         seed = int(self.rng(task.index, r, 2).integers(2**62))
         self.say(task, r, 0, "choosing")
-        if r == 0:
-            width = np.ones((len(left), 1), np.float32)
-            picked = strategies.select("uniform", pool=Features(width, width), budget=budget, seed=seed)
+        if r == 0 or c.strategy == "uniform":
+            nothing = np.ones((len(left), 1), np.float32)  # it looks at nothing
+            picked = strategies.select("uniform", pool=Features(nothing, nothing), budget=budget, seed=seed)
         else:
             model = self.model(weights)
             earlier = np.concatenate([_empty(), *(self.pool_of(t) for t in self.tasks[: task.index])])
