@@ -7,6 +7,7 @@ come out below 1.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import multiprocessing
@@ -143,8 +144,7 @@ def measure(case: Case, dense_limit: int) -> Measurement:
     except TooLarge as refusal:
         return Measurement(case, needs=refusal.bytes)
     floor_cpu = _floor(case, pool)
-    dense = _dense(case, pool, memory, labelled, dense_limit)
-    dense_cpu, _, dense_extra = _timed(dense) if dense else (None, None, None)
+    dense_cpu, dense_extra = _dense(case, pool, memory, labelled, dense_limit) or (None, None)
     return Measurement(case, cpu, wall, extra, floor_cpu, dense_cpu, dense_extra)
 
 
@@ -231,28 +231,26 @@ def _read(array: Array) -> float:
 
 def _dense(
     case: Case, pool: Features, memory: Features | None, labelled: Features | None, limit: int
-) -> Callable[[], Any] | None:
-    """The definition, in the precision people run it in, if it fits."""
-    replay = memory if memory is not None and case.strategy.endswith("+memory") else None
-    centres = [features for features in (labelled, replay) if features is not None]
-    lam = fisher.past_weight(9 * case.n, case.n + case.labelled) if memory is not None else 0.0
-    dense = {  # bytes it takes, and the job
-        "accuacl": (
-            8 * case.n * case.d * case.K,
-            lambda: reference.accuacl(pool, case.b, memory, lam, dtype=np.float32),
-        ),
-        "badge": (
-            8 * case.n * case.d * case.K,
-            lambda: reference.badge(pool, np.linspace(0, 0.99, case.b), replay, dtype=np.float32),
-        ),
-        "kcenter": (4 * case.n * case.d, lambda: reference.kcenter(pool, case.b, centres, np.float32)),
-        "bait": (24 * case.n * case.d * case.K**2, lambda: reference.bait(pool, case.b, labelled)),
-        "uncertainty": (0, lambda: reference.uncertainty(pool, case.b, case.strategy, np.float32)),
-    }
-    name = case.strategy.removesuffix("+memory").split("-")[0]
-    needed, job = dense.get(
-        "uncertainty" if case.strategy in ("entropy", "least-confidence", "margin") else name, (0, None)
-    )
-    if case.strategy == "bait" and case.d * case.K > 1000:  # hours
+) -> tuple[float, int] | None:
+    """CPU seconds and extra bytes of the definition, in the precision people run it in, if it fits."""
+    replay = memory if case.strategy.endswith("+memory") else None
+    embeddings = 4 * case.n * case.d * case.K
+    if case.strategy.startswith("accuacl") and 2 * embeddings <= limit:
+        lam = fisher.past_weight(9 * case.n, case.n + case.labelled) if memory is not None else 0.0
+        only = case.strategy.removeprefix("accuacl").removeprefix("-").replace("full", "")
+        job = functools.partial(reference.accuacl, pool, case.b, memory, lam, dtype=np.float32, only=only)
+    elif case.strategy.startswith("badge") and 2 * embeddings <= limit:
+        # Every centre costs the same and there may be many: measured on ten and multiplied.
+        cpu, _, extra = _timed(lambda: reference.badge(pool, np.linspace(0, 0.9, 10), dtype=np.float32))
+        return cpu * (case.b + len(replay or ())) / 10, extra
+    elif case.strategy.startswith("kcenter"):
+        start = [features for features in (labelled, replay) if features is not None]
+        job = functools.partial(reference.kcenter, pool, case.b, start, np.float32)
+    elif case.strategy == "bait" and case.d * case.K <= 1000 and 2 * case.K * 2 * embeddings <= limit:
+        job = functools.partial(reference.bait, pool, case.b, labelled)
+    elif case.strategy in ("entropy", "least-confidence", "margin"):
+        job = functools.partial(reference.uncertainty, pool, case.b, case.strategy, np.float32)
+    else:
         return None
-    return job if needed <= limit else None
+    cpu, _, extra = _timed(job)
+    return cpu, extra

@@ -153,11 +153,11 @@ def _result_table(result: dict[str, Any]) -> Table:
             for name in ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")
         ),
     )
-    table.add_column("after")
+    table.add_column("after task \\ on task")
     for j in range(len(matrix)):
-        table.add_column(f"task {j + 1}", justify="right")
+        table.add_column(str(j + 1), justify="right")
     for t, row in enumerate(matrix):
-        table.add_row(f"task {t + 1}", *("" if x is None else f"{x:.1f}" for x in row))
+        table.add_row(str(t + 1), *("" if x is None else f"{x:.1f}" for x in row))
     return table
 
 
