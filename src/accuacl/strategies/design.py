@@ -14,6 +14,7 @@ from accuacl.strategies.query import Query
 Vector = NDArray[np.float64]
 HELD_BACK = 16  # picks whose updates of the large matrices are made together
 FISHER_ROWS = 512
+WIDE = 1024  # columns of the large symmetric matrices dealt with at a time
 TIE = 1e-9  # gains this close, relatively, are a tie
 
 
@@ -60,8 +61,10 @@ class Design:
         _add_fisher(fisher, *self.pool)
         fisher /= self.known + len(self.pool[0])
         half = fisher @ self.inverse
-        del fisher
-        self.N = self.inverse @ half
+        self.N = fisher  # in its place
+        for i in range(0, size, WIDE):
+            torch.mm(self.inverse[i : i + WIDE], half[:, i:], out=self.N[i : i + WIDE, i:])
+        _mirror(self.N)
         del half
         self.Z: list[torch.Tensor] = []
         self.W: list[torch.Tensor] = []
@@ -203,10 +206,20 @@ def _add_fisher(total: torch.Tensor, h: torch.Tensor, p: torch.Tensor, weight: f
     scaled = p * (1 + rest).sqrt()
     for i in range(0, n, FISHER_ROWS):
         outer = (scaled[i : i + FISHER_ROWS].unsqueeze(2) * h[i : i + FISHER_ROWS].unsqueeze(1)).view(-1, K * d)
-        total.addmm_(outer.T, outer, alpha=-weight)
+        for j in range(0, K * d, WIDE):
+            total[j : j + WIDE, j:].addmm_(outer[:, j : j + WIDE].T, outer[:, j:], alpha=-weight)
+    _mirror(total)
     share = p * ((1 - p) - rest * p)
     for k in range(K):
         blocks[k].copy_(diagonal[k].addmm_(h.T, h * share[:, k : k + 1], alpha=weight))
+
+
+def _mirror(matrix: torch.Tensor) -> None:
+    """Copy the upper half of a symmetric matrix, which is all that is computed, to the lower one."""
+    for i in range(0, len(matrix), WIDE):
+        block = matrix[i : i + WIDE, i : i + WIDE]
+        block.copy_(block.triu() + block.triu(1).T)
+        matrix[i + WIDE :, i : i + WIDE] = matrix[i : i + WIDE, i + WIDE :].T
 
 
 def _rest(p: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from accuacl.features import Array
 
-ACTIVE = 1500  # rows whose distances are kept up to date
+ACTIVE = 1500  # at most so many rows have distances that are kept up to date
 ROWS = 2048
 PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
@@ -34,7 +34,7 @@ class Rough:
         self.chosen = np.zeros(n, bool)
         self.pending: list[NDArray[np.float32]] = []
         self.buffer = np.ones((min(self.rows, n), d + 1), np.float32)
-        self.size = min(chunk or ACTIVE, n)
+        self.size = min(chunk or max(256, min(ACTIVE, n // 8)), n)
         for array in start:
             for i in range(0, len(array), self.rows):
                 self._apply(self._centre(array[i : i + self.rows]))

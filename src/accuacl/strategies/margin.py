@@ -27,9 +27,9 @@ def margin(query: Query) -> Selection:
     margins = np.empty(len(p))
     size, tick = query.chunk or ROWS, query.ticker(len(p))
     for start in range(0, len(p), size):
-        block = p[start : start + size].astype(np.float64)
+        block = p[start : start + size]
         if p.shape[1] > 1:
-            two = np.partition(block, -2, axis=1)[:, -2:]
+            two = np.partition(block, -2, axis=1)[:, -2:].astype(np.float64)
             margins[start : start + size] = two[:, 1] - two[:, 0]
         else:
             margins[start : start + size] = block[:, 0]
