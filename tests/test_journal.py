@@ -59,7 +59,7 @@ def test_results_must_be_json_and_finite(tmp_path):
 def test_views_show_picks_labels_metrics_and_timings(tmp_path):
     journal = opened(tmp_path)
     journal.once("002/001/query", lambda: {"ids": [7, 9], "scores": {}})
-    journal.once("002/001/label", lambda: {"ids": [7, 9], "labels": [1, 0]})
+    journal.once("002/001/label", lambda: {"labels": [[7, 1], [9, 0]]})
     journal.once("002/evaluate", lambda: {"accuracy": [50.0, 60.0, 70.0]})
     db = sqlite3.connect(tmp_path / "journal.sqlite")
     assert db.execute("SELECT * FROM picks").fetchall() == [(2, 1, 0, 7), (2, 1, 1, 9)]
@@ -78,17 +78,20 @@ def test_another_config_is_told_what_differs_and_nothing_is_touched(tmp_path):
     with pytest.raises(ValueError, match="holds a run with learner 'er', not 'gss'"):
         opened(tmp_path, CONFIG | {"learner": "gss"})
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file() and p.name != "lock"} == before
+    opened(tmp_path).close()  # and the refusal has let go of the run
 
 
 def test_fresh_removes_the_run_and_nothing_else(tmp_path):
     journal = opened(tmp_path)
     journal.once("000/memory", lambda: 1)
     (journal.weights / "000-000.safetensors").write_bytes(b"x")
+    (journal.weights / "000-000-memory.safetensors.12ab.part").write_bytes(b"left by a kill")
+    (journal.weights / "mine.safetensors").write_bytes(b"mine")
     (tmp_path / "notes.txt").write_text("mine")
     journal.close()
     journal = opened(tmp_path, CONFIG | {"learner": "gss"}, fresh=True)
     assert not journal.has("000/memory")
-    assert not list(journal.weights.iterdir())
+    assert [path.name for path in journal.weights.iterdir()] == ["mine.safetensors"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
     journal.close()
 
@@ -97,6 +100,7 @@ def test_fresh_removes_the_run_and_nothing_else(tmp_path):
     ("name", "content", "says"),
     [
         ("config.json", "{", "config.json is not JSON"),
+        ("config.json", "[]", "config.json is not that of a run"),
         ("config.json", None, "has a journal but no config.json"),
         ("journal.sqlite", "not a database, but long enough to be looked at" * 50, "journal.sqlite cannot be read"),
     ],
@@ -110,6 +114,34 @@ def test_damaged_files_are_named_and_kept(tmp_path, name, content, says):
     with pytest.raises(ValueError, match=says):
         opened(tmp_path)
     assert content is None or (tmp_path / name).read_text() == content
+
+
+def test_somebody_elses_config_is_kept_even_by_fresh(tmp_path):
+    (tmp_path / "config.json").write_text('{"architectures": ["ViT"]}')
+    for fresh in (False, True):
+        with pytest.raises(ValueError, match="is not that of a run"):
+            opened(tmp_path, fresh=fresh)
+    assert (tmp_path / "config.json").read_text() == '{"architectures": ["ViT"]}'
+
+
+def test_a_journal_that_cannot_grow_says_so(tmp_path):
+    journal = opened(tmp_path)
+    journal._db.execute("PRAGMA max_page_count = 1")
+    with pytest.raises(ValueError, match=r"journal\.sqlite cannot be read or written \(database or disk is full\)"):
+        journal.once("000/memory", lambda: "x" * 100_000)
+    journal.close()
+    journal = opened(tmp_path)
+    assert not journal.has("000/memory")
+    journal.close()
+
+
+def test_what_is_written_can_be_read_by_others(tmp_path):
+    before = os.umask(0o022)
+    try:
+        files.write_text(tmp_path / "a", "x")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o644
 
 
 def test_a_second_process_is_told_who_holds_the_run(tmp_path):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from accuacl import NAMES, learners
+from accuacl.data import load
 from accuacl.experiment import LabelsPending, config, make, run
 from accuacl.experiment.journal import Journal
 
@@ -125,25 +126,82 @@ def test_a_label_of_one_and_a_batch_of_one(tmp_path):
 
 
 def test_skipped_examples_are_left_out_and_pending_labels_wait(tmp_path):
-    truth = []
+    there, digits = [], load("digits").train.labels
 
     def people(task, r, ids):
-        if (task, r) == (1, 1) and not truth:
+        if (task, r) == (1, 1) and not there:
             raise LabelsPending("2 labels are missing")
         labels = digits[ids]
         labels[:1] = -1
         return labels
 
-    from accuacl.data import load
-
-    digits = load("digits").train.labels
     with pytest.raises(LabelsPending, match="2 labels"):
-        run(small(), tmp_path, oracle=people)
-    truth.append(1)
-    run(small(), tmp_path, oracle=people)
+        run(small(strategy="entropy"), tmp_path, oracle=people)
+    there.append(1)
+    run(small(strategy="entropy"), tmp_path, oracle=people)
     db = sqlite3.connect(tmp_path / "journal.sqlite")
     assert db.execute("SELECT COUNT(*) FROM labels").fetchone() == (3 * 3 * 3,)
+    assert db.execute("SELECT COUNT(*), COUNT(DISTINCT id) FROM picks").fetchone() == (36, 36)  # never asked again
     db.close()
+
+
+def test_a_wrong_answer_is_refused_and_can_be_corrected(tmp_path):
+    digits = load("digits").train.labels
+    with pytest.raises(ValueError, match="99"):
+        run(small(), tmp_path, oracle=lambda task, r, ids: np.full(len(ids), 99))
+    with pytest.raises(LabelsPending, match="none of the 4 examples of task 1 has a label"):
+        run(small(), tmp_path, oracle=lambda task, r, ids: np.full(len(ids), -1))
+    run(small(), tmp_path, oracle=lambda task, r, ids: digits[ids])
+
+
+def test_queries_see_the_memory_of_the_past_and_its_size(tmp_path, monkeypatch):
+    loop = sys.modules["accuacl.experiment.loop"]
+    select, seen = loop.strategies.select, []
+
+    def watched(name, **given):
+        if name != "uniform":
+            seen.append((len(given["pool"]), len(given["labelled"]), len(given["memory"]), given["past"]))
+        return select(name, **given)
+
+    monkeypatch.setattr(loop.strategies, "select", watched)
+    run(small(learner="er-ace"), tmp_path)
+    assert seen == [(56, 4, 0, 0), (52, 8, 0, 0), (56, 4, 8, 60), (52, 8, 8, 60), (56, 4, 8, 120), (52, 8, 8, 120)]
+
+
+def test_a_failed_start_leaves_no_trace_and_fresh_destroys_nothing_then(tmp_path):
+    for wrong in ({"order": "0,1,77"}, {"model": "conv4"}):
+        with pytest.raises(ValueError, match=r"77|conv4"):
+            run(small(**wrong), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
+    first = run(small(tasks=1), tmp_path / "a")
+    (tmp_path / "a" / "weights" / "mine.safetensors").write_bytes(b"mine")
+    with pytest.raises(ValueError, match="conv4"):
+        run(small(model="conv4"), tmp_path / "a", fresh=True)
+    assert run(small(tasks=1), tmp_path / "a") == first
+    run(small(tasks=1, seed=4), tmp_path / "a", fresh=True)
+    assert (tmp_path / "a" / "weights" / "mine.safetensors").read_bytes() == b"mine"
+
+
+def test_other_data_are_noticed(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 5)).astype(np.float32), np.arange(80) % 4
+    folder = tmp_path / "data"
+    folder.mkdir()
+    np.savez(folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    names = {"benchmark": str(folder), "classes_per_task": 2, "model": "mlp", "labels": 6, "rounds": 2, "memory": 4}
+    stop = lambda task, r, ids: y[ids] if task == 0 else (_ for _ in ()).throw(LabelsPending("later"))  # noqa: E731
+    with pytest.raises(LabelsPending):
+        run(make(names), tmp_path / "run", oracle=stop)
+    np.savez(folder / "data.npz", x_train=x + 1, y_train=y, x_test=x, y_test=y)
+    with pytest.raises(ValueError, match=r"the data \(train\) are not those that this run was begun with"):
+        run(make(names), tmp_path / "run")
+
+
+def test_classes_per_task_divide_the_classes_anew(tmp_path):
+    result = run(small(classes_per_task=5, tasks=0), tmp_path)
+    assert len(result["accuracy_matrix"]) == 2
+    assert len(result["recall"]) == 10
+    assert 0 <= result["calibration_error"] <= 100
 
 
 # -- killed and gone on with ----------------------------------------------------------------------------------------
@@ -231,7 +289,7 @@ def undisturbed(tmp_path_factory):
 
 KINDS = ("query", "label", "train", "memory", "evaluate", "result")
 WHERE = [f"{when} {kind}" for when in ("before", "after") for kind in KINDS]
-WHERE += ["between file and record", "file not yet in place"]
+WHERE += ["after 001/001/train", "between file and record", "file not yet in place"]
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -282,8 +340,6 @@ def test_a_damaged_weights_file_is_named_and_kept(tmp_path):
 
 
 def stops_at(task, r):
-    from accuacl.data import load
-
     digits = load("digits").train.labels
 
     def oracle(t, i, ids):
@@ -332,6 +388,9 @@ def test_defaults_are_valid_and_go_through_yaml(tmp_path, benchmark, scale):
     made = make({"benchmark": benchmark, "scale": scale})
     (tmp_path / "x.yaml").write_text(config.to_yaml(made))
     assert make(config.read(tmp_path / "x.yaml")) == made
+    long = make({"benchmark": benchmark, "scale": scale, "order": ", ".join(map(str, range(100)))})
+    (tmp_path / "x.yaml").write_text(config.to_yaml(long))
+    assert make(config.read(tmp_path / "x.yaml")) == long
 
 
 def test_paper_settings_are_the_papers():
@@ -360,7 +419,11 @@ def test_paper_settings_are_the_papers():
         ({"order": "random"}, "order is 'random'"),
         ({"order": "0,1,77"}, "77"),
         ({"model": "conv4"}, "conv4"),
-        ({"model": "magic"}, "magic"),
+        ({"model": "magic"}, "there is no model 'magic'"),
+        ({"device": "tpu"}, "device is 'tpu'"),
+        ({"device": "cuda"}, "device is 'cuda' but torch finds none"),
+        ({"benchmark": ["a"]}, "benchmark is"),
+        ({"scale": ["a"]}, "scale is"),
     ],
 )
 def test_wrong_settings_are_one_sentence(tmp_path, given, says):
@@ -398,7 +461,10 @@ def test_command_takes_yaml_and_gives_it(tmp_path):
     assert code == 0
     assert config.read(tmp_path / "c.yaml")["strategy"] == "badge"
     assert again == text.replace("seed: 0 ", "seed: 3 ", 1)
-    for content, says in (("a: [", "is not YAML"), ("hello", "holds no settings")):
+    code, _, error = cli("run", "--config", tmp_path / "c.yaml", "--scale", "paper")
+    assert code == 2
+    assert "is of scale smoke" in error
+    for content, says in (("a: [", "is not YAML"), ("hello", "holds no settings"), ("1: 2", "holds no settings")):
         (tmp_path / "bad.yaml").write_text(content)
         code, _, error = cli("run", "--config", tmp_path / "bad.yaml")
         assert code == 2

@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_args, get_origin
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -93,6 +94,8 @@ def run(
     benchmark's defaults at the chosen --scale, those of the paper at --scale paper.
     """
     from_file = settings.read(config) if config else {}
+    if given["scale"] and from_file.get("scale", given["scale"]) != given["scale"]:
+        raise ValueError(f"{config} is of scale {from_file['scale']}; leave out --scale or change it in the file.")
     what = settings.make(from_file | {key: value for key, value in given.items() if value is not None})
     if print_config:
         print(settings.to_yaml(what), end="")
@@ -100,16 +103,23 @@ def run(
     name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
     out = out or Path("runs") / name
     with warnings.catch_warnings(), _progress(TimeRemainingColumn()) as bar:
-        warnings.showwarning = lambda message, *_, **__: bar.console.print(f"[yellow]note:[/yellow] {message}")
+        warnings.showwarning = lambda message, *_, **__: bar.console.print(
+            f"[yellow]note:[/yellow] {escape(str(message))}"
+        )
         job = bar.add_task("starting", total=1.0)
 
         def draw(event: Event) -> None:
-            bar.update(job, completed=event.done, description=event.text)
+            bar.update(job, completed=event.done, description=escape(event.text))
 
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
     console.print(_result_table(result))
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items())
-    console.print(f"[dim]{spent}; in {out}[/dim]")
+    recall = sorted(result["recall"].items(), key=lambda item: item[1])
+    worst = ", ".join(f"{escape(name)} {value:.0f}" for name, value in recall[:3])
+    best = ", ".join(f"{escape(name)} {value:.0f}" for name, value in recall[-3:])
+    console.print(f"recall (%): lowest {worst}; highest {best}")
+    console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
+    console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
 
 
 def _run_options() -> inspect.Signature:
@@ -147,7 +157,7 @@ def _result_table(result: dict[str, Any]) -> Table:
         f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}, seed {c['seed']}: accuracy (%)"
     )
     table = Table(
-        title=title,
+        title=escape(title),
         caption=", ".join(
             f"{name.replace('_', ' ')} {result[name]:.2f}"
             for name in ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")

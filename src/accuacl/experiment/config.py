@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,7 +10,7 @@ import pydantic
 import yaml
 from pydantic import Field
 
-from accuacl import learners
+from accuacl import learners, models
 from accuacl.data import BENCHMARKS
 from accuacl.strategies import NAMES as STRATEGIES
 
@@ -58,7 +59,8 @@ class Config(pydantic.BaseModel):
     oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
     evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
-    device: str = Field("auto", description="cpu, cuda, or auto.")
+    device: str = Field("auto", pattern=r"auto|cpu|cuda(:\d+)?", description="cpu, cuda, cuda:1 or auto.")
+    image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:
@@ -68,6 +70,8 @@ class Config(pydantic.BaseModel):
             )
         if self.learner not in learners.NAMES:
             raise ValueError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+        if self.model not in models.NAMES:
+            raise ValueError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
         if self.benchmark not in BENCHMARKS and not Path(self.benchmark).is_dir():
             raise ValueError(
                 f"there is no benchmark or folder {self.benchmark!r}; the benchmarks are {', '.join(BENCHMARKS)}."
@@ -118,7 +122,7 @@ OWN = {"smoke": SMOKE | {"memory": 50}, "cpu": CPU | {"memory": 500}, "paper": P
 
 def make(given: dict[str, Any]) -> Config:
     """A config from what was given; the rest are the benchmark's defaults at the scale."""
-    benchmark, scale = given.get("benchmark", "split-digits"), given.get("scale", "smoke")
+    benchmark, scale = str(given.get("benchmark", "split-digits")), str(given.get("scale", "smoke"))
     defaults = DEFAULTS.get(benchmark, OWN).get(scale, {})
     try:
         return Config(**(defaults | given))
@@ -135,7 +139,7 @@ def read(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
-    if not isinstance(content, dict):
+    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise ValueError(f"{path} holds no settings; write lines like 'learner: er'.")
     return content
 
@@ -144,6 +148,5 @@ def to_yaml(config: Config) -> str:
     """Settings as YAML that `read` takes, with each one's meaning beside it."""
     lines = []
     for name, field in Config.model_fields.items():
-        value = yaml.safe_dump(getattr(config, name), default_flow_style=True).splitlines()[0]
-        lines.append(f"{name}: {value}  # {field.description}")
+        lines.append(f"{name}: {json.dumps(getattr(config, name))}  # {field.description}")  # JSON is YAML
     return "\n".join(lines) + "\n"

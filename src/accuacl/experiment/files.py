@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,8 @@ import torch
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Replace `path` with `data`, durably; on failure nothing is left behind and an older file stays."""
-    descriptor, aside = tempfile.mkstemp(prefix=path.name + ".", suffix=".part", dir=path.parent)
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
@@ -23,7 +24,7 @@ def write_bytes(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(aside, path)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
     folder = os.open(path.parent, os.O_RDONLY)
     try:

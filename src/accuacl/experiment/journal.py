@@ -7,12 +7,14 @@ A run that was killed goes on by running the same code again. Keys read `003/002
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +30,14 @@ CREATE VIEW IF NOT EXISTS picks AS
     FROM steps s, json_each(s.result, '$.ids') e WHERE s.kind = 'query';
 CREATE VIEW IF NOT EXISTS labels AS
     SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
-           i.value AS id, l.value AS label
-    FROM steps s, json_each(s.result, '$.ids') i, json_each(s.result, '$.labels') l
-    WHERE s.kind = 'label' AND i.key = l.key;
+           json_extract(e.value, '$[0]') AS id, json_extract(e.value, '$[1]') AS label
+    FROM steps s, json_each(s.result, '$.labels') e WHERE s.kind = 'label';
 CREATE VIEW IF NOT EXISTS metrics AS
     SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, e.key AS on_task, e.value AS accuracy
     FROM steps s, json_each(s.result, '$.accuracy') e WHERE s.kind = 'evaluate';
 CREATE VIEW IF NOT EXISTS timings AS SELECT kind, SUM(seconds) AS seconds, COUNT(*) AS steps FROM steps GROUP BY kind;
 """
+WEIGHTS = re.compile(r"\d{3}-\d{3}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
 MINE = ("config.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "result.json", "report.html")
 
 
@@ -47,20 +49,27 @@ class Journal:
     ) -> None:
         self.directory = directory
         self.weights.mkdir(parents=True, exist_ok=True)
+        self._db: sqlite3.Connection | None = None
         self._lock()
-        if fresh:
-            self._clear()
-        self._check_config(config)
         try:
-            self._db = sqlite3.connect(directory / "journal.sqlite", isolation_level=None)
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = FULL")
-            self._db.executescript(SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise ValueError(
-                f"{directory / 'journal.sqlite'} cannot be read ({error}); restore it or start over with --fresh."
-            ) from error
-        self.environment: dict[str, Any] = self.once("environment", lambda: environment)
+            if fresh:
+                self._clear()
+            self._check_config(config)
+            with self._clear_errors():
+                self._db = sqlite3.connect(directory / "journal.sqlite", isolation_level=None)
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")
+                self._db.executescript(SCHEMA)
+            self.environment: dict[str, Any] = self.once("environment", lambda: environment)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     @property
     def weights(self) -> Path:
@@ -68,31 +77,45 @@ class Journal:
 
     def once(self, key: str, step: Callable[..., Any], *arguments: Any) -> Any:
         """The result of the step, from the record or by doing it now; it must be JSON."""
-        row = self._db.execute("SELECT result FROM steps WHERE key = ?", (key,)).fetchone()
+        row = self._ask("SELECT result FROM steps WHERE key = ?", key)
         if row:
-            return json.loads(row[0])
+            return json.loads(row[0][0])
         start = time.perf_counter()
         result = step(*arguments)
         text = json.dumps(result, allow_nan=False)
         spent = time.perf_counter() - start
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        with self._db:
-            self._db.execute(
-                "INSERT INTO steps VALUES (?, ?, ?, ?, ?)", (key, key.rsplit("/")[-1], text, spent, finished)
-            )
+        self._ask("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", key, key.rsplit("/")[-1], text, spent, finished)
         return json.loads(text)  # what a resumed run will see, to the bit
 
     def has(self, key: str) -> bool:
         """Whether the step has been done."""
-        return self._db.execute("SELECT 1 FROM steps WHERE key = ?", (key,)).fetchone() is not None
+        return bool(self._ask("SELECT 1 FROM steps WHERE key = ?", key))
 
     def seconds(self) -> dict[str, float]:
         """Time spent on each kind of step, over all the processes that worked on the run."""
-        return dict(self._db.execute("SELECT kind, seconds FROM timings"))
+        return dict(self._ask("SELECT kind, seconds FROM timings"))
+
+    def _ask(self, statement: str, *values: Any) -> list[Any]:
+        """One statement, one transaction."""
+        assert self._db is not None, "the journal is closed"
+        with self._clear_errors():
+            return self._db.execute(statement, values).fetchall()
+
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise ValueError(
+                f"{self.directory / 'journal.sqlite'} cannot be read or written ({error}); "
+                "mend that and run the same command again, or start over with --fresh."
+            ) from error
 
     def close(self) -> None:
         """Let another process have the run."""
-        self._db.close()
+        if self._db is not None:
+            self._db.close()
         os.close(self._held)
 
     def _lock(self) -> None:
@@ -122,6 +145,8 @@ class Journal:
             old = json.loads(path.read_text())
         except ValueError as error:
             raise ValueError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
+        if not isinstance(old, dict) or "learner" not in old:
+            raise ValueError(f"{path} is not that of a run; choose another --out.")
         for key in sorted(old.keys() | config.keys()):
             if old.get(key) != config.get(key):
                 raise ValueError(
@@ -131,5 +156,13 @@ class Journal:
 
     def _clear(self) -> None:
         """Remove what a run writes, and nothing else that may lie there."""
-        for path in [self.directory / name for name in MINE] + sorted(self.weights.glob("*.safetensors")):
+        config, journal = self.directory / "config.json", self.directory / "journal.sqlite"
+        if config.exists() and not journal.exists() and '"learner"' not in config.read_text():
+            raise ValueError(f"{config} is not that of a run; choose another --out.")
+        for path in [self.directory / name for name in MINE] + weight_files(self.weights):
             path.unlink(missing_ok=True)
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """The files in `folder` that a run has written there, left-overs of killed ones among them."""
+    return [path for path in sorted(folder.iterdir()) if WEIGHTS.fullmatch(path.name)]

@@ -6,6 +6,7 @@ people.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import warnings
@@ -24,8 +25,8 @@ from accuacl.data import BENCHMARKS, Stream, Task, class_incremental, load
 from accuacl.experiment import metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.files import load_arrays, load_tensors, save_arrays, save_tensors, write_text
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.oracle import Oracle, Simulated
+from accuacl.experiment.journal import Journal, weight_files
+from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.features import Features
 from accuacl.memory import Memory
 
@@ -57,8 +58,13 @@ def run(
     progress: Callable[[Event], None] | None = None,
 ) -> dict[str, Any]:
     """Do the experiment, or go on with it, or return its result at once if it is finished."""
-    journal = Journal(out, config.model_dump(), environment(config), fresh)
-    try:
+
+    def prepare() -> _Run:
+        return _Run(config, data_dir, skip_bad, oracle, progress)
+
+    # A new run is made ready before its directory is touched: what fails here leaves no trace.
+    ready = prepare() if fresh or not (out / "config.json").exists() else None
+    with Journal(out, config.model_dump(), environment(config), fresh) as journal:
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
@@ -69,26 +75,25 @@ def run(
                     stacklevel=2,
                 )
             torch.set_num_threads(config.threads)
-            result = _Run(config, journal, data_dir, skip_bad, oracle, progress).all_tasks()
+            result = (ready or prepare()).all_tasks(journal)
         _publish(out / "result.json", result)
-        return result
-    finally:
-        journal.close()
+    return result
 
 
 class _Run:
-    """What the steps of one run share: data, settings and the journal. Nothing here changes once it is built."""
+    """What the steps of one run share: data and settings. Nothing here changes once it is built."""
+
+    journal: Journal
 
     def __init__(
         self,
         config: Config,
-        journal: Journal,
         data_dir: Path | None,
         skip_bad: bool,
         oracle: Oracle | None,
         progress: Callable[[Event], None] | None,
     ) -> None:
-        self.config, self.journal = config, journal
+        self.config = config
         self.tell = progress or (lambda event: None)
         self.stream = open_stream(
             config, data_dir, skip_bad, lambda what, i, n: self.tell(Event(0.0, f"{what} {i}/{n}"))
@@ -97,7 +102,7 @@ class _Run:
         self.oracle = oracle or Simulated(self.data.train.labels)
         self.tasks = list(self.stream)[: config.tasks or None]
         self.rounds = 1 if config.strategy == "full" else config.rounds
-        self.device = config.device if config.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = device_of(config)
         self.transform = transform_of(self.data.name, self.data.train.inputs)
         self.settings = learners.Settings(
             epochs=config.epochs,
@@ -109,34 +114,56 @@ class _Run:
             classes=len(self.stream.order),
             device=self.device,
         )
+        self.model(None)  # a network that does not fit the data is refused before anything is done
 
-    def all_tasks(self) -> dict[str, Any]:
+    def all_tasks(self, journal: Journal) -> dict[str, Any]:
         """Algorithm 1. Weights and memory are handles, loaded only by a step that has not been done yet."""
-        once = self.journal.once
+        self.journal, once = journal, journal.once
+        self.check_data(once("data", self.fingerprint))
         memory: Handle | None = None
         weights: Handle | None = None
         past, seen = 0, _empty()
         matrix: list[list[float | None]] = []
         for task in self.tasks:
-            pool, known, labels, start = self.pool_of(task), _empty(), _empty(), weights
+            pool, asked, known, labels, start = self.pool_of(task), _empty(), _empty(), _empty(), weights
             for r in range(self.rounds):
                 key = f"{task.index:03}/{r:03}"
-                picked = once(f"{key}/query", self.query, task, r, pool, known, memory, past, weights, seen)
-                answer = once(f"{key}/label", self.label, task, r, picked["ids"])
-                known = np.append(known, np.array(answer["ids"], np.int64))
-                labels = np.append(labels, self.stream.to_model(np.array(answer["labels"], np.int64)))
+                picked = once(f"{key}/query", self.query, task, r, pool, asked, known, memory, past, weights, seen)
+                asked = np.append(asked, np.array(picked["ids"], np.int64))
+                answer = once(f"{key}/label", self.label, task, r, picked["ids"], len(known))
+                pairs = np.array(answer["labels"], np.int64).reshape(-1, 2)
+                known = np.append(known, pairs[:, 0])
+                labels = np.append(labels, self.stream.to_model(pairs[:, 1]))
                 seen = np.union1d(seen, labels)
-                done = self.journal.has(f"{key}/train")
+                done = journal.has(f"{key}/train")
                 weights = once(f"{key}/train", self.train, task, r, known, labels, memory, start, seen)
                 if not done:
                     self.tidy(start, weights)
                 if self.config.evaluate == "round":
-                    once(f"{key}/test", self.evaluate, task, weights, seen)
+                    once(f"{key}/test", self.evaluate, task, r, weights, seen)
             memory = once(f"{task.index:03}/memory", self.remember, weights)["file"]
             past += len(pool)
-            row = once(f"{task.index:03}/evaluate", self.evaluate, task, weights, seen)
+            row = once(f"{task.index:03}/evaluate", self.evaluate, task, self.rounds - 1, weights, seen)
             matrix.append(row["accuracy"] + [None] * (len(self.tasks) - len(row["accuracy"])))
-        return once("result", self.finish, matrix, weights)
+        self.tidy(start, weights)
+        return once("result", self.finish, matrix, row, weights)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the data are known by: rows are numbers, and must mean the same examples when the run goes on."""
+        parts: dict[str, Any] = {"classes": list(self.data.classes)}
+        for name, split in (("train", self.data.train), ("test", self.data.test)):
+            some = split.inputs[:: max(1, len(split.inputs) // 64)]
+            digest = hashlib.sha256(split.labels.tobytes() + np.ascontiguousarray(some).tobytes()).hexdigest()
+            parts[name] = {"shape": list(split.inputs.shape), "sha256": digest}
+        return parts
+
+    def check_data(self, recorded: dict[str, Any]) -> None:
+        for part, value in self.fingerprint().items():
+            if recorded[part] != value:
+                raise ValueError(
+                    f"the data ({part}) are not those that this run was begun with; give the same --data-dir, "
+                    "or start over with --fresh."
+                )
 
     def pool_of(self, task: Task) -> Ids:
         """The task's pool; a part of it drawn by the seed, if the config wants one."""
@@ -149,6 +176,7 @@ class _Run:
         task: Task,
         r: int,
         pool: Ids,
+        asked: Ids,
         known: Ids,
         memory: Handle | None,
         past: int,
@@ -156,7 +184,7 @@ class _Run:
         seen: Ids,
     ) -> dict[str, Any]:
         """Which of the unlabelled should be labelled: the first round is uniform, the others ask the strategy."""
-        left = np.setdiff1d(pool, known)
+        left = np.setdiff1d(pool, asked)
         c = self.config
         if c.strategy == "full":
             return {"ids": left.tolist(), "scores": {}}
@@ -182,11 +210,15 @@ class _Run:
         scores = {name: values.tolist() for name, values in picked.scores.items()}
         return {"ids": left[picked.indices].tolist(), "scores": scores}
 
-    def label(self, task: Task, r: int, ids: list[int]) -> dict[str, Any]:
-        """What the oracle says; examples it skipped are left out."""
+    def label(self, task: Task, r: int, ids: list[int], known: int) -> dict[str, Any]:
+        """What the oracle says, as (row, class) pairs; examples it skipped are left out."""
         rows = np.array(ids, np.int64)
-        labels = self.oracle(task.index, r, rows)
-        return {"ids": rows[labels >= 0].tolist(), "labels": labels[labels >= 0].tolist()}
+        labels = np.asarray(self.oracle(task.index, r, rows), np.int64)
+        kept = labels >= 0
+        self.stream.to_model(labels[kept])  # an unknown class is refused before it is recorded
+        if known + kept.sum() == 0:
+            raise LabelsPending(f"none of the {len(rows)} examples of task {task.index + 1} has a label; it needs one.")
+        return {"labels": np.stack([rows, labels], axis=1)[kept].tolist()}
 
     def train(
         self, task: Task, r: int, known: Ids, labels: Ids, memory: Handle | None, start: Handle | None, seen: Ids
@@ -213,9 +245,9 @@ class _Run:
             handle["memory"] = save_arrays(self.journal.weights / f"{name}-memory.safetensors", done.to_arrays())
         return handle
 
-    def evaluate(self, task: Task, weights: Handle, seen: Ids) -> dict[str, Any]:
+    def evaluate(self, task: Task, r: int, weights: Handle, seen: Ids) -> dict[str, Any]:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
-        self.say(task, self.rounds - 1, self.config.epochs, "testing")
+        self.say(task, r, self.config.epochs, "testing")
         model = self.model(weights)
         accuracy, recall, confidences, hits = [], {}, [], []
         for earlier in self.tasks[: task.index + 1]:
@@ -239,7 +271,7 @@ class _Run:
     def memory(self, handle: Handle | None) -> Memory:
         return Memory.from_arrays(load_arrays(self.journal.weights, handle)) if handle else Memory.empty()
 
-    def finish(self, matrix: list[list[float | None]], weights: Handle) -> dict[str, Any]:
+    def finish(self, matrix: list[list[float | None]], last: dict[str, Any], weights: Handle) -> dict[str, Any]:
         """What result.json has."""
         spent = self.journal.seconds()
         spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
@@ -247,6 +279,8 @@ class _Run:
         return {
             **metrics.summary(matrix),
             "accuracy_matrix": matrix,
+            "recall": last["recall"],
+            "calibration_error": last["calibration_error"],
             "weights": weights["file"],
             "config": self.config.model_dump(),
             "seconds": parts | {"other": sum(spent.values())},
@@ -285,7 +319,7 @@ class _Run:
         for handle in needed:
             if handle:
                 keep |= {handle["file"], handle.get("memory", {}).get("file")}
-        for path in self.journal.weights.glob("*.safetensors*"):
+        for path in weight_files(self.journal.weights):
             if path.name not in keep:
                 path.unlink()
 
@@ -293,7 +327,8 @@ class _Run:
 def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress: Any = None) -> Stream:
     """The tasks of the config's benchmark or folder."""
     name, tasks, each = BENCHMARKS.get(config.benchmark, (config.benchmark, 0, config.classes_per_task))
-    dataset = load(name, data_dir, skip_bad=skip_bad, progress=progress)
+    size = config.image_size or None
+    dataset = load(name, data_dir, skip_bad=skip_bad, image_size=size, progress=progress)
     each = config.classes_per_task or each
     order: Any = config.order
     if order not in ("fixed", "tasks", "classes"):
@@ -301,7 +336,9 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
             order = [int(part) for part in order.split(",")]
         except ValueError:
             raise ValueError(f"order is {order!r}; give fixed, tasks, classes or class ids like 3,1,2.") from None
-    count = len(order) // each if isinstance(order, list) else tasks or len(dataset.classes) // each
+    if config.classes_per_task or not tasks:
+        tasks = len(dataset.classes) // each
+    count = len(order) // each if isinstance(order, list) else tasks
     return class_incremental(dataset, count, each, order, config.order_seed)
 
 
@@ -313,14 +350,24 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
     return learners.Transform(mean, std, crop, flip=True)
 
 
+def device_of(config: Config) -> str:
+    """Where to compute: the GPU if there is one, unless told otherwise."""
+    if config.device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if config.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda' but torch finds none; give --device cpu.")
+    return config.device
+
+
 def environment(config: Config) -> dict[str, Any]:
     """What the last bits of a result depend on besides the config."""
     return {
+        "accuacl": accuacl.__version__,
         "torch": torch.__version__,
         "numpy": np.__version__,
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "machine": platform.machine(),
-        "threads": config.threads,
+        "device": device_of(config),
     }
 
 
