@@ -155,7 +155,7 @@ def test_a_wrong_answer_is_refused_and_can_be_corrected(tmp_path):
 
 
 def test_queries_see_the_memory_of_the_past_and_its_size(tmp_path, monkeypatch):
-    loop = sys.modules["accuacl.experiment.loop"]
+    loop = sys.modules["accuacl.experiment.steps"]
     select, seen = loop.strategies.select, []
 
     def watched(name, **given):
@@ -317,7 +317,7 @@ def test_finished_is_shown_at_once(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("data was loaded for a finished run")
 
-    monkeypatch.setattr(sys.modules["accuacl.experiment.loop"], "load", never)
+    monkeypatch.setattr(sys.modules["accuacl.experiment.setting"], "load", never)
     assert run(small(tasks=1), tmp_path) == first
     assert json.loads((tmp_path / "result.json").read_text()) == first
 

@@ -1,0 +1,69 @@
+"""What a config stands for on this machine: its stream of tasks, transform, device."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+import accuacl
+from accuacl import learners
+from accuacl.data import BENCHMARKS, Stream, class_incremental, load
+from accuacl.experiment.config import Config
+
+TRANSFORMS = {  # mean, standard deviation, crop
+    "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 4),
+    "cifar100": ((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), 4),
+    "tiny-imagenet": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 0),
+}
+
+
+def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress: Any = None) -> Stream:
+    """The tasks of the config's benchmark or folder."""
+    name, tasks, each = BENCHMARKS.get(config.benchmark, (config.benchmark, 0, config.classes_per_task))
+    size = config.image_size or None
+    dataset = load(name, data_dir, skip_bad=skip_bad, image_size=size, progress=progress)
+    each = config.classes_per_task or each
+    order: Any = config.order
+    if order not in ("fixed", "tasks", "classes"):
+        try:
+            order = [int(part) for part in order.split(",")]
+        except ValueError:
+            raise ValueError(f"order is {order!r}; give fixed, tasks, classes or class ids like 3,1,2.") from None
+    if config.classes_per_task or not tasks:
+        tasks = len(dataset.classes) // each
+    count = len(order) // each if isinstance(order, list) else tasks
+    return class_incremental(dataset, count, each, order, config.order_seed)
+
+
+def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
+    """Normalisation and augmentation: crop and flip at 32x32, flip only on larger images, none on vectors."""
+    if inputs.ndim == 2:
+        return learners.Transform(None, None)
+    mean, std, crop = TRANSFORMS.get(name, (*TRANSFORMS["cifar10"][:2], 4 if inputs.shape[1] <= 32 else 0))
+    return learners.Transform(mean, std, crop, flip=True)
+
+
+def device_of(config: Config) -> str:
+    """Where to compute: the GPU if there is one, unless told otherwise."""
+    if config.device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if config.device.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError("device is 'cuda' but torch finds none; give --device cpu.")
+    return config.device
+
+
+def environment(config: Config) -> dict[str, Any]:
+    """What the last bits of a result depend on besides the config."""
+    return {
+        "accuacl": accuacl.__version__,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "machine": platform.machine(),
+        "device": device_of(config),
+    }

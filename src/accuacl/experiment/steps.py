@@ -1,0 +1,230 @@
+"""The steps of a run: query, label, train, remember, evaluate. Each is a function of its arguments and the config."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from accuacl import learners, models, strategies
+from accuacl.data import Task
+from accuacl.experiment import metrics
+from accuacl.experiment.config import Config
+from accuacl.experiment.files import load_arrays, load_tensors, save_arrays, save_tensors
+from accuacl.experiment.journal import weight_files
+from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
+from accuacl.experiment.setting import device_of, open_stream, transform_of
+from accuacl.features import Features
+from accuacl.memory import Memory
+
+Ids = NDArray[np.int64]
+Handle = dict[str, Any]  # of a file: its name and SHA-256; of weights, that of the memory after them too
+
+
+@dataclass(frozen=True)
+class Event:
+    """How far a run is: `done` of 1, and in words."""
+
+    done: float
+    text: str
+
+
+class Steps:
+    """What the steps of one run share: data and settings. Nothing here changes once it is built."""
+
+    def __init__(
+        self,
+        config: Config,
+        folder: Path,
+        data_dir: Path | None,
+        skip_bad: bool,
+        oracle: Oracle | None,
+        progress: Callable[[Event], None] | None,
+    ) -> None:
+        self.config, self.folder = config, folder
+        self.tell = progress or (lambda event: None)
+        self.stream = open_stream(
+            config, data_dir, skip_bad, lambda what, i, n: self.tell(Event(0.0, f"{what} {i}/{n}"))
+        )
+        self.data = self.stream.dataset
+        self.oracle = oracle or Simulated(self.data.train.labels)
+        self.tasks = list(self.stream)[: config.tasks or None]
+        self.rounds = 1 if config.strategy == "full" else config.rounds
+        self.device = device_of(config)
+        self.transform = transform_of(self.data.name, self.data.train.inputs)
+        self.settings = learners.Settings(
+            epochs=config.epochs,
+            batch=config.batch,
+            lr=config.lr,
+            momentum=config.momentum,
+            weight_decay=config.weight_decay,
+            capacity=config.memory,
+            classes=len(self.stream.order),
+            device=self.device,
+        )
+        self.model(None)  # a network that does not fit the data is refused before anything is done
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What the data are known by: rows are numbers, and must mean the same examples when the run goes on."""
+        parts: dict[str, Any] = {"classes": list(self.data.classes)}
+        for name, split in (("train", self.data.train), ("test", self.data.test)):
+            some = split.inputs[:: max(1, len(split.inputs) // 64)]
+            digest = hashlib.sha256(split.labels.tobytes() + np.ascontiguousarray(some).tobytes()).hexdigest()
+            parts[name] = {"shape": list(split.inputs.shape), "sha256": digest}
+        return parts
+
+    def check_data(self, recorded: dict[str, Any]) -> None:
+        for part, value in self.fingerprint().items():
+            if recorded[part] != value:
+                raise ValueError(
+                    f"the data ({part}) are not those that this run was begun with; give the same --data-dir, "
+                    "or start over with --fresh."
+                )
+
+    def pool_of(self, task: Task) -> Ids:
+        """The task's pool; a part of it drawn by the seed, if the config wants one."""
+        if not self.config.pool or self.config.pool >= len(task.train):
+            return task.train
+        return np.sort(self.rng(task.index, 0, 1).choice(task.train, self.config.pool, replace=False))
+
+    def query(
+        self,
+        task: Task,
+        r: int,
+        pool: Ids,
+        asked: Ids,
+        known: Ids,
+        memory: Handle | None,
+        past: int,
+        weights: Handle | None,
+        seen: Ids,
+    ) -> dict[str, Any]:
+        """Which of the unlabelled should be labelled: the first round is uniform, the others ask the strategy."""
+        left = np.setdiff1d(pool, asked)
+        c = self.config
+        if c.strategy == "full":
+            return {"ids": left.tolist(), "scores": {}}
+        budget = c.labels * (r + 1) // self.rounds - c.labels * r // self.rounds
+        seed = int(self.rng(task.index, r, 2).integers(2**62))
+        self.say(task, r, 0, "choosing")
+        if r == 0 or c.strategy == "uniform":
+            nothing = np.ones((len(left), 1), np.float32)  # it looks at nothing
+            picked = strategies.select("uniform", pool=Features(nothing, nothing), budget=budget, seed=seed)
+        else:
+            model = self.model(weights)
+            earlier = np.concatenate([np.empty(0, np.int64), *(self.pool_of(t) for t in self.tasks[: task.index])])
+            replay = earlier if c.strategy == "accuacl-full" else self.memory(memory).ids
+            parts = {"pool": left, "labelled": known, "memory": replay}
+            options: dict[str, Any] = {name: self.features(model, ids, seen) for name, ids in parts.items()}
+            if c.strategy.startswith("accuacl"):
+                options |= {"variant": c.variant, "total_classes": len(self.stream.order)}
+                options |= {"keep": c.keep} if c.keep else {}
+                options |= {"lam": c.lam} if c.lam is not None else {}
+            if c.strategy in ("accuacl", "accuacl-full", "bait"):
+                options["oversample"] = c.oversample
+            picked = strategies.select(c.strategy, budget=budget, past=past, seed=seed, **options)
+        scores = {name: values.tolist() for name, values in picked.scores.items()}
+        return {"ids": left[picked.indices].tolist(), "scores": scores}
+
+    def label(self, task: Task, r: int, ids: list[int], known: int) -> dict[str, Any]:
+        """What the oracle says, as (row, class) pairs; examples it skipped are left out."""
+        rows = np.array(ids, np.int64)
+        labels = np.asarray(self.oracle(task.index, r, rows), np.int64)
+        kept = labels >= 0
+        self.stream.to_model(labels[kept])  # an unknown class is refused before it is recorded
+        if known + kept.sum() == 0:
+            raise LabelsPending(f"none of the {len(rows)} examples of task {task.index + 1} has a label; it needs one.")
+        return {"labels": np.stack([rows, labels], axis=1)[kept].tolist()}
+
+    def train(
+        self, task: Task, r: int, known: Ids, labels: Ids, memory: Handle | None, start: Handle | None, seen: Ids
+    ) -> Handle:
+        """Train from the last task's weights on all labels of this task; the new weights, and the memory after them."""
+        model = self.model(start)
+        done = learners.train(
+            self.config.learner,
+            model,
+            learners.TaskData(known, labels, self.inputs(known)),
+            self.memory(memory),
+            self.inputs,
+            self.settings,
+            self.transform,
+            seed=(self.config.seed, task.index, r),
+            last_round=r == self.rounds - 1,
+            seen=seen,
+            variant=self.config.learner_variant,
+            on_epoch=lambda epoch, loss: self.say(task, r, epoch + 1, f"epoch {epoch + 1} loss {loss:.3f}"),
+        )
+        name = f"{task.index:03}-{r:03}"
+        handle: Handle = save_tensors(self.folder / f"{name}.safetensors", model.state_dict())
+        if r == self.rounds - 1:
+            handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", done.to_arrays())
+        return handle
+
+    def evaluate(self, task: Task, r: int, weights: Handle, seen: Ids) -> dict[str, Any]:
+        """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
+        self.say(task, r, self.config.epochs, "testing")
+        model = self.model(weights)
+        accuracy, recall, confidences, hits = [], {}, [], []
+        for earlier in self.tasks[: task.index + 1]:
+            inputs = torch.from_numpy(np.array(self.data.test.inputs[earlier.test]))
+            truth = self.stream.to_model(self.data.test.labels[earlier.test])
+            _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
+            right = seen[p.argmax(axis=1)] == truth
+            accuracy.append(100 * float(right.mean()))
+            for c in np.unique(truth):
+                recall[self.data.classes[self.stream.order[c]]] = 100 * float(right[truth == c].mean())
+            confidences.append(p.max(axis=1).astype(np.float64))
+            hits.append(right)
+        error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
+        return {"accuracy": accuracy, "recall": recall, "calibration_error": error}
+
+    def remember(self, weights: Handle) -> dict[str, Any]:
+        """Record what the memory holds after the task."""
+        memory = self.memory(weights["memory"])
+        return {"ids": memory.ids.tolist(), "labels": memory.labels.tolist(), "file": weights["memory"]}
+
+    def memory(self, handle: Handle | None) -> Memory:
+        return Memory.from_arrays(load_arrays(self.folder, handle)) if handle else Memory.empty()
+
+    def model(self, weights: Handle | None) -> models.Classifier:
+        """The network at the start, or with the weights of a handle."""
+        shape = self.data.train.inputs.shape[1:]
+        shape = (shape[2], shape[0], shape[1]) if len(shape) == 3 else shape
+        c = self.config
+        model = models.build(c.model, len(self.stream.order), seed=c.seed, input_shape=shape, width=c.width or None)
+        if weights:
+            model.load_state_dict(load_tensors(self.folder, weights))
+        return model.to(self.device)
+
+    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
+        return Features(*models.predict(model, self.inputs(ids), self.transform, seen, device=self.device))
+
+    def inputs(self, ids: Ids) -> torch.Tensor:
+        return torch.from_numpy(np.array(self.data.train.inputs[ids]))
+
+    def rng(self, task: int, r: int, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.config.seed, task, r, purpose])
+
+    def say(self, task: Task, r: int, epoch: int, what: str) -> None:
+        """Progress: a round costs as much as it has labels, so round r of R has done r (r + 1) / 2 of R (R + 1) / 2."""
+        rounds = self.rounds
+        within = (r * (r + 1) / 2 + (r + 1) * epoch / self.config.epochs) / (rounds * (rounds + 1) / 2)
+        text = f"task {task.index + 1}/{len(self.tasks)} round {r + 1}/{rounds} {what}"
+        self.tell(Event((task.index + within) / len(self.tasks), text))
+
+    def tidy(self, *needed: Handle | None) -> None:
+        """Delete weights that no later step can need."""
+        keep = set()
+        for handle in needed:
+            if handle:
+                keep |= {handle["file"], handle.get("memory", {}).get("file")}
+        for path in weight_files(self.folder):
+            if path.name not in keep:
+                path.unlink()
