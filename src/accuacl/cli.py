@@ -115,8 +115,8 @@ def run(
     console.print(_result_table(result))
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items())
     recall = sorted(result["recall"].items(), key=lambda item: item[1])
-    worst = ", ".join(f"{escape(name)} {value:.0f}" for name, value in recall[:3])
-    best = ", ".join(f"{escape(name)} {value:.0f}" for name, value in recall[-3:])
+    worst = ", ".join(f"{escape(name)}: {value:.0f}" for name, value in recall[:3])
+    best = ", ".join(f"{escape(name)}: {value:.0f}" for name, value in recall[-3:])
     console.print(f"recall (%): lowest {worst}; highest {best}")
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
@@ -190,7 +190,7 @@ def bench(
 ) -> None:
     """Measure query strategies on this machine: time, memory, and how far from the possible.
 
-    Without --n the standard cases are measured, about two minutes; with it, every combination of --n, --d, --classes
+    Without --n the standard cases are measured, about four minutes; with it, every combination of --n, --d, --classes
     and --budget. "x dense" is how many times less CPU time than the vectorised definition, "x memory" how many times
     less memory beyond the inputs, "/ floor" how many times the CPU time of the bare matrix products and one read of the
     inputs: all in the same run.
