@@ -32,7 +32,7 @@ def outcome(out: Path) -> dict:
     result = json.loads((out / "result.json").read_text())
     del result["seconds"]
     db = sqlite3.connect(out / "journal.sqlite")
-    steps = dict(db.execute("SELECT key, result FROM steps WHERE kind != 'result'"))
+    steps = dict(db.execute("SELECT key, result FROM steps WHERE kind NOT IN ('load', 'result')"))
     db.close()
     weights = {path.name: path.read_bytes() for path in (out / "weights").iterdir()}
     return {"result": result, "steps": steps, "weights": weights}
@@ -45,7 +45,7 @@ def test_every_learner_runs(tmp_path, learner, variant):
     matrix = result["accuracy_matrix"]
     assert [[x is None for x in row] for row in matrix] == [[j > t for j in range(3)] for t in range(3)]
     assert all(0 <= x <= 100 for row in matrix for x in row if x is not None)
-    assert set(result["seconds"]) == {"query", "train", "evaluate", "other"}
+    assert set(result["seconds"]) == {"query", "train", "evaluate", "load", "other", "cpu"}
     assert {p.name for p in tmp_path.iterdir()} >= {"config.json", "journal.sqlite", "weights", "result.json"}
 
 

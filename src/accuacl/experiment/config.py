@@ -12,7 +12,7 @@ from pydantic import Field
 
 from accuacl import learners, models
 from accuacl.data import BENCHMARKS
-from accuacl.strategies import NAMES as STRATEGIES
+from accuacl.strategies import REGISTRY as STRATEGIES
 
 Scale = Literal["smoke", "cpu", "paper"]
 
@@ -38,24 +38,27 @@ class Config(pydantic.BaseModel):
     order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
     labels: int = Field(100, ge=1, description="Labels per task.")
     rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; the first is uniform.")
+    last_rounds: int = Field(0, ge=0, description="Rounds of the last task, each as large as before; 0: as many.")
     pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
     epochs: int = Field(1, ge=1, description="Epochs of training in each round.")
     batch: int = Field(16, ge=1, description="Batch size.")
     lr: float = Field(0.01, gt=0, description="Learning rate, falling along a cosine to 0.001.")
     momentum: float = Field(0.8, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
-    model: str = Field(
-        "mlp", description="Network: resnet18, resnet18-3x3, resnet18-3x3-pool, conv4, conv3, mlp, linear."
-    )
+    model: str = Field("mlp", description=f"Network: {', '.join(models.NAMES)}.")
     width: int = Field(0, ge=0, description="Its width; 0: its own default.")
     learner_variant: Literal["paper", "original"] = Field(
         "paper", description="As in the paper, or as first published."
+    )
+    replay: Literal["once", "cycled"] = Field(
+        "once", description="ER: go through the memory once an epoch, as the paper's did, or replay at every step."
     )
     variant: Literal["released", "paper"] = Field("released", description="AccuACL as the authors' code or their text.")
     keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
     lam: float | None = Field(
         None, ge=0, le=1, description="AccuACL: weight of the past; unset: its share of all data."
     )
+    lam_from: int = Field(1, ge=1, description="The first task that --lam holds for.")
     oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
     evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
@@ -111,7 +114,7 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "split-tiny-imagenet": {
         "smoke": SMOKE | {"memory": 80},
-        "cpu": CPU | {"memory": 1000, "labels": 600, "rounds": 3},
+        "cpu": CPU | {"memory": 2000, "labels": 1200, "model": "conv4-stride2"},
         "paper": PAPER
         | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
         | {"model": "resnet18-3x3-pool"},

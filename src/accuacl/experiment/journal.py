@@ -22,7 +22,8 @@ from accuacl.experiment.files import write_text
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (
-    key TEXT PRIMARY KEY, kind TEXT NOT NULL, result TEXT NOT NULL, seconds REAL NOT NULL, finished TEXT NOT NULL
+    key TEXT PRIMARY KEY, kind TEXT NOT NULL, result TEXT NOT NULL,
+    seconds REAL NOT NULL, cpu REAL NOT NULL, finished TEXT NOT NULL
 );
 CREATE VIEW IF NOT EXISTS picks AS
     SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
@@ -35,7 +36,8 @@ CREATE VIEW IF NOT EXISTS labels AS
 CREATE VIEW IF NOT EXISTS metrics AS
     SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, e.key AS on_task, e.value AS accuracy
     FROM steps s, json_each(s.result, '$.accuracy') e WHERE s.kind = 'evaluate';
-CREATE VIEW IF NOT EXISTS timings AS SELECT kind, SUM(seconds) AS seconds, COUNT(*) AS steps FROM steps GROUP BY kind;
+CREATE VIEW IF NOT EXISTS timings AS
+    SELECT kind, SUM(seconds) AS seconds, SUM(cpu) AS cpu, COUNT(*) AS steps FROM steps GROUP BY kind;
 """
 WEIGHTS = re.compile(r"\d{3}-\d{3}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
 MINE = ("config.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "result.json", "report.html")
@@ -80,12 +82,12 @@ class Journal:
         row = self._ask("SELECT result FROM steps WHERE key = ?", key)
         if row:
             return json.loads(row[0][0])
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), time.process_time()
         result = step(*arguments)
         text = json.dumps(result, allow_nan=False)
-        spent = time.perf_counter() - start
+        spent, cpu = time.perf_counter() - start, time.process_time() - cpu
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._ask("INSERT INTO steps VALUES (?, ?, ?, ?, ?)", key, key.rsplit("/")[-1], text, spent, finished)
+        self._ask("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", key, key.rsplit("/")[-1], text, spent, cpu, finished)
         return json.loads(text)  # what a resumed run will see, to the bit
 
     def has(self, key: str) -> bool:
@@ -95,6 +97,10 @@ class Journal:
     def seconds(self) -> dict[str, float]:
         """Time spent on each kind of step, over all the processes that worked on the run."""
         return dict(self._ask("SELECT kind, seconds FROM timings"))
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all steps, whatever else the machine had to do."""
+        return float(self._ask("SELECT SUM(cpu) FROM steps")[0][0])
 
     def _ask(self, statement: str, *values: Any) -> list[Any]:
         """One statement, one transaction."""

@@ -64,13 +64,14 @@ def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
     """Algorithm 1. Weights and memory are handles, loaded only by a step that has not been done yet."""
     once = journal.once
     steps.check_data(once("data", steps.fingerprint))
+    loading = once("load", lambda: steps.loading)
     memory: Handle | None = None
     weights: Handle | None = None
     past, seen = 0, NONE
     matrix: list[list[float | None]] = []
     for task in steps.tasks:
         pool, asked, known, labels, start = steps.pool_of(task), NONE, NONE, NONE, weights
-        for r in range(steps.rounds):
+        for r in range(steps.rounds(task)):
             key = f"{task.index:03}/{r:03}"
             picked = once(f"{key}/query", steps.query, task, r, pool, asked, known, memory, past, weights, seen)
             asked = np.append(asked, np.array(picked["ids"], np.int64))
@@ -79,6 +80,8 @@ def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
             known = np.append(known, pairs[:, 0])
             labels = np.append(labels, steps.stream.to_model(pairs[:, 1]))
             seen = np.union1d(seen, labels)
+            if not steps.needs_training(task, r):
+                continue
             done = journal.has(f"{key}/train")
             weights = once(f"{key}/train", steps.train, task, r, known, labels, memory, start, seen)
             if not done:
@@ -87,17 +90,22 @@ def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
                 once(f"{key}/test", steps.evaluate, task, r, weights, seen)
         memory = once(f"{task.index:03}/memory", steps.remember, weights)["file"]
         past += len(pool)
-        row = once(f"{task.index:03}/evaluate", steps.evaluate, task, steps.rounds - 1, weights, seen)
+        row = once(f"{task.index:03}/evaluate", steps.evaluate, task, steps.rounds(task) - 1, weights, seen)
         matrix.append(row["accuracy"] + [None] * (len(steps.tasks) - len(row["accuracy"])))
     steps.tidy(start, weights)
-    return once("result", _finish, steps.config, journal, matrix, row, weights)
+    return once("result", _finish, steps.config, journal, matrix, row, weights, loading)
 
 
 def _finish(
-    config: Config, journal: Journal, matrix: list[list[float | None]], last: dict[str, Any], weights: Handle
+    config: Config,
+    journal: Journal,
+    matrix: list[list[float | None]],
+    last: dict[str, Any],
+    weights: Handle,
+    loading: float,
 ) -> dict[str, Any]:
     """What result.json has."""
-    spent = journal.seconds()
+    spent, cpu = journal.seconds(), journal.cpu_seconds()
     spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
     parts = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
     return {
@@ -107,7 +115,7 @@ def _finish(
         "calibration_error": last["calibration_error"],
         "weights": weights["file"],
         "config": config.model_dump(),
-        "seconds": parts | {"other": sum(spent.values())},
+        "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
         "version": accuacl.__version__,
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,6 +48,7 @@ class Steps:
         oracle: Oracle | None,
         progress: Callable[[Event], None] | None,
     ) -> None:
+        started = time.perf_counter()
         self.config, self.folder = config, folder
         self.tell = progress or (lambda event: None)
         self.stream = open_stream(
@@ -55,7 +57,6 @@ class Steps:
         self.data = self.stream.dataset
         self.oracle = oracle or Simulated(self.data.train.labels)
         self.tasks = list(self.stream)[: config.tasks or None]
-        self.rounds = 1 if config.strategy == "full" else config.rounds
         self.device = device_of(config)
         self.transform = transform_of(self.data.name, self.data.train.inputs)
         self.settings = learners.Settings(
@@ -67,8 +68,10 @@ class Steps:
             capacity=config.memory,
             classes=len(self.stream.order),
             device=self.device,
+            cycled=config.replay == "cycled",
         )
         self.model(None)  # a network that does not fit the data is refused before anything is done
+        self.loading = time.perf_counter() - started
 
     def fingerprint(self) -> dict[str, Any]:
         """What the data are known by: rows are numbers, and must mean the same examples when the run goes on."""
@@ -110,7 +113,7 @@ class Steps:
         c = self.config
         if c.strategy == "full":
             return {"ids": left.tolist(), "scores": {}}
-        budget = c.labels * (r + 1) // self.rounds - c.labels * r // self.rounds
+        budget = c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
         seed = int(self.rng(task.index, r, 2).integers(2**62))
         self.say(task, r, 0, "choosing")
         if r == 0 or c.strategy == "uniform":
@@ -125,7 +128,7 @@ class Steps:
             if c.strategy.startswith("accuacl"):
                 options |= {"variant": c.variant, "total_classes": len(self.stream.order)}
                 options |= {"keep": c.keep} if c.keep else {}
-                options |= {"lam": c.lam} if c.lam is not None else {}
+                options |= {"lam": c.lam} if c.lam is not None and task.index + 1 >= c.lam_from else {}
             if c.strategy in ("accuacl", "accuacl-full", "bait"):
                 options["oversample"] = c.oversample
             picked = strategies.select(c.strategy, budget=budget, past=past, seed=seed, **options)
@@ -156,16 +159,28 @@ class Steps:
             self.settings,
             self.transform,
             seed=(self.config.seed, task.index, r),
-            last_round=r == self.rounds - 1,
+            last_round=r == self.rounds(task) - 1,
             seen=seen,
             variant=self.config.learner_variant,
             on_epoch=lambda epoch, loss: self.say(task, r, epoch + 1, f"epoch {epoch + 1} loss {loss:.3f}"),
         )
         name = f"{task.index:03}-{r:03}"
         handle: Handle = save_tensors(self.folder / f"{name}.safetensors", model.state_dict())
-        if r == self.rounds - 1:
+        if r == self.rounds(task) - 1:
             handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", done.to_arrays())
         return handle
+
+    def rounds(self, task: Task) -> int:
+        """How often the task asks for labels."""
+        if self.config.strategy == "full":
+            return 1
+        extended = self.config.last_rounds and task.index == len(self.tasks) - 1
+        return self.config.last_rounds if extended else self.config.rounds
+
+    def needs_training(self, task: Task, r: int) -> bool:
+        """Rounds restart from the last task's weights, so a round's own are needed by what looks at them only."""
+        looked_at = self.config.strategy not in ("uniform", "full") or self.config.evaluate == "round"
+        return looked_at or r == self.rounds(task) - 1
 
     def evaluate(self, task: Task, r: int, weights: Handle, seen: Ids) -> dict[str, Any]:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
@@ -214,7 +229,7 @@ class Steps:
 
     def say(self, task: Task, r: int, epoch: int, what: str) -> None:
         """Progress: a round costs as much as it has labels, so round r of R has done r (r + 1) / 2 of R (R + 1) / 2."""
-        rounds = self.rounds
+        rounds = self.rounds(task)
         within = (r * (r + 1) / 2 + (r + 1) * epoch / self.config.epochs) / (rounds * (rounds + 1) / 2)
         text = f"task {task.index + 1}/{len(self.tasks)} round {r + 1}/{rounds} {what}"
         self.tell(Event((task.index + within) / len(self.tasks), text))

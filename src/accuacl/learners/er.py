@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.learners.batches import draw, once
+from accuacl.learners.batches import cycle, draw, once
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
 from accuacl.learners.seeds import derive, generator
@@ -18,8 +18,9 @@ from accuacl.memory import Memory, reservoir
 class ER(Learner):
     """Cross entropy over new and replayed examples in one mean; the memory is a reservoir.
 
-    paper: past tasks are gone through once an epoch, so only the first batches replay. original: every step draws a
-    batch from a reservoir that is offered each new batch as it goes by. A memory of 0 is naive fine-tuning.
+    paper: past tasks are gone through once an epoch, so only the first batches replay (`cycled`: all do).
+    original: every step draws a batch from a reservoir that is offered each new batch as it goes by. A memory of 0 is
+    naive fine-tuning.
     """
 
     def __init__(self, round: Round) -> None:
@@ -29,8 +30,13 @@ class ER(Learner):
 
     def start_epoch(self, epoch: int) -> None:
         self.draws = generator(*self.round.seed, epoch, "replay")
-        past = once(self.round.memory_rows, self.round.settings.batch, self.draws)
-        self.replay = self._drawn() if self.live else past
+        memory, batch = self.round.memory_rows, self.round.settings.batch
+        if self.live:
+            self.replay = self._drawn()
+        elif self.round.settings.cycled:
+            self.replay = cycle(memory, batch, self.draws, full=False)
+        else:
+            self.replay = once(memory, batch, self.draws)
 
     def loss(self, rows: Tensor) -> Tensor:
         replayed = next(self.replay, None)

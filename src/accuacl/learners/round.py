@@ -32,6 +32,7 @@ class Settings:
     classes: int  # in the head
     device: str = "cpu"
     lr_min: float = 0.001  # where the cosine ends
+    cycled: bool = False  # ER replays at every step, not once an epoch
 
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("classes", 1), ("capacity", 0)):

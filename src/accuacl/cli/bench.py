@@ -1,0 +1,113 @@
+"""`accuacl bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import MofNCompleteColumn
+from rich.table import Table
+
+from accuacl import bench as benchmark
+from accuacl.bench import Case, Measurement
+from accuacl.cli.app import app, console, progress
+from accuacl.experiment.files import write_text
+from accuacl.strategies import NAMES
+
+
+@app.command()
+def bench(
+    strategy: Annotated[
+        list[str] | None, typer.Option(help=f"Only this one; repeat for several. One of {', '.join(NAMES)}.")
+    ] = None,
+    n: Annotated[list[int] | None, typer.Option("--n", min=1, help="Pool sizes; repeat for a grid.")] = None,
+    d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Embedding widths (512).")] = None,
+    classes: Annotated[list[int] | None, typer.Option(min=1, help="Numbers of classes (100).")] = None,
+    budget: Annotated[list[int] | None, typer.Option(min=1, help="Budgets (200).")] = None,
+    memory: Annotated[int, typer.Option(min=0, help="Size of the replay memory, with --n.")] = 1000,
+    labelled: Annotated[int, typer.Option(min=0, help="Examples already labelled, with --n.")] = 0,
+    full: Annotated[
+        bool, typer.Option("--full", help="Also a pool of 1,000,000 and BAIT's largest: 20 minutes.")
+    ] = False,
+    threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write all numbers to this file.")] = None,
+) -> None:
+    """Measure query strategies on this machine: time, memory, and how far from the possible.
+
+    Without --n the standard cases are measured, about four minutes; with it, every combination of --n, --d, --classes
+    and --budget. "x dense" is how many times less CPU time than the vectorised definition, "x memory" how many times
+    less memory beyond the inputs, "/ floor" how many times the CPU time of the bare matrix products and one read of the
+    inputs: all in the same run.
+    """
+    for name in strategy or ():
+        if name not in NAMES:
+            raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
+    if n:
+        cases = benchmark.grid(strategy or NAMES, n, d or [512], classes or [100], budget or [200], memory, labelled)
+    elif d or classes or budget:
+        raise ValueError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
+    else:
+        cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
+    if json_file and json_file.is_dir():
+        raise ValueError(f"{json_file} is a folder; give the name of a file in it.")
+    if json_file and not json_file.resolve().parent.is_dir():
+        raise ValueError(
+            f"there is no folder {json_file.resolve().parent} to write {json_file.name} to; make it first."
+        )
+    results: list[Measurement] = []
+    with progress(MofNCompleteColumn()) as bar:
+        job = bar.add_task("", total=len(cases))
+        measured = benchmark.run(cases, threads)
+        for case in cases:
+            bar.update(job, description=f"{case.strategy} n={case.n:,}")
+            results.append(next(measured))
+            bar.advance(job)
+    console.print(_bench_table(results))
+    console.print(f"[dim]{benchmark.machine(threads)}; seed 0; best of up to five; CPU seconds of all threads.[/dim]")
+    if json_file:
+        text = json.dumps({"machine": benchmark.machine(threads), "results": [m.as_dict() for m in results]}, indent=1)
+        write_text(json_file, text + "\n")
+        console.print(f"written: {json_file}")
+
+
+def _bench_table(results: list[Measurement]) -> Table:
+    table = Table(title="Query time and memory")
+    for name in (
+        "strategy",
+        "n",
+        "m",
+        "l",
+        "d",
+        "K",
+        "b",
+        "CPU s",
+        "wall s",
+        "extra MiB",
+        "x dense",
+        "x memory",
+        "/ floor",
+    ):
+        table.add_column(name, justify="left" if name == "strategy" else "right", overflow="fold")
+    for result in results:
+        case: Case = result.case
+        size = [f"{value:,}" for value in (case.n, case.m, case.labelled, case.d, case.K, case.b)]
+        if result.cpu is None or result.wall is None or result.memory is None:
+            table.add_row(case.strategy, *size, "-", "-", f"needs {(result.needs or 0) / 2**30:,.0f} GiB", "", "", "")
+            continue
+        table.add_row(
+            case.strategy,
+            *size,
+            f"{result.cpu:.3f}",
+            f"{result.wall:.3f}",
+            f"{result.memory / 2**20:,.0f}",
+            _ratio(result.speedup),
+            _ratio(result.memory_ratio),
+            _ratio(result.over_floor),
+        )
+    return table
+
+
+def _ratio(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}" if value < 10 else f"{value:,.0f}"

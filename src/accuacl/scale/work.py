@@ -1,0 +1,40 @@
+"""What engines have in common: items of work, each with a result or a sentence saying why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+Report = Callable[[float, str], None]  # how far one item is, of 1, and in words
+Function = Callable[[Any, Report], Any]
+Tell = Callable[[int, float, str], None]  # which item, how far it is, and in words
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of one item: its value, or why it failed."""
+
+    index: int
+    value: Any = None
+    error: str = ""
+
+
+class Engine(Protocol):
+    """Something that works through items, in any order, in several places at once."""
+
+    workers: int
+
+    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+        """`function(item, report)` for each item, results as they come."""
+        ...
+
+
+def attempt(function: Function, item: Any, report: Report) -> dict[str, Any]:
+    """Do one item: its value, or the error in a sentence. Wrong input is said as it is, faults with their kind."""
+    try:
+        return {"value": function(item, report)}
+    except (ValueError, OSError) as error:
+        return {"error": str(error)}
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
