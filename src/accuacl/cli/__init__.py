@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 import accuacl
-from accuacl.cli import bench, run  # each adds its command, in this order
+from accuacl.cli import bench, paper, run, sweep  # each adds its command
 from accuacl.cli.app import app
 from accuacl.experiment import LabelsPending
 
-__all__ = ["app", "bench", "main", "run"]
+__all__ = ["app", "bench", "main", "paper", "run", "sweep"]
 
 
 def main() -> None:

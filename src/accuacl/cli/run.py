@@ -16,6 +16,7 @@ from accuacl.cli.app import app, console, progress
 from accuacl.experiment import Config, Event
 from accuacl.experiment import config as settings
 from accuacl.experiment import run as run_experiment
+from accuacl.experiment.plugins import load_plugins
 
 
 def run(
@@ -26,6 +27,7 @@ def run(
     fresh: bool,
     skip_bad: bool,
     print_config: bool,
+    plugin: list[Path] | None,
     **given: Any,
 ) -> None:
     """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
@@ -33,6 +35,7 @@ def run(
     Given again, the same command goes on where it was, or shows the result at once. What is not set comes from the
     benchmark's defaults at the chosen --scale, those of the paper at --scale paper.
     """
+    load_plugins(plugin or ())
     from_file = settings.read(config) if config else {}
     if given["scale"] and from_file.get("scale", given["scale"]) != given["scale"]:
         raise ValueError(f"{config} is of scale {from_file['scale']}; leave out --scale or change it in the file.")
@@ -75,6 +78,7 @@ def _run_options() -> inspect.Signature:
         option("data_dir", Path | None, None, "Where the data lies; also the environment variable ACCUACL_DATA."),
         option("fresh", bool, False, "Start over, removing what the directory has of an earlier run.", "--fresh"),
         option("skip_bad", bool, False, "Leave out images that cannot be read.", "--skip-bad"),
+        option("plugin", list[Path] | None, None, "A Python file with strategies of your own; may be repeated."),
         option("print_config", bool, False, "Show all settings as YAML and stop.", "--print-config"),
     ]
     for name, field in Config.model_fields.items():

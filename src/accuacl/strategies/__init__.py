@@ -1,7 +1,7 @@
 """Query strategies: which examples should be labelled?
 
 A strategy is a function from a `Query` to a `Selection`, whose keyword arguments are its options. To add one, write it
-in a file of its own and give it a line below.
+in a file of its own and give it a line below, or `register` it from anywhere.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from accuacl.features import Features
 from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
@@ -22,7 +24,7 @@ from accuacl.strategies.margin import margin
 from accuacl.strategies.query import Progress, Query, Selection, TooLarge
 from accuacl.strategies.uniform import uniform
 
-__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "select"]
+__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "register", "select"]
 
 REGISTRY: dict[str, Callable[..., Selection]] = {
     "uniform": uniform,
@@ -42,6 +44,26 @@ REGISTRY: dict[str, Callable[..., Selection]] = {
 NAMES = tuple(REGISTRY)
 
 
+def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Selection]]:
+    """Make a strategy known by its name, here and in runs and sweeps.
+
+    >>> @register("first")
+    ... def first(query: Query) -> Selection:
+    ...     return Selection(np.arange(query.budget), {})
+    >>> select("first", pool=Features(np.eye(4, 2), np.full((4, 2), 0.5)), budget=2).indices
+    array([0, 1])
+    >>> del REGISTRY["first"]
+    """
+    if not name or name in REGISTRY or name == "full":
+        raise ValueError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
+
+    def keep(strategy: Callable[..., Selection]) -> Callable[..., Selection]:
+        REGISTRY[name] = strategy
+        return strategy
+
+    return keep
+
+
 def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     """The strategy called `name` with its options set, ready to be given queries.
 
@@ -51,7 +73,7 @@ def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     ValueError: accuacl has no option 'lamda'; its options are variant, keep, total_classes, lam, oversample.
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
+        raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
     strategy = REGISTRY[name]
     known = list(inspect.signature(strategy).parameters)[1:]
     for option in options:
@@ -82,7 +104,6 @@ def select(
     with (done, total) as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
     count, chunk size or the type of the arrays.
 
-    >>> import numpy as np
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
     >>> picked = select("entropy", pool=pool, budget=2)
     >>> picked.indices
@@ -91,4 +112,11 @@ def select(
     array([0.693, 0.673])
     """
     ask = get(strategy, **options)
-    return ask(Query(pool, budget, labelled, memory, past, seed, chunk, progress))
+    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
+    picked = ask(query)
+    inside = picked.indices[(picked.indices >= 0) & (picked.indices < len(pool))]
+    if len(picked) != query.count or len(np.unique(inside)) != query.count:  # of someone's own, registered
+        raise ValueError(
+            f"{strategy} must pick {query.count} different rows of the {len(pool)} in the pool, but did not."
+        )
+    return picked

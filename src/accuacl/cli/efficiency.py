@@ -1,0 +1,93 @@
+"""`accuacl paper efficiency`: time and memory of queries at the sizes of split-cifar10."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.progress import MofNCompleteColumn
+from rich.table import Table
+
+from accuacl import bench
+from accuacl.bench import Case
+from accuacl.cli.app import console, progress
+from accuacl.experiment.files import write_text
+
+SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
+MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
+
+
+def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) -> None:
+    """Measure what the table does not have yet; a task's later rounds are as its middle one."""
+    chosen = [text.removeprefix("strategy=").split(",") for text in only]
+    if any(not text.startswith("strategy=") for text in only):
+        raise ValueError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
+    strategies = [name for name in recipe["strategy"] if all(name in names for names in chosen)]
+    cases = [
+        Case(
+            name, recipe["pool"][scale], recipe["width"][scale], classes, recipe["budget"],
+            m=recipe["memory"] if task else 0, labelled=recipe["budget"] * recipe["rounds"] // 2,
+        )
+        for name in strategies
+        for task, classes in enumerate(recipe["classes"])
+    ]  # fmt: skip
+    path = out / "efficiency.csv"
+    out.mkdir(parents=True, exist_ok=True)
+    rows = _read(path) if path.exists() else []
+    known = {tuple(str(row[name]) for name in SIZES) for row in rows}
+    missing = [case for case in cases if tuple(str(getattr(case, name)) for name in SIZES) not in known]
+    with progress(MofNCompleteColumn()) as bar:
+        job = bar.add_task("", total=len(missing))
+        measured = bench.run(missing, dense_limit=0)
+        for case in missing:
+            bar.update(job, description=f"{case.strategy} K={case.K}")
+            result = next(measured)
+            numbers = (result.cpu, result.wall, result.memory, bench.machine())
+            rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
+            _write(path, rows)
+            bar.advance(job)
+    wanted = {tuple(str(getattr(case, name)) for name in SIZES) for case in cases}
+    mine = [row for row in _read(path) if tuple(str(row[name]) for name in SIZES) in wanted]
+    console.print(_table(mine, recipe))
+    console.print(f"[dim]{bench.machine()}; seed 0; in {path}[/dim]")
+
+
+def totals(rows: Sequence[dict[str, str]], queries: int) -> dict[str, tuple[float, float]]:
+    """By strategy: CPU seconds for `queries` queries in every task, and the most bytes that one of them took."""
+    found: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        seconds, most = found.get(row["strategy"], (0.0, 0.0))
+        found[row["strategy"]] = seconds + queries * float(row["cpu_seconds"]), max(most, float(row["extra_bytes"]))
+    return found
+
+
+def _table(rows: Sequence[dict[str, str]], recipe: dict[str, Any]) -> Table:
+    table = Table(
+        "strategy", "CPU s, all tasks", "x accuacl", "extra MiB, last task", "x accuacl", title=recipe["title"]
+    )
+    found = totals(rows, recipe["rounds"] - 1)
+    ours = found.get("accuacl")
+    for name, (seconds, most) in found.items():
+        ratios = (
+            [f"{mine / max(theirs, 1e-9):,.2f}" for mine, theirs in zip((seconds, most), ours, strict=True)]
+            if ours
+            else ["", ""]
+        )
+        table.add_row(name, f"{seconds:,.2f}", ratios[0], f"{most / 2**20:,.1f}", ratios[1])
+    return table
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, (*SIZES, *MEASURED), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(path, text.getvalue())

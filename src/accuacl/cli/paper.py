@@ -1,0 +1,79 @@
+"""`accuacl paper`: every table and figure of the paper from one command."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from accuacl import recipes
+from accuacl.cli import efficiency
+from accuacl.cli.app import app, console, progress
+from accuacl.cli.sweep import Address, DataDir, EngineName, Only, Plugin, Results, Workers, narrow, perform
+from accuacl.experiment.plugins import load_plugins
+from accuacl.scale import engines
+from accuacl.scale.cost import core_seconds
+from accuacl.scale.sweep import cells
+
+SCALES = ("smoke", "cpu", "paper")
+
+
+@app.command()
+def paper(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(recipes.NAMES)}; or list, with what each costs.")],
+    scale: Annotated[
+        str, typer.Option(help="smoke (seconds a run), cpu (minutes), paper (exact; for a GPU).")
+    ] = "smoke",
+    only: Only = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Directory of the runs (runs/paper-SCALE, shared by recipes).")
+    ] = None,
+    results: Results = None,
+    workers: Workers = 0,
+    engine: EngineName = "local",
+    address: Address = None,
+    data_dir: DataDir = None,
+    plugin: Plugin = None,
+) -> None:
+    """Do a table or figure of the paper and write its report, ours beside the paper's.
+
+    Given again it goes on where it was; recipes share their runs. `accuacl paper list` says what each costs here.
+    """
+    if scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
+    load_plugins(plugin or ())
+    if name == "list":
+        console.print(_costs(scale))
+        return
+    recipe = recipes.read(name)
+    out = out or Path("runs") / f"paper-{scale}"
+    if name == "efficiency":
+        efficiency.measure(recipe, scale, out, only or [])
+        return
+    wanted = narrow(cells(recipe, {"scale": scale}), only or [])
+    table = results or out / "results.csv"
+    perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
+
+
+def _costs(scale: str) -> Table:
+    """Runs of each recipe and their hours here, from the measured speed of its networks."""
+    cores = len(os.sched_getaffinity(0))
+    table = Table("recipe", "runs", f"hours, {cores} cores", "what it shows", title=f"--scale {scale}")
+    with progress() as bar:
+        job = bar.add_task("", total=len(recipes.NAMES))
+        for name in recipes.NAMES:
+            bar.update(job, description=f"measuring for {name}")
+            recipe = recipes.read(name)
+            if name == "efficiency":
+                table.add_row(name, "-", "0.1", escape(recipe["about"]))
+            else:
+                wanted = cells(recipe, {"scale": scale})
+                hours = sum(core_seconds(cell.config) for cell in wanted) / cores / 3600
+                shown = f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 0.1 else f"{hours:.2f}"
+                table.add_row(name, str(len(wanted)), shown, escape(recipe["about"]))
+            bar.advance(job)
+    return table

@@ -1,0 +1,139 @@
+"""`accuacl sweep`, and what `accuacl paper` shares with it."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Group
+from rich.live import Live
+from rich.markup import escape
+from rich.progress import TimeRemainingColumn
+from rich.table import Table
+
+from accuacl.cli.app import app, console, progress
+from accuacl.experiment import config as settings
+from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment.record import Row
+from accuacl.scale import engines
+from accuacl.scale.sweep import Cell, Outcome, cells
+from accuacl.scale.sweep import sweep as run_sweep
+
+SHOWN = 15  # rows of the live table
+
+Only = Annotated[
+    list[str] | None, typer.Option("--only", help="Narrow it: key=value or key=a,b; repeat to narrow further.")
+]
+Workers = Annotated[int, typer.Option(min=0, help="Runs at a time, one thread each; 0: as many as there are cores.")]
+EngineName = Annotated[str, typer.Option("--engine", help="Where runs go on: local (processes) or ray.")]
+Address = Annotated[str | None, typer.Option(help="Ray: the cluster's address; unset: one on this machine.")]
+Results = Annotated[Path | None, typer.Option(help="The table of results (OUT/results.csv); runs in it are skipped.")]
+DataDir = Annotated[Path | None, typer.Option(help="Where the data lies; also the environment variable ACCUACL_DATA.")]
+Plugin = Annotated[list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")]
+
+
+@app.command()
+def sweep(
+    file: Annotated[Path, typer.Argument(help="YAML: settings of runs; those that are lists span the grid.")],
+    out: Annotated[Path | None, typer.Option(help="Directory of the runs (runs/NAME-OF-FILE).")] = None,
+    results: Results = None,
+    only: Only = None,
+    workers: Workers = 0,
+    engine: EngineName = "local",
+    address: Address = None,
+    data_dir: DataDir = None,
+    plugin: Plugin = None,
+) -> None:
+    """Do a grid of runs, in parallel, only what is missing, into one table.
+
+    A file is as simple as `benchmark: split-digits`, `strategy: [uniform, accuacl]`, `seeds: [0, 1, 2]`. Given again,
+    the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
+    """
+    load_plugins(plugin or ())
+    wanted = narrow(cells(settings.read(file)), only or [])
+    out = out or Path("runs") / file.stem
+    perform(wanted, out, results or out / "results.csv", engines.get(engine, workers, address), data_dir, plugin or ())
+
+
+def narrow(wanted: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
+    """The cells that all `key=value` conditions let through."""
+    chosen = list(wanted)
+    for condition in only:
+        key, equals, text = condition.partition("=")
+        if not equals or not all(hasattr(cell.config, key) for cell in wanted):
+            raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
+        there = sorted({str(getattr(cell.config, key)) for cell in wanted})
+        values = text.split(",")
+        for value in values:
+            if value not in there:
+                raise ValueError(f"--only {condition}: there is no {key} {value} here, only {', '.join(there)}.")
+        chosen = [cell for cell in chosen if str(getattr(cell.config, key)) in values]
+    if not chosen:
+        raise ValueError(f"--only {' --only '.join(only)} leaves no run; give less.")
+    return chosen
+
+
+def perform(
+    wanted: Sequence[Cell], out: Path, table: Path, engine: Any, data_dir: Path | None, plugins: Sequence[Path]
+) -> Outcome:
+    """Do the runs and show how it goes: one bar for all, and the cells finished so far."""
+    finished: list[tuple[Cell, Row | None, str]] = []
+    bar = progress(TimeRemainingColumn())
+    job = bar.add_task("starting", total=len(wanted))
+    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
+
+        def tell(done: float, text: str) -> None:
+            bar.update(job, completed=done, description=escape(text))
+
+        def end(cell: Cell, row: Row | None, why: str) -> None:
+            finished.append((cell, row, why))
+            if console.is_terminal:
+                live.update(Group(_finished(finished[-SHOWN:]), bar))
+            else:
+                said = why if row is None else f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
+                print(f"{len(finished)} {cell.name}: {said}", flush=True)
+
+        outcome = run_sweep(wanted, out, table, engine, data_dir=data_dir, plugins=plugins, tell=tell, done=end)
+    console.print(_means(outcome.rows))
+    for note in outcome.notes.values():
+        console.print(f"[yellow]note:[/yellow] {escape(note)}")
+    console.print(f"[dim]{len(outcome.rows)} of {len(wanted)} runs; the table is {escape(str(table))}[/dim]")
+    if outcome.failed:
+        for why in sorted(set(outcome.failed.values())):
+            names = [name for name, reason in outcome.failed.items() if reason == why]
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why)}")
+        raise typer.Exit(1)
+    return outcome
+
+
+def _finished(ends: Sequence[tuple[Cell, Row | None, str]]) -> Table:
+    table = Table("finished", "A (%)", "F (%)", "minutes")
+    for cell, row, why in ends:
+        if row is None:
+            table.add_row(escape(cell.name), f"[red]{escape(why[:60])}[/red]", "", "")
+        else:
+            minutes = sum(row[f"seconds_{kind}"] for kind in ("query", "train", "evaluate", "load")) / 60
+            numbers = (row["average_accuracy"], row["forgetting"], minutes)
+            table.add_row(escape(cell.name), *(f"{number:.1f}" for number in numbers))
+    return table
+
+
+def _means(rows: Sequence[Row]) -> Table:
+    """Accuracy and forgetting by cell, mean and deviation over what else differs (the seeds)."""
+    table = Table("benchmark", "M", "learner", "strategy", "runs", "A (%)", "F (%)", "LA (%)", title="Results")
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["benchmark"], row["memory"], row["learner"], row["strategy"]), []).append(row)
+    for (benchmark, memory, learner, strategy), group in groups.items():
+        numbers = []
+        for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
+            values = [row[metric] for row in group]
+            spread = f" +- {statistics.stdev(values):.1f}" if len(values) > 1 else ""
+            numbers.append(f"{statistics.mean(values):.1f}{spread}")
+        name = escape(Path(benchmark).name)
+        table.add_row(name, str(memory), learner, escape(strategy), str(len(group)), *numbers)
+    return table

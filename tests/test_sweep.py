@@ -1,0 +1,257 @@
+"""Sweeps: grids, one table, only what is missing, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from accuacl import recipes
+from accuacl.experiment import make, record
+from accuacl.scale.local import Local
+from accuacl.scale.sweep import cells, sweep
+from accuacl.strategies import REGISTRY
+
+SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
+PLUGIN = """
+import numpy as np
+from accuacl.strategies import Query, Selection, register
+
+@register("last")
+def last(query: Query) -> Selection:
+    '''The last rows of the pool.'''
+    return Selection(np.arange(len(query.pool))[::-1][: query.count], {})
+"""
+
+
+def accuacl(*arguments, **more):
+    command = [sys.executable, "-c", "from accuacl.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
+
+
+def file(folder: Path, **settings) -> Path:
+    path = folder / "sweep.yaml"
+    path.write_text(yaml.safe_dump(SMALL | settings))
+    return path
+
+
+def without_times(path: Path) -> list[dict]:
+    rows = record.read_csv(path)
+    return [{k: v for k, v in row.items() if not k.startswith("seconds_") and k != "finished"} for row in rows]
+
+
+def test_a_grid_is_every_combination_of_the_lists():
+    names = [c.config for c in cells(SMALL | {"learner": ["er", "gss"], "seeds": [3, 4], "budget": 16, "lambda": 0})]
+    assert [(c.learner, c.seed, c.labels, c.lam) for c in names] == [
+        ("er", 3, 16, 0.0),
+        ("er", 4, 16, 0.0),
+        ("gss", 3, 16, 0.0),
+        ("gss", 4, 16, 0.0),
+    ]
+
+
+def test_grids_share_what_is_outside_them_and_settings_may_differ_by_scale():
+    spec = {
+        "title": "t",
+        "seeds": {"smoke": 7, "cpu": [1, 2]},
+        "learner": "er",
+        "grids": [{"benchmark": "split-digits"}, {"benchmark": "split-cifar10", "learner": ["der++", "gss"]}],
+    }
+    smoke = [(c.config.benchmark, c.config.learner, c.config.seed) for c in cells(spec)]
+    assert smoke == [("split-digits", "er", 7), ("split-cifar10", "der++", 7), ("split-cifar10", "gss", 7)]
+    assert len(cells(spec, {"scale": "cpu"})) == 6
+
+
+def test_cells_that_differ_in_anything_have_directories_of_their_own():
+    spec = SMALL | {"lam": [0.1, 0.2], "replay": ["once", "cycled"], "order": ["fixed", "1,0,3,2"], "width": [0, 9]}
+    names = {cell.name for cell in cells(spec)}
+    assert len(names) == 16
+    assert all("/" not in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"learner": []}, "empty list"),
+        ({"learner": {"er": 1}}, "smoke, cpu and paper"),
+        ({"labels": {"cpu": 3}}, "nothing for --scale smoke"),
+        ({"grids": 3}, "grids must be a list"),
+        ({"colour": "red"}, "colour"),
+        ({"strategy": ["uniform", "magic"]}, "there is no strategy 'magic'"),
+    ],
+)
+def test_a_wrong_file_is_told_in_a_sentence(tmp_path, settings, says):
+    done = accuacl("sweep", file(tmp_path, **settings), cwd=tmp_path)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "runs").exists()
+
+
+def test_the_table_reads_as_it_was_written(tmp_path):
+    wanted = cells(SMALL | {"strategy": ["uniform", "accuacl"], "lam": [0.3], "evaluate": "round"})
+    outcome = sweep(wanted, tmp_path, tmp_path / "results.csv", Local(1))
+    assert not outcome.failed
+    rows = record.read_csv(tmp_path / "results.csv")
+    assert sorted(map(repr, rows)) == sorted(map(repr, outcome.rows))
+    for row in rows:
+        assert make(record.settings(row)) in [cell.config for cell in wanted]
+        assert len(row["picked"]) == 2
+        assert [sum(task) for task in row["picked"]] == [8, 8]
+        assert [len(task) for task in row["picked"]] == [2, 2]
+        assert row["round_accuracy"][1][1] == row["accuracy_matrix"][1]
+        assert row["average_accuracy"] == pytest.approx(sum(row["accuracy_matrix"][-1]) / 2)
+
+
+def test_what_the_table_has_is_not_done_again_even_without_its_directory(tmp_path):
+    wanted = cells(SMALL | {"strategy": "uniform", "seeds": [0, 1]})
+    first = sweep(wanted[:1], tmp_path / "a", tmp_path / "results.csv", Local(1))
+    told = []
+    second = sweep(
+        wanted, tmp_path / "b", tmp_path / "results.csv", Local(1), done=lambda cell, row, why: told.append(cell.name)
+    )
+    assert told == [wanted[1].name]
+    assert first.rows[0] == second.rows[0]
+    assert len(record.read_csv(tmp_path / "results.csv")) == 2
+    assert not (tmp_path / "b" / wanted[0].name).exists()
+
+
+def test_an_older_table_without_a_newer_setting_still_counts(tmp_path):
+    wanted = cells(SMALL | {"strategy": "uniform"})
+    table = tmp_path / "results.csv"
+    sweep(wanted, tmp_path, table, Local(1))
+    rows = record.read_csv(table)
+    record.write_csv(table, [{key: value for key, value in row.items() if key != "replay"} for row in rows])
+    told = []
+    sweep(wanted, tmp_path / "b", table, Local(1), done=lambda *end: told.append(end))
+    assert not told
+
+
+def test_one_failing_cell_is_reported_and_does_not_stop_the_others(tmp_path):
+    wanted = cells(SMALL | {"strategy": ["uniform", "entropy"], "model": ["mlp", "conv4"]})  # conv4 cannot read vectors
+    outcome = sweep(wanted, tmp_path, tmp_path / "results.csv", Local(2))
+    assert len(outcome.rows) == 2
+    assert len(outcome.failed) == 2
+    assert all("conv4" in name and why for name, why in outcome.failed.items())
+    done = accuacl("sweep", file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
+    assert done.returncode == 1
+    assert "failed:" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
+    sweep_file = file(tmp_path, benchmark=["split-digits", "split-cifar100"], strategy=["uniform", "entropy"])
+    done = accuacl("sweep", sweep_file, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.count("failed:") == 1
+    assert len(record.read_csv(tmp_path / "runs/sweep/results.csv")) == 2
+
+
+def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
+    sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=2)
+    whole = accuacl("sweep", sweep_file, "--out", tmp_path / "whole", "--workers", 2)
+    assert whole.returncode == 0, whole.stderr
+    for wait in (4.0, 6.0, 7.0, 8.0):
+        command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
+        process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
+        time.sleep(wait)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    last = accuacl("sweep", sweep_file, "--out", tmp_path / "cut")
+    assert last.returncode == 0, last.stdout + last.stderr
+    assert without_times(tmp_path / "cut/results.csv") == without_times(tmp_path / "whole/results.csv")
+
+
+def test_a_second_sweep_in_the_same_place_is_told_so(tmp_path):
+    import fcntl
+
+    (tmp_path / "out").mkdir()
+    with (tmp_path / "out/sweep.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = accuacl("sweep", file(tmp_path), "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "another sweep is working in" in done.stderr
+
+
+def test_a_strategy_of_ones_own_sweeps_like_any_other(tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    sweep_file = file(tmp_path, strategy=["uniform", "last"])
+    done = accuacl("sweep", sweep_file, "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert {row["strategy"] for row in record.read_csv(tmp_path / "out/results.csv")} == {"uniform", "last"}
+    assert "last" not in REGISTRY
+    assert accuacl("sweep", sweep_file, "--out", tmp_path / "none").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("1 / 0", "ZeroDivisionError"),
+        ("x = 1", "registers no strategy"),
+        (PLUGIN.replace('"last"', '"uniform"'), "cannot be called 'uniform'"),
+        (PLUGIN.replace("query.count", "query.count - 1"), "must pick 4 different rows"),
+    ],
+)
+def test_a_wrong_plugin_is_told_in_a_sentence(tmp_path, text, says):
+    (tmp_path / "mine.py").write_text(text)
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    done = accuacl("run", *options, "--strategy=last", "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_only_narrows(tmp_path):
+    sweep_file = file(tmp_path, strategy=["uniform", "entropy"], seeds=[0, 1])
+    done = accuacl("sweep", sweep_file, "--only", "strategy=entropy", "--only", "seed=1", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    rows = record.read_csv(tmp_path / "out/results.csv")
+    assert [(row["strategy"], row["seed"]) for row in rows] == [("entropy", 1)]
+    for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give key=value")):
+        done = accuacl("sweep", sweep_file, "--only", wrong, "--out", tmp_path / "out")
+        assert (done.returncode, says in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", [name for name in recipes.NAMES if name != "efficiency"])
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "paper"])
+def test_every_recipe_is_a_sweep_at_every_scale(name, scale):
+    recipe = recipes.read(name)
+    assert recipe["title"]
+    assert recipe["about"]
+    assert all(cell.config.scale == scale for cell in cells(recipe, {"scale": scale}))
+
+
+def test_the_main_recipe_is_the_papers_table():
+    found = [cell.config for cell in cells(recipes.read("main"), {"scale": "paper"})]
+    assert len(found) == 3 * 4 * (2 * 8 + 2 * 7 * 2)  # seeds, learners; BAIT on split-cifar10 only
+    assert {c.memory for c in found if c.benchmark == "split-tiny-imagenet"} == {2000, 5000}
+
+
+def test_a_lambda_recipe_differs_in_the_fourth_task_alone():
+    found = [cell.config for cell in cells(recipes.read("lambda"), {"scale": "cpu", "seeds": 0})]
+    assert [c.lam for c in found] == [0, 1 / 2, 2 / 3, 3 / 4, 4 / 5]
+    assert {(c.tasks, c.lam_from, c.benchmark) for c in found} == {(4, 4, "split-cifar10")}
+
+
+def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
+    options = ("paper", "efficiency", "--only", "strategy=uniform,accuacl", "--out", tmp_path)
+    done = accuacl(*options)
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "efficiency.csv").read_text()
+    assert len(first.splitlines()) == 11
+    assert accuacl(*options).returncode == 0
+    assert (tmp_path / "efficiency.csv").read_text() == first
+
+
+def test_costs_are_listed(tmp_path):
+    done = accuacl("paper", "list", env=os.environ | {"COLUMNS": "200"})
+    assert done.returncode == 0
+    for name in recipes.NAMES:
+        assert name in done.stdout
+    assert accuacl("paper", "nothing").returncode == 2
