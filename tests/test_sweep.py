@@ -157,7 +157,7 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=2)
     whole = accuacl("sweep", sweep_file, "--out", tmp_path / "whole", "--workers", 2)
     assert whole.returncode == 0, whole.stderr
-    for wait in (4.0, 6.0, 7.0, 8.0):
+    for wait in (5.0, 8.0):
         command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
         process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
         time.sleep(wait)
@@ -240,11 +240,11 @@ def test_a_lambda_recipe_differs_in_the_fourth_task_alone():
 
 
 def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
-    options = ("paper", "efficiency", "--only", "strategy=uniform,accuacl", "--out", tmp_path)
+    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
     done = accuacl(*options)
     assert done.returncode == 0, done.stderr
     first = (tmp_path / "efficiency.csv").read_text()
-    assert len(first.splitlines()) == 11
+    assert len(first.splitlines()) == 6
     assert accuacl(*options).returncode == 0
     assert (tmp_path / "efficiency.csv").read_text() == first
 
