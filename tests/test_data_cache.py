@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import torch
 
-from accuacl.data import arrayfile, decode, load
+from accuacl.data import Rows, arrayfile, decode, load
 from test_data_layouts import NAMES, TEST, TRAIN, same, write_parquet
 
 
@@ -60,6 +60,15 @@ def test_torch_takes_the_images_and_writing_to_them_leaves_the_file_alone(place)
     images = torch.from_numpy(again(place).train.inputs)  # warns, here an error, if it were read-only
     images.zero_()
     same(again(place).train, *TRAIN)
+
+
+def test_rows_are_read_from_the_file_a_slice_at_a_time(place):
+    rows = Rows(again(place).train.inputs, np.array([7, 3, 3, 40, 0]))
+    assert len(rows) == 5
+    part = rows[1:4]
+    assert type(part) is np.ndarray  # in memory, and torch takes it
+    torch.from_numpy(part).zero_()
+    np.testing.assert_array_equal(rows[1:], TRAIN[0][[3, 3, 40, 0]])
 
 
 def test_progress_is_reported_to_the_end(place):
@@ -144,7 +153,9 @@ def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
     images = [*TRAIN[0]]
     images[13], images[40] = b"no image", None
     write_parquet(place / "data" / "train.parquet", images, TRAIN[1], NAMES)
-    with pytest.raises(ValueError, match=r"train\.parquet, row 13 is not a readable image .* skip_bad"):
+    with pytest.raises(
+        ValueError, match=r"train\.parquet, row 13 is not a readable image .* --skip-bad \(in Python: skip_bad"
+    ):
         again(place)
     with pytest.warns(UserWarning, match="cifar10: 2 images could not be read"):
         data = again(place, skip_bad=True)
@@ -219,6 +230,7 @@ def test_real_data_is_there_at_once_the_second_time(name, mean, tmp_path):
     data = load(name, cache_dir=tmp_path)
     assert data.train.inputs.mean() / 255 == pytest.approx(mean, abs=2e-3)
     assert set(data.train.labels) == set(data.test.labels) == set(range(len(data.classes)))
+    assert list(data.classes) == sorted(data.classes)  # TinyImageNet's wnids: the order that its other layouts follow
     result = subprocess.run(
         [sys.executable, "-c", START, name, str(tmp_path)], capture_output=True, text=True, check=True
     ).stdout.split()

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from accuacl.data import KNOWN, load
+from accuacl.data import KNOWN, folders, load
 
 
 def pictures(count, classes, side=32, seed=0):
@@ -241,15 +241,17 @@ def test_damaged_cifar_archives(tmp_path):
         load("cifar10", tmp_path)
 
 
-def tiny_files(ordered):
+WNIDS = [f"n{i:08}" for i in range(200)]
+
+
+def tiny_files(listed):
     """tiny-imagenet-200 with one image a class and split; the first is grey, as some are."""
-    wnids = [f"n{i:08}" for i in range(200)]
-    order = wnids[::-1] if ordered else wnids
-    files = {"words.txt": "".join(f"{w}\tname of {w}\n" for w in wnids[:150]).encode()}
-    if ordered:
-        files["wnids.txt"] = "\n".join(order).encode()
+    words = {w: f"name of {w}" for w in WNIDS[:150]} | {WNIDS[7]: "crane", WNIDS[70]: "crane"}
+    files = {"words.txt": "".join(f"{w}\t{name}\n" for w, name in words.items()).encode()}
+    if listed:
+        files["wnids.txt"] = "\n".join(WNIDS[::-1]).encode()  # sorted by nothing, as the published one
     notes = ""
-    for i, wnid in enumerate(wnids):
+    for i, wnid in enumerate(WNIDS):
         colour = Image.new("L" if i == 0 else "RGB", (64, 64), i if i == 0 else (i, 0, 200 - i))
         out = io.BytesIO()
         colour.save(out, "PNG")  # the reader goes by content; PNG keeps the numbers exact
@@ -257,14 +259,22 @@ def tiny_files(ordered):
         files[f"train/{wnid}/{wnid}_boxes.txt"] = b""
         notes += f"val_{i}.JPEG\t{wnid}\t0\t0\t62\t62\n"
     files["val/val_annotations.txt"] = notes.encode()
-    return files, order
+    return files
 
 
-@pytest.mark.parametrize("ordered", [True, False])
-@pytest.mark.parametrize("form", ["zip", "folder", "inside"])
-def test_tiny_imagenet(tmp_path, form, ordered):
-    files, order = tiny_files(ordered)
-    if form == "zip":
+def tiny_colour(label):
+    return (label, 0, 200 - label) if label else (0, 0, 0)
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("form", ["zip", "folder", "inside", "parquet"])
+def test_tiny_imagenet_has_one_order_of_classes_in_every_layout(tmp_path, form, listed):
+    files = tiny_files(listed)
+    if form == "parquet":
+        images = [np.broadcast_to(np.array(tiny_colour(i), np.uint8), (64, 64, 3)) for i in range(200)]
+        for split in ("train", "valid"):
+            write_parquet(tmp_path / f"{split}.parquet", images, range(200), WNIDS if listed else None, image="image")
+    elif form == "zip":
         with zipfile.ZipFile(tmp_path / "tiny-imagenet-200.zip", "w") as archive:
             for file, content in files.items():
                 archive.writestr(f"tiny-imagenet-200/{file}", content)
@@ -277,13 +287,27 @@ def test_tiny_imagenet(tmp_path, form, ordered):
     for split in (data.train, data.test):
         assert split.inputs.shape == (200, 64, 64, 3)
         for pixels, label in zip(split.inputs[:, 5, 5], split.labels, strict=True):
-            i = int(order[label][1:])
-            assert tuple(pixels) == ((0, 0, 0) if i == 0 else (i, 0, 200 - i))
-    assert data.classes == tuple(f"name of {w}" if int(w[1:]) < 150 else w for w in order)
+            assert tuple(pixels) == tiny_colour(label)
+    if form != "parquet":
+        cranes = {w: f"crane ({w})" for w in (WNIDS[7], WNIDS[70])}  # two classes, so two names
+        assert data.classes == tuple(cranes.get(w, f"name of {w}" if w < WNIDS[150] else w) for w in WNIDS)
+    else:
+        assert data.classes == tuple(WNIDS if listed else map(str, range(200)))
+
+
+def test_a_cache_of_tiny_imagenet_in_another_order_is_not_used(tmp_path, monkeypatch):
+    for file, content in tiny_files(True).items():
+        (tmp_path / "tiny-imagenet-200" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "tiny-imagenet-200" / file).write_bytes(content)
+    with monkeypatch.context() as then:
+        then.setattr(folders, "READING", "")
+        then.setattr(folders, "sorted", list, raising=False)  # as it was: in the order of wnids.txt
+        assert load("tiny-imagenet", tmp_path).classes[0] == "n00000199"
+    assert load("tiny-imagenet", tmp_path).classes[0] == "name of n00000000"
 
 
 def test_a_damaged_image_in_the_zip_is_named(tmp_path):
-    files, _ = tiny_files(True)
+    files = tiny_files(True)
     path = tmp_path / "tiny-imagenet-200.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for file, content in files.items():
@@ -304,12 +328,18 @@ def test_missing_data_says_where_what_and_from_whom(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=f"{name} is not in {tmp_path}/{name} nor in {tmp_path}; put {words}") as e:
             load(name)
         assert KNOWN[name].published in str(e.value)
+        assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
         assert "\n" not in str(e.value)
     monkeypatch.delenv("ACCUACL_DATA")
-    with pytest.raises(ValueError, match="cifar100 needs a data folder and none is set; put cifar-100"):
+    with pytest.raises(ValueError, match="cifar100 needs a data folder and none is set; put cifar-100") as e:
         load("cifar100")
-    with pytest.raises(ValueError, match="there is no data set or folder 'cifar11'; the data sets are digits, cifar10"):
+    assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
+    with pytest.raises(
+        ValueError, match=f"no data set or folder 'cifar11' here or in {tmp_path}; the data sets are dig"
+    ):
         load("cifar11", tmp_path)
+    with pytest.raises(ValueError, match="'cifar11' here, and no data folder is named with --data-dir or in"):
+        load("cifar11")
     with pytest.raises(ValueError, match="holds no data set; put train/<class>/"):
         load(str(tmp_path))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import shutil
+import zipfile
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from accuacl.data import load
+from accuacl.data import holds_vectors, load
 from test_data_layouts import encoded, pictures
 
 
@@ -69,7 +70,7 @@ def test_images_of_several_sizes_need_image_size(folder):
     wide = np.zeros((20, 60, 3), np.uint8)
     wide[:, 20:40] = 200  # the centre square
     save(folder / "train" / "bee" / "9.jpg", Image.fromarray(wide), quality=95)
-    with pytest.raises(ValueError, match=r"bee/9.jpg is 60 x 20 pixels where 12 x 8 were expected; give image_size"):
+    with pytest.raises(ValueError, match=r"bee/9.jpg is 60 x 20 pixels where 12 x 8 were expected; .*--image-size"):
         load(str(folder), skip_bad=True)
     data = load(str(folder), image_size=10)
     assert data.train.inputs.shape == (10, 10, 10, 3)
@@ -89,7 +90,7 @@ def truncated(image):
 def test_a_corrupt_image_is_named_and_skipped_only_on_demand(folder, broken):
     bad = folder / "train" / "bee" / "1.png"
     bad.write_bytes(broken)
-    with pytest.raises(ValueError, match=r"own/train/bee/1\.png is not a readable image \(.*skip_bad"):
+    with pytest.raises(ValueError, match=r"own/train/bee/1\.png is not a readable image \(.*--skip-bad"):
         load(str(folder))
     for _ in range(2):  # decoded, then from the cache
         with pytest.warns(UserWarning, match="1 images could not be read and were left out"):
@@ -181,9 +182,32 @@ def test_wrong_arrays(tmp_path, change, says):
         load(str(tmp_path))
 
 
+@pytest.mark.parametrize("write", [np.savez, np.savez_compressed, "npy"])
+@pytest.mark.parametrize(("shape", "vectors"), [((5,), True), ((4, 6), False), ((4, 6, 3), False)])
+def test_vectors_are_told_from_images_by_the_header_alone(tmp_path, write, shape, vectors):
+    x = np.zeros((12, *shape), np.uint8)
+    contents = {**VECTORS, "x_train": x, "x_test": x[:3]}
+    if write == "npy":
+        for key, value in contents.items():
+            np.save(tmp_path / f"{key}.npy", value)
+    else:
+        write(tmp_path / "a.npz", **contents)
+    assert holds_vectors(tmp_path) == vectors
+    assert (load(str(tmp_path)).train.inputs.ndim == 2) == vectors
+
+
+def test_image_folders_and_broken_arrays_hold_no_vectors(folder, tmp_path):
+    assert not holds_vectors(folder)
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+        for key in VECTORS:
+            archive.writestr(f"{key}.npy", b"no array")
+    with pytest.raises(ValueError, match=r"a\.npz cannot be read \(.*\); write plain arrays with numpy\.save"):
+        holds_vectors(tmp_path)
+
+
 def test_arrays_have_their_size(tmp_path):
     np.savez(tmp_path / "a.npz", **VECTORS)
-    with pytest.raises(ValueError, match="holds arrays and image_size is for files of images"):
+    with pytest.raises(ValueError, match="holds arrays and --image-size is for files of images"):
         load(str(tmp_path), image_size=8)
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])
     with pytest.raises(ValueError, match=r"a\.npz is not a readable \.npz file"):

@@ -98,6 +98,16 @@ def test_er_replays_beside_the_first_batches_only(labels, memory, batch, replayi
     assert sizes == 2 * [a + b for a, b in zip(alone, extra, strict=True)]
 
 
+def test_er_cycled_replays_at_every_step():
+    rows = replayed(learner("er", memory=10, cycled=True), 7)
+    assert [len(r) for r in rows] == [4, 4, 2, 4, 4, 2, 4]  # by hand: 10 = 4 + 4 + 2, then shuffled afresh
+    for part in (rows[:3], rows[3:6]):
+        np.testing.assert_array_equal(np.sort(np.concatenate(part)), np.arange(10))
+    assert rows[0].tolist() != rows[3].tolist()
+    np.testing.assert_array_equal(np.concatenate(rows[:3]), np.concatenate(replayed(learner("er"), 3)))
+    assert replayed(learner("er", memory=0, cycled=True), 2) == [None, None]
+
+
 def test_gss_cycles_through_the_memory():
     rows = replayed(learner("gss"), 7)
     assert [len(r) for r in rows] == [4, 4, 2, 4, 4, 2, 4]

@@ -18,13 +18,6 @@ def same(a, b):
         np.testing.assert_array_equal(array, b.to_arrays()[name])
 
 
-def in_parts(keep, order, parts, capacity=13, seed=7, **more):
-    memory = Memory.empty()
-    for part in np.array_split(order, parts):
-        memory = keep(memory, IDS[part], LABELS[part], capacity, seed, **more)
-    return memory
-
-
 def test_the_reservoir_is_uniform():
     n, capacity, trials = 60, 13, 3000
     counts = np.zeros(n)
@@ -40,13 +33,21 @@ def test_the_reservoir_is_uniform():
 
 
 @pytest.mark.parametrize("keep", [reservoir, class_balanced])
-def test_the_order_of_offers_does_not_matter(keep):
-    whole = in_parts(keep, IDS, 1)
-    assert len(whole) == 13
-    for seed in range(5):
-        order = np.random.default_rng(seed).permutation(60)
-        same(in_parts(reservoir, order, 1 + seed), in_parts(reservoir, IDS, 1))
-        same(in_parts(keep, order, 1), whole)
+@pytest.mark.parametrize("capacity", [2, 13, 40])
+@pytest.mark.parametrize("labels", [IDS % 3, IDS * IDS // 500, np.sort(IDS % 7)])
+def test_the_order_of_offers_does_not_matter(keep, capacity, labels):
+    """One at a time, in parts or all at once, under one seed: hashes and odd places go by it.
+
+    GSS's memories (append_scored, replace_scored) are not meant to: who enters is asked of those inside at that time.
+    """
+    logits = np.stack([IDS, -IDS], 1)
+    whole = keep(Memory.empty(), IDS, labels, capacity, 7, logits)
+    assert len(whole) == capacity
+    for seed in range(20):
+        order, memory = np.random.default_rng(seed).permutation(60), Memory.empty()
+        for part in np.array_split(order, 1 + 3 * seed):
+            memory = keep(memory, IDS[part], labels[part], capacity, 7, logits[part])
+        same(memory, whole)
 
 
 @pytest.mark.parametrize("keep", [reservoir, class_balanced])

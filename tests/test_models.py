@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from accuacl.data import Rows
 from accuacl.learners import Transform
 from accuacl.models import NAMES, Frozen, build, predict, wrap
 
@@ -105,6 +106,21 @@ def test_predict_over_seen_classes_and_in_batches_of_one(name):
     assert model.training
     assert all(torch.equal(value, before[key]) for key, value in model.state_dict().items())
     assert predict(model, given(name)[:0], transform, [1])[1].shape == (0, 1)
+
+
+@pytest.mark.parametrize("name", ["mlp", "conv3"])
+def test_predict_reads_a_batch_at_a_time_and_computes_the_same_bits(name):
+    class Watched(Rows):
+        def __getitem__(self, part):
+            reads.append(len(super().__getitem__(part)))
+            return super().__getitem__(part)
+
+    reads, ids, model = [], np.array([4, 0, 3, 3, 1, 2, 0, 4, 1, 2]), made(name)
+    transform = Transform() if name == "mlp" else PLAIN
+    whole = predict(model, given(name)[ids], transform, [0, 2], batch=4)
+    parts = predict(model, Watched(given(name).numpy(), ids), transform, [0, 2], batch=4)
+    assert reads == [4, 4, 2]
+    assert [a.tobytes() for a in whole] == [a.tobytes() for a in parts]
 
 
 class Torchvision(nn.Module):

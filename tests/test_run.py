@@ -16,8 +16,10 @@ import numpy as np
 import pytest
 
 from accuacl import NAMES, learners
-from accuacl.data import load
+from accuacl.cli import main
+from accuacl.data import BENCHMARKS, Dataset, Split, load
 from accuacl.experiment import LabelsPending, config, make, run
+from accuacl.experiment.files import load_arrays
 from accuacl.experiment.journal import Journal
 
 SMALL = {"tasks": 3, "labels": 12, "rounds": 3, "epochs": 2, "memory": 8, "pool": 60}
@@ -36,6 +38,14 @@ def outcome(out: Path) -> dict:
     db.close()
     weights = {path.name: path.read_bytes() for path in (out / "weights").iterdir()}
     return {"result": result, "steps": steps, "weights": weights}
+
+
+def records(out: Path, like: str = "%") -> dict:
+    """What the journal has of the steps whose keys are like that, in their order."""
+    db = sqlite3.connect(out / "journal.sqlite")
+    found = db.execute("SELECT key, result FROM steps WHERE key LIKE ? ORDER BY key", (like,)).fetchall()
+    db.close()
+    return {key: json.loads(result) for key, result in found}
 
 
 @pytest.mark.parametrize("learner", learners.NAMES)
@@ -59,6 +69,36 @@ def test_every_strategy_runs_and_respects_the_budget(tmp_path, strategy):
     assert rows == [(task, each, each) for task in range(3)]
 
 
+class Counted(np.ndarray):
+    """An array that knows how many of its rows were read at a time."""
+
+    reads: list
+
+    def __getitem__(self, key):
+        if isinstance(key, np.ndarray):
+            self.reads.append(len(key))
+        return np.asarray(super().__getitem__(key))
+
+
+def test_inputs_are_read_in_parts_however_large_the_past(tmp_path, monkeypatch):
+    data, reads = load("digits"), []
+
+    def counted(split):
+        inputs = split.inputs.view(Counted)
+        inputs.reads = reads
+        return Split(inputs, split.labels)
+
+    watched = Dataset(data.name, counted(data.train), counted(data.test), data.classes)
+    settings = small(strategy="accuacl-full", classes_per_task=5, tasks=0, pool=0)
+    with monkeypatch.context() as then:
+        then.setattr(sys.modules["accuacl.experiment.setting"], "load", lambda *_, **__: watched)
+        run(settings, tmp_path / "a")
+    assert sum(reads) > 4000  # two queries a task of pools of 600, the past, tests of 300
+    assert max(reads) == 256
+    run(settings, tmp_path / "b")
+    assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
+
+
 def test_picks_come_from_the_task_and_memory_from_what_was_labelled(tmp_path):
     run(small(), tmp_path)
     db = sqlite3.connect(tmp_path / "journal.sqlite")
@@ -71,6 +111,24 @@ def test_picks_come_from_the_task_and_memory_from_what_was_labelled(tmp_path):
         assert len(memory["ids"]) == 8
         assert set(memory["ids"]) <= known
     db.close()
+
+
+@pytest.mark.parametrize(
+    ("learner", "more"), [("er", "keys"), ("der++", "keys"), ("er-ace", "keys"), ("gss", "scores")]
+)
+@pytest.mark.parametrize("memory", [0, 8])
+def test_the_journal_has_the_memory_to_the_bit(tmp_path, learner, more, memory):
+    run(small(learner=learner, memory=memory), tmp_path)
+    for task in (1, 2):  # the file of the first is gone
+        recorded = records(tmp_path, f"{task:03}/memory")[f"{task:03}/memory"]
+        file = load_arrays(tmp_path / "weights", recorded.pop("file"))
+        assert ("logits" in file) == (learner == "der++")
+        file.pop("logits", None)
+        assert recorded.keys() == file.keys()
+        assert len(recorded["ids"]) == memory
+        assert more in recorded or not memory
+        for name, array in file.items():
+            assert np.array(recorded[name], array.dtype).tobytes() == array.tobytes(), name
 
 
 def test_only_what_is_needed_is_kept_of_the_weights(tmp_path):
@@ -104,6 +162,77 @@ def test_rounds_can_be_tested_too_and_change_nothing_else(tmp_path):
     db = sqlite3.connect(tmp_path / "b" / "journal.sqlite")
     assert db.execute("SELECT COUNT(*) FROM steps WHERE kind = 'test'").fetchone() == (9,)
     db.close()
+
+
+def test_uniform_trains_only_what_is_looked_at_and_gets_the_same(tmp_path):
+    for name, evaluate in (("a", "task"), ("b", "round")):
+        run(small(strategy="uniform", evaluate=evaluate), tmp_path / name)
+    a, b = outcome(tmp_path / "a"), outcome(tmp_path / "b")
+    assert list(records(tmp_path / "a", "%/train")) == ["000/002/train", "001/002/train", "002/002/train"]
+    assert len(records(tmp_path / "b", "%/train")) == 9
+    assert a["weights"] == b["weights"]
+    assert a["result"].pop("config") != b["result"].pop("config")
+    assert a["result"] == b["result"]
+    assert a["steps"].items() <= b["steps"].items()
+    run(small(strategy="badge"), tmp_path / "c")
+    assert len(records(tmp_path / "c", "%/train")) == 9  # a strategy looks at every round's
+
+
+@pytest.mark.parametrize(
+    ("labels", "last", "sizes"), [(12, 5, [4, 4, 4, 4, 4]), (13, 6, [4, 4, 5, 4, 4, 5]), (12, 2, [4, 4])]
+)
+def test_the_last_task_may_have_more_rounds_of_the_same_size(tmp_path, labels, last, sizes):
+    run(small(labels=labels), tmp_path / "a")
+    result = run(small(labels=labels, last_rounds=last), tmp_path / "b")
+    asked = {key: len(query["ids"]) for key, query in records(tmp_path / "b", "%/query").items()}
+    assert [asked[f"002/{r:03}/query"] for r in range(last)] == sizes
+    assert sum(asked.values()) == 2 * labels + sum(sizes)
+    assert result["weights"] == f"002-{last - 1:03}.safetensors"
+    for before in ("000/%", "001/%", "002/000/%"):
+        assert records(tmp_path / "a", before) == records(tmp_path / "b", before)
+
+
+@pytest.mark.parametrize("first", [1, 2, 3, 4])
+def test_lam_holds_from_its_task_on(tmp_path, monkeypatch, first):
+    loop = sys.modules["accuacl.experiment.steps"]
+    select, lams = loop.strategies.select, []
+
+    def watched(name, **given):
+        if name != "uniform":
+            lams.append(given.get("lam"))
+        return select(name, **given)
+
+    run(small(), tmp_path / "a")
+    monkeypatch.setattr(loop.strategies, "select", watched)
+    run(small(lam=0.0, lam_from=first), tmp_path / "b")
+    assert lams == [None if task < first else 0.0 for task in (1, 2, 3) for _ in range(2)]  # two queries each
+    for task in range(min(first - 1, 3)):
+        assert records(tmp_path / "a", f"{task:03}/%") == records(tmp_path / "b", f"{task:03}/%")
+    if first == 3:  # the past counts for nothing now: others are picked
+        assert records(tmp_path / "a", "002/%/query") != records(tmp_path / "b", "002/%/query")
+
+
+@pytest.mark.parametrize(("replay", "sizes"), [("once", [8, 8, 4]), ("cycled", [8, 8, 8])])
+def test_er_replays_once_an_epoch_or_at_every_step(tmp_path, monkeypatch, replay, sizes):
+    """By hand: 12 labels are 3 batches of 4, a memory of 8 has 2."""
+    seen, augmented = [], learners.Round.augmented
+    monkeypatch.setattr(learners.Round, "augmented", lambda self, rows: seen.append(len(rows)) or augmented(self, rows))
+    run(small(replay=replay, batch=4, rounds=1, tasks=2), tmp_path)
+    assert seen == 2 * [4, 4, 4] + 2 * sizes  # two epochs a task; nothing to replay in the first
+
+
+def test_times_of_all_processes_are_counted_and_loading_is_the_first_ones(tmp_path):
+    with pytest.raises(LabelsPending):
+        run(small(), tmp_path, oracle=stops_at(1, 1))
+    loading = records(tmp_path)["load"]
+    seconds = run(small(), tmp_path)["seconds"]
+    db = sqlite3.connect(tmp_path / "journal.sqlite")
+    rows = dict(db.execute("SELECT key, cpu FROM steps"))
+    db.close()
+    assert 0 < loading == seconds["load"]
+    assert seconds["cpu"] == pytest.approx(sum(cpu for key, cpu in rows.items() if key != "result"))
+    assert seconds["cpu"] > sum(cpu for key, cpu in rows.items() if key.endswith("train")) > 0
+    assert json.loads((tmp_path / "result.json").read_text())["seconds"] == seconds
 
 
 def test_fewer_examples_than_the_budget_are_all_labelled(tmp_path):
@@ -410,7 +539,9 @@ def test_paper_settings_are_the_papers():
     [
         ({"learner": "magic"}, "there is no learner 'magic'; the learners are er"),
         ({"strategy": "magic"}, "there is no strategy 'magic'"),
-        ({"benchmark": "magic"}, "there is no benchmark or folder 'magic'"),
+        ({"benchmark": "magic"}, "there is no benchmark or folder 'magic'.*the benchmarks are split-digits"),
+        ({"benchmark": "cifar100"}, "cifar100 is a data set; the benchmark made of it is split-cifar100"),
+        ({"benchmark": "."}, "your own data needs --classes-per-task"),
         ({"epochs": 0}, "epochs is 0: Input should be greater than or equal to 1"),
         ({"lam": 2.0}, "lam is 2.0: Input should be less than"),
         ({"labels": 3, "rounds": 5}, "3 labels cannot be asked for in 5 rounds"),
@@ -438,6 +569,19 @@ def cli(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.fixture
+def command(monkeypatch, capsys):
+    """The same in this process, which is quicker."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    return call
+
+
 def test_command_runs_then_shows_then_refuses_another_config(tmp_path):
     options = [f"--{key}={value}" for key, value in SMALL.items()]
     code, text, error = cli("run", "--out", tmp_path / "a", *options)
@@ -453,20 +597,31 @@ def test_command_runs_then_shows_then_refuses_another_config(tmp_path):
     assert cli("run", "--out", tmp_path / "a", *options, "--seed", 5, "--fresh")[0] == 0
 
 
-def test_command_takes_yaml_and_gives_it(tmp_path):
-    code, text, _ = cli("run", "--benchmark", "split-digits", "--strategy", "badge", "--print-config")
+def test_command_takes_yaml_and_gives_it(tmp_path, command):
+    code, text, _ = command("run", "--benchmark", "split-digits", "--strategy", "badge", "--print-config")
     assert code == 0
     (tmp_path / "c.yaml").write_text(text)
-    code, again, _ = cli("run", "--config", tmp_path / "c.yaml", "--seed", 3, "--print-config")
+    code, again, _ = command("run", "--config", tmp_path / "c.yaml", "--seed", 3, "--print-config")
     assert code == 0
     assert config.read(tmp_path / "c.yaml")["strategy"] == "badge"
     assert again == text.replace("seed: 0 ", "seed: 3 ", 1)
-    code, _, error = cli("run", "--config", tmp_path / "c.yaml", "--scale", "paper")
+    code, _, error = command("run", "--config", tmp_path / "c.yaml", "--scale", "paper")
     assert code == 2
-    assert "is of scale smoke" in error
+    assert "c.yaml is of scale smoke and sets memory, labels, rounds, epochs, batch, lr, which --scale paper" in error
+    assert "delete its line scale and those that the scale shall decide, or leave out --scale" in error
+    (tmp_path / "d.yaml").write_text("scale: smoke\nstrategy: badge\n")  # nothing that the scale decides
+    code, text, _ = command("run", "--config", tmp_path / "d.yaml", "--scale", "paper", "--print-config")
+    assert code == 0
+    (tmp_path / "e.yaml").write_text(text)
+    assert make(config.read(tmp_path / "e.yaml")) == make({"scale": "paper", "strategy": "badge"})
+    (tmp_path / "d.yaml").write_text("labels: 77\n")  # what a file sets stays set
+    code, text, _ = command("run", "--config", tmp_path / "d.yaml", "--scale", "paper", "--print-config")
+    assert code == 0
+    (tmp_path / "e.yaml").write_text(text)
+    assert make(config.read(tmp_path / "e.yaml")) == make({"scale": "paper", "labels": 77})
     for content, says in (("a: [", "is not YAML"), ("hello", "holds no settings"), ("1: 2", "holds no settings")):
         (tmp_path / "bad.yaml").write_text(content)
-        code, _, error = cli("run", "--config", tmp_path / "bad.yaml")
+        code, _, error = command("run", "--config", tmp_path / "bad.yaml")
         assert code == 2
         assert says in error
 
@@ -483,13 +638,83 @@ def test_missing_data_is_one_sentence(tmp_path):
     code, _, error = cli("run", "--benchmark", "split-cifar10", "--data-dir", tmp_path, "--out", tmp_path / "run")
     assert code == 2
     assert str(tmp_path) in error
+    assert "--data-dir" in error
+    assert "ACCUACL_DATA" in error
     assert len(error.splitlines()) == 1
 
 
-@pytest.mark.skipif("ACCUACL_DATA" not in os.environ, reason="ACCUACL_DATA is not set: no real data")
-@pytest.mark.parametrize("benchmark", ["split-cifar100", "split-tiny-imagenet"])
+def write_vectors(folder):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(80, 5)), np.arange(80) % 4
+    folder.mkdir(parents=True)
+    np.savez(folder / "data.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+
+
+def test_own_vectors_in_the_data_folder_get_a_net_for_vectors(tmp_path, command):
+    write_vectors(tmp_path / "data" / "mine")
+    options = ["--benchmark", "mine", "--data-dir", tmp_path / "data", "--classes-per-task", 2]
+    code, text, error = command("run", *options, "--out", tmp_path / "run")
+    assert code == 0, error
+    assert "average accuracy" in text
+    used = json.loads((tmp_path / "run" / "config.json").read_text())
+    assert (used["benchmark"], used["model"]) == ("mine", "mlp")
+    code, text, _ = command("run", *options, "--scale", "paper", "--model", "linear", "--print-config")
+    assert code == 0
+    assert 'model: "linear"' in text
+    code, _, error = command("run", "--benchmark", "yours", "--data-dir", tmp_path / "data", "--classes-per-task", 2)
+    assert code == 2
+    assert f"there is no benchmark or folder 'yours' here or in {tmp_path / 'data'}; the benchmarks are split-" in error
+    assert len(error.splitlines()) == 1
+
+
+def test_own_data_is_looked_for_here_then_in_the_data_folder(tmp_path, monkeypatch):
+    write_vectors(tmp_path / "data" / "mine")
+    given = {"benchmark": "mine", "classes_per_task": 2}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ACCUACL_DATA", raising=False)
+    with pytest.raises(ValueError, match="'mine' here, and no data folder is named with --data-dir or in the env"):
+        make(given)
+    for scale in ("smoke", "cpu", "paper"):
+        assert make(given | {"scale": scale}, tmp_path / "data").model == "mlp"
+    monkeypatch.setenv("ACCUACL_DATA", str(tmp_path / "data"))
+    assert make(given).model == "mlp"
+    np.savez(
+        tmp_path / "data" / "mine" / "data.npz",
+        **dict.fromkeys(("x_train", "y_train", "x_test", "y_test"), np.zeros((3, 8, 8))),
+    )
+    assert make(given).model == "conv3"  # images
+    write_vectors(tmp_path / "mine")
+    assert make(given).model == "mlp"
+
+
+REAL = [name for name in BENCHMARKS if name != "split-digits"]
+
+
+@pytest.mark.parametrize("benchmark", REAL)
 @pytest.mark.parametrize("learner", learners.NAMES)
 def test_real_data_end_to_end(tmp_path, benchmark, learner):
-    result = run(make({"benchmark": benchmark, "learner": learner, "tasks": 2, "scale": "smoke"}), tmp_path)
-    assert np.isfinite(result["average_accuracy"])
+    if "ACCUACL_DATA" not in os.environ:
+        pytest.skip("ACCUACL_DATA is not set: no real data")
+    name, _, each = BENCHMARKS[benchmark]
+    try:
+        data = load(name)
+    except ValueError as error:
+        if "is not in" not in str(error):
+            raise  # broken, not absent
+        pytest.skip(str(error))
+    settings = make({"benchmark": benchmark, "learner": learner, "tasks": 2, "scale": "smoke"})
+    result = run(settings, tmp_path)
+    (first, none), (a, b) = result["accuracy_matrix"]
+    assert none is None
+    assert all(0 <= x <= 100 for x in (first, a, b))
+    assert list(result["recall"]) == list(data.classes[: 2 * each])
+    for task in range(2):
+        pairs = [
+            pair for r in range(2) for pair in records(tmp_path, f"{task:03}/%")[f"{task:03}/{r:03}/label"]["labels"]
+        ]
+        assert len(pairs) == settings.labels
+        assert all(data.train.labels[row] == label and label // each == task for row, label in pairs)
+    remembered = records(tmp_path, "001/memory")["001/memory"]
+    assert len(remembered["ids"]) == min(settings.memory, 2 * settings.labels)
+    np.testing.assert_array_equal(remembered["labels"], data.train.labels[remembered["ids"]])
     shutil.rmtree(tmp_path)

@@ -54,7 +54,7 @@ def paper(
     if name == "efficiency":
         efficiency.measure(recipe, scale, out, only or [])
         return
-    wanted = narrow(cells(recipe, {"scale": scale}), only or [])
+    wanted = narrow(cells(recipe, {"scale": scale}, data_dir), only or [])
     table = results or out / "results.csv"
     perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
 

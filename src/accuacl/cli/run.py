@@ -33,13 +33,14 @@ def run(
     """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
 
     Given again, the same command goes on where it was, or shows the result at once. What is not set comes from the
-    benchmark's defaults at the chosen --scale, those of the paper at --scale paper.
+    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; what a --config file sets stays
+    set, and options here override it.
     """
     load_plugins(plugin or ())
     from_file = settings.read(config) if config else {}
-    if given["scale"] and from_file.get("scale", given["scale"]) != given["scale"]:
-        raise ValueError(f"{config} is of scale {from_file['scale']}; leave out --scale or change it in the file.")
-    what = settings.make(from_file | {key: value for key, value in given.items() if value is not None})
+    chosen = from_file | {key: value for key, value in given.items() if value is not None}
+    _check_scale(config, from_file, chosen)
+    what = settings.make(chosen, data_dir)
     if print_config:
         print(settings.to_yaml(what), end="")
         return
@@ -63,6 +64,18 @@ def run(
     console.print(f"recall (%): lowest {worst}; highest {best}")
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
+
+
+def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str, Any]) -> None:
+    """--scale gives defaults, and a file written by --print-config leaves none to give: refuse, not ignore it."""
+    written, wanted = from_file.get("scale"), chosen.get("scale")
+    decided = settings.decided_by_scale(str(chosen.get("benchmark", "split-digits")))
+    stuck = [name for name in decided if name in from_file]
+    if written is not None and written != wanted and stuck:
+        raise ValueError(
+            f"{file} is of scale {written} and sets {', '.join(stuck)}, which --scale {wanted} would not change; "
+            "delete its line scale and those that the scale shall decide, or leave out --scale."
+        )
 
 
 def _run_options() -> inspect.Signature:

@@ -53,7 +53,7 @@ def sweep(
     the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
     """
     load_plugins(plugin or ())
-    wanted = narrow(cells(settings.read(file)), only or [])
+    wanted = narrow(cells(settings.read(file), data_dir=data_dir), only or [])
     out = out or Path("runs") / file.stem
     perform(wanted, out, results or out / "results.csv", engines.get(engine, workers, address), data_dir, plugin or ())
 

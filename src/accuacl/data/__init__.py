@@ -12,8 +12,20 @@ A layout on disk is one small file here that gives a `Source`; decoding and the 
 
 from __future__ import annotations
 
-from accuacl.data.dataset import Dataset, Split
-from accuacl.data.loading import KNOWN, load
+from accuacl.data.dataset import Dataset, Rows, Split
+from accuacl.data.loading import KNOWN, holds_vectors, load, own_folder
 from accuacl.data.streams import BENCHMARKS, Stream, Task, class_incremental
 
-__all__ = ["BENCHMARKS", "KNOWN", "Dataset", "Split", "Stream", "Task", "class_incremental", "load"]
+__all__ = [
+    "BENCHMARKS",
+    "KNOWN",
+    "Dataset",
+    "Rows",
+    "Split",
+    "Stream",
+    "Task",
+    "class_incremental",
+    "holds_vectors",
+    "load",
+    "own_folder",
+]

@@ -7,9 +7,7 @@ images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt m
 
 from __future__ import annotations
 
-import functools
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,23 +21,39 @@ SPELLINGS = {
     for split in ("train", "test")
     for kind, letter in (("inputs", "x"), ("labels", "y"))
 }
-Fields = dict[str, Callable[[], NDArray[Any]]]
+BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
+WRITE = "write plain arrays with numpy.save"
+Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
 
 def find(folder: Path) -> Fields | None:
-    """How to read each of the four arrays, if they are all there."""
-    there: Fields = {path.stem: functools.partial(_load, path) for path in sorted(folder.glob("*.npy"))}
+    """Where each of the four arrays is, if they are all there."""
+    there: Fields = {path.stem: (path, None) for path in sorted(folder.glob("*.npy"))}
     for path in sorted(folder.glob("*.npz")):
         prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
-        there |= {prefix + key: functools.partial(_load, path, key) for key in _keys(path)}
+        there |= {prefix + key: (path, key) for key in _keys(path)}
     fields = {field: there[s] for field, spellings in SPELLINGS.items() for s in spellings if s in there}
     return fields if len(fields) == len(SPELLINGS) else None
+
+
+def are_vectors(fields: Fields) -> bool:
+    """Whether the inputs are vectors, by their header."""
+    path, key = fields["train_inputs"]
+    if key is None:
+        return _load(path).ndim == 2  # mapped, not read
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
+            old = np.lib.format.read_magic(file) == (1, 0)
+            shape, *_ = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)
+    except BROKEN as error:
+        raise ValueError(f"{path} cannot be read ({error}); {WRITE}.") from error
+    return len(shape) == 2
 
 
 def read(name: str, folder: Path, fields: Fields) -> Dataset:
     """The data set in these arrays, checked."""
     train, test = (
-        Split(_inputs(fields[f"{split}_inputs"](), split), _labels(fields[f"{split}_labels"](), split))
+        Split(_inputs(_load(*fields[f"{split}_inputs"]), split), _labels(_load(*fields[f"{split}_labels"]), split))
         for split in ("train", "test")
     )
     for split, part in (("train", train), ("test", test)):
@@ -103,5 +117,5 @@ def _load(path: Path, key: str | None = None) -> NDArray[Any]:
             return np.load(path, mmap_mode="c", allow_pickle=False)
         with np.load(path, allow_pickle=False) as archive:
             return archive[key]
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} cannot be read ({error}); write plain arrays with numpy.save.") from error
+    except BROKEN as error:
+        raise ValueError(f"{path} cannot be read ({error}); {WRITE}.") from error

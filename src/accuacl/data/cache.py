@@ -102,13 +102,14 @@ def _rows(part: Part, split: str, kept: list[int], shape: tuple[int, ...] | None
                 if pixels.shape != shape:
                     raise ValueError(
                         f"{place} is {pixels.shape[1]} x {pixels.shape[0]} pixels where {shape[1]} x {shape[0]} were "
-                        "expected; give image_size to bring all images to one size."
+                        "expected; bring all images to one size with --image-size (in Python: image_size)."
                     )
                 kept.append(row)
                 yield pixels
             elif not how.skip_bad:
                 raise ValueError(
-                    f"{place} is not a readable image ({reason}); replace it, or leave such images out with skip_bad."
+                    f"{place} is not a readable image ({reason}); replace it, or leave such images out with "
+                    "--skip-bad (in Python: skip_bad=True)."
                 )
             row += 1
         if how.progress:

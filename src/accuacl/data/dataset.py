@@ -21,6 +21,24 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
+class Rows:
+    """Some rows of an array, read from it a slice at a time: `rows[a:b]`. The array may be larger than memory.
+
+    >>> Rows(np.arange(10) ** 2, np.array([7, 1, 4]))[1:]
+    array([ 1, 16])
+    """
+
+    array: NDArray[Any]
+    ids: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        return self.array[self.ids[part]]  # a copy, in memory
+
+
+@dataclass(frozen=True, eq=False)
 class Dataset:
     """Two splits and the names of their classes; a class's id is its place in `classes`."""
 

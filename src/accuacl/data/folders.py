@@ -16,6 +16,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", "
 TESTS = ("test", "val", "valid", "validation")
 TINY = "tiny-imagenet-200"
 ANNOTATIONS = "val/val_annotations.txt"
+READING = "classes in order of wnid"
 
 Read = Callable[[str], bytes]
 
@@ -40,10 +41,11 @@ def find_tiny(folder: Path) -> Source | None:
         if (place / ANNOTATIONS).is_file():
             files = _walk(place, ("",))
             read = functools.partial(_read_file, place)
-            return Source(place, _absolute(place, files), functools.partial(_open_tiny, str(place), files, read))
+            open_ = functools.partial(_open_tiny, str(place), files, read)
+            return Source(place, _absolute(place, files), open_, READING)
     archive = folder / f"{TINY}.zip"
     if archive.is_file():
-        return Source(archive, (os.path.abspath(archive),), functools.partial(_open_zip, archive))
+        return Source(archive, (os.path.abspath(archive),), functools.partial(_open_zip, archive), READING)
     return None
 
 
@@ -61,11 +63,11 @@ def _open_folder(place: str, files: list[str], test: str, read: Read) -> Content
 
 
 def _open_tiny(place: str, files: list[str], read: Read) -> Contents:
-    """Classes in the order of wnids.txt, else sorted, named by words.txt where it is there."""
+    """Classes in order of their WordNet ids, as in the Parquet edition; named by words.txt where it is there."""
     present = set(files)
     train = [f for f in files if f.startswith("train/") and "/images/" in f and f.lower().endswith(SUFFIXES)]
     found = sorted({file.split("/")[1] for file in train})
-    wnids = read("wnids.txt").decode().split() if "wnids.txt" in present else found
+    wnids = sorted(read("wnids.txt").decode().split()) if "wnids.txt" in present else found
     ids = {wnid: i for i, wnid in enumerate(wnids)}
     words = read("words.txt").decode().splitlines() if "words.txt" in present else []
     names = dict(line.split("\t", 1) for line in words if "\t" in line)
@@ -79,10 +81,12 @@ def _open_tiny(place: str, files: list[str], read: Read) -> Contents:
     for file, wnid in [*((file, file.split("/")[1]) for file in train), *test]:
         if wnid not in ids:
             raise ValueError(f"{place}/{file} is of the unknown class {wnid}; wnids.txt must name every class.")
+    called = [names.get(wnid, wnid) for wnid in wnids]
     return Contents(
         _part(place, [(file, ids[file.split("/")[1]]) for file in train], read),
         _part(place, [(file, ids[wnid]) for file, wnid in test], read),
-        tuple(names.get(wnid, wnid) for wnid in wnids),
+        # two kinds of crane are two classes
+        tuple(c if called.count(c) == 1 else f"{c} ({wnid})" for c, wnid in zip(called, wnids, strict=True)),
     )
 
 

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +28,7 @@ class Known:
 
 
 PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
+NAME_IT = "with --data-dir or in the environment variable ACCUACL_DATA"
 TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
 KNOWN = {
     "digits": Known(10, 8, "nothing", "scikit-learn"),
@@ -65,21 +67,35 @@ def load(
         raise ValueError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
     if name == "digits":
         return digits()
-    if data_dir is None and os.environ.get("ACCUACL_DATA"):
-        data_dir = Path(os.environ["ACCUACL_DATA"])
     if name in KNOWN:
-        source = _find_known(name, data_dir)
+        source = _find_known(name, _data_dir(data_dir))
     else:
-        folder = _own_folder(name, data_dir)
+        folder = own_folder(name, data_dir)
         fields = arrays.find(folder)
         if fields is not None:
             if image_size is not None:
-                raise ValueError(f"{folder} holds arrays and image_size is for files of images; leave it out.")
+                raise ValueError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
             return arrays.read(name, folder, fields)
         source = _find_own(folder)
     home = _cache_folder(name, source, cache_dir, image_size)
     side = KNOWN[name].side if name in KNOWN and image_size is None else None
     return _images(name, source, home, Decoding(image_size, side, skip_bad, progress))
+
+
+def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = KNOWN) -> Path:
+    """The folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known` ones."""
+    data_dir = _data_dir(data_dir)
+    for folder in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
+        if folder.is_dir():
+            return folder
+    where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
+    raise ValueError(f"there is no {what} or folder {name!r} {where}; the {what}s are {', '.join(known)}.")
+
+
+def holds_vectors(folder: Path) -> bool:
+    """Whether a folder of one's own holds vectors and not images; only a header is read."""
+    fields = arrays.find(folder)
+    return fields is not None and arrays.are_vectors(fields)
 
 
 def _images(name: str, source: Source, home: Path, how: Decoding) -> Dataset:
@@ -114,7 +130,7 @@ def _find_known(name: str, data_dir: Path | None) -> Source:
     if data_dir is None:
         raise ValueError(
             f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "
-            "in a folder and name it in ACCUACL_DATA."
+            f"in a folder and name it {NAME_IT}."
         )
     for folder in (data_dir / name, data_dir):
         source = cifar.find(name, folder)
@@ -125,15 +141,13 @@ def _find_known(name: str, data_dir: Path | None) -> Source:
             return source
     raise ValueError(
         f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
-        f"as published on {known.published}."
+        f"as published on {known.published}, or name another folder {NAME_IT}."
     )
 
 
-def _own_folder(name: str, data_dir: Path | None) -> Path:
-    for folder in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
-        if folder.is_dir():
-            return folder
-    raise ValueError(f"there is no data set or folder {name!r}; the data sets are {', '.join(KNOWN)}.")
+def _data_dir(given: Path | None) -> Path | None:
+    set_ = os.environ.get("ACCUACL_DATA")
+    return given if given is not None or not set_ else Path(set_)
 
 
 def _find_own(folder: Path) -> Source:

@@ -41,10 +41,11 @@ class Source:
     place: Path  # the folder or archive
     files: tuple[str, ...]  # everything it consists of
     open: Callable[[], Contents]
+    reading: str = ""  # changes when the same files come to be read in another way
 
     def fingerprint(self) -> str:
-        """Changes when a file comes, goes, or has another size or time of change."""
-        found = hashlib.sha256()
+        """Changes when a file comes, goes, or has another size or time of change, or is read in another way."""
+        found = hashlib.sha256(self.reading.encode())
         for file in sorted(self.files):
             try:
                 stat = os.stat(file)

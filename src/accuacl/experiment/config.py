@@ -11,7 +11,7 @@ import yaml
 from pydantic import Field
 
 from accuacl import learners, models
-from accuacl.data import BENCHMARKS
+from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Scale = Literal["smoke", "cpu", "paper"]
@@ -23,7 +23,8 @@ class Config(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str = Field(
-        "split-digits", description=f"One of {', '.join(BENCHMARKS)}, or a folder with your own data."
+        "split-digits",
+        description=f"One of {', '.join(BENCHMARKS)}, or a folder with your own data, here or in --data-dir.",
     )
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}, or full.")
@@ -75,10 +76,6 @@ class Config(pydantic.BaseModel):
             raise ValueError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
         if self.model not in models.NAMES:
             raise ValueError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
-        if self.benchmark not in BENCHMARKS and not Path(self.benchmark).is_dir():
-            raise ValueError(
-                f"there is no benchmark or folder {self.benchmark!r}; the benchmarks are {', '.join(BENCHMARKS)}."
-            )
         if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
             raise ValueError("your own data needs --classes-per-task: how many classes arrive with each task.")
         if self.rounds > self.labels:
@@ -123,10 +120,18 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
 OWN = {"smoke": SMOKE | {"memory": 50}, "cpu": CPU | {"memory": 500}, "paper": PAPER | {"memory": 500, "epochs": 50}}
 
 
-def make(given: dict[str, Any]) -> Config:
-    """A config from what was given; the rest are the benchmark's defaults at the scale."""
-    benchmark, scale = str(given.get("benchmark", "split-digits")), str(given.get("scale", "smoke"))
-    defaults = DEFAULTS.get(benchmark, OWN).get(scale, {})
+def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
+    """A config from what was given; the rest are the benchmark's defaults at the scale.
+
+    data_dir: where a folder with one's own data may lie; what is in it decides on the network.
+    """
+    benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
+    defaults = DEFAULTS.get(str(benchmark), OWN).get(scale, {})
+    if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
+        if benchmark in KNOWN:
+            raise ValueError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
+        folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
+        defaults = defaults | ({"model": "mlp"} if holds_vectors(folder) else {})
     try:
         return Config(**(defaults | given))
     except pydantic.ValidationError as error:
@@ -134,6 +139,12 @@ def make(given: dict[str, Any]) -> Config:
         field = "/".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
         raise ValueError(f"{field} is {first['input']!r}: {message}." if field else message) from None
+
+
+def decided_by_scale(benchmark: str) -> list[str]:
+    """The settings that --scale gives defaults for."""
+    scales = DEFAULTS.get(benchmark, OWN).values()
+    return [name for name in Config.model_fields if any(name in scale for scale in scales)]
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import learners, models, strategies
-from accuacl.data import Task
+from accuacl.data import Rows, Task
 from accuacl.experiment import metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.files import load_arrays, load_tensors, save_arrays, save_tensors
@@ -188,7 +188,7 @@ class Steps:
         model = self.model(weights)
         accuracy, recall, confidences, hits = [], {}, [], []
         for earlier in self.tasks[: task.index + 1]:
-            inputs = torch.from_numpy(np.array(self.data.test.inputs[earlier.test]))
+            inputs = Rows(self.data.test.inputs, earlier.test)
             truth = self.stream.to_model(self.data.test.labels[earlier.test])
             _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
             right = seen[p.argmax(axis=1)] == truth
@@ -201,9 +201,11 @@ class Steps:
         return {"accuracy": accuracy, "recall": recall, "calibration_error": error}
 
     def remember(self, weights: Handle) -> dict[str, Any]:
-        """Record what the memory holds after the task."""
-        memory = self.memory(weights["memory"])
-        return {"ids": memory.ids.tolist(), "labels": memory.labels.tolist(), "file": weights["memory"]}
+        """Record what the memory holds after the task: all but DER++'s logits, which stay in its file."""
+        arrays = self.memory(weights["memory"]).to_arrays()
+        return {name: array.tolist() for name, array in arrays.items() if name != "logits"} | {
+            "file": weights["memory"]
+        }
 
     def memory(self, handle: Handle | None) -> Memory:
         return Memory.from_arrays(load_arrays(self.folder, handle)) if handle else Memory.empty()
@@ -219,7 +221,8 @@ class Steps:
         return model.to(self.device)
 
     def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        return Features(*models.predict(model, self.inputs(ids), self.transform, seen, device=self.device))
+        inputs = Rows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
+        return Features(*models.predict(model, inputs, self.transform, seen, device=self.device))
 
     def inputs(self, ids: Ids) -> torch.Tensor:
         return torch.from_numpy(np.array(self.data.train.inputs[ids]))

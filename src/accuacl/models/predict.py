@@ -12,6 +12,14 @@ from torch import Tensor
 from accuacl.models.classifier import Classifier
 
 
+class Inputs(Protocol):
+    """Raw inputs that can be taken a slice at a time: a tensor, an array, or rows that are read when asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Any: ...
+
+
 class Plain(Protocol):
     """Anything that turns raw inputs into the model's."""
 
@@ -19,11 +27,12 @@ class Plain(Protocol):
 
 
 def predict(
-    model: Classifier, inputs: Tensor, transform: Plain, seen: Any, batch: int = 256, device: str = "cpu"
+    model: Classifier, inputs: Inputs, transform: Plain, seen: Any, batch: int = 256, device: str = "cpu"
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """(embeddings h, n x d; probabilities p, n x len(seen)) in eval mode, over un-augmented inputs.
 
-    p is the softmax over the logits of the classes `seen`, its columns in their order.
+    p is the softmax over the logits of the classes `seen`, its columns in their order. No more than `batch` inputs are
+    asked for at a time.
     """
     columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
     if len(columns) == 0:
@@ -39,7 +48,8 @@ def predict(
     columns = columns.to(device)
     with torch.inference_mode():
         for start in range(0, len(inputs), batch):
-            embedding, logits = model.both(transform.plain(inputs[start : start + batch].to(device)))
+            x = torch.as_tensor(inputs[start : start + batch]).to(device)
+            embedding, logits = model.both(transform.plain(x))
             h[start : start + batch] = embedding.float().cpu().numpy()
             p[start : start + batch] = logits.float().index_select(1, columns).softmax(1).cpu().numpy()
     model.train(training)

@@ -45,7 +45,7 @@ class Outcome:
     notes: dict[str, str] = field(default_factory=dict)  # by benchmark: what is not as published
 
 
-def cells(spec: dict[str, Any], given: dict[str, Any] | None = None) -> list[Cell]:
+def cells(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[Cell]:
     """The runs of a sweep file: every combination of the settings that are lists, in each of its grids.
 
     `given` overrides settings. A setting may differ by scale: {smoke: ..., cpu: ..., paper: ...}.
@@ -64,7 +64,7 @@ def cells(spec: dict[str, Any], given: dict[str, Any] | None = None) -> list[Cel
         scale = chosen.get("scale", "smoke")
         axes = {key: _values(value, scale) for key, value in chosen.items()}
         for values in itertools.product(*axes.values()):
-            cell = _cell(make(dict(zip(axes, values, strict=True))))
+            cell = _cell(make(dict(zip(axes, values, strict=True)), data_dir), data_dir)
             found[cell.name] = cell
     return list(found.values())
 
@@ -86,11 +86,11 @@ def _values(value: Any, scale: str) -> list[Any]:
     return values
 
 
-def _cell(config: Config) -> Cell:
+def _cell(config: Config, data_dir: Path | None) -> Cell:
     """Named by what was chosen: the five that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
     given = {key: chosen[key] for key in (*NAMED, "scale", "classes_per_task")}
-    usual = make(given).model_dump()
+    usual = make(given, data_dir).model_dump()
     more = [f"-{key}={value}" for key, value in chosen.items() if value != usual[key]]
     own = "" if config.benchmark in BENCHMARKS else f"-classes_per_task={config.classes_per_task}"
     name = f"{Path(config.benchmark).name}-{config.learner}-{config.strategy}-m{config.memory}-s{config.seed}"
