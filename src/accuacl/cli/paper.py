@@ -10,11 +10,23 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from accuacl import recipes
+from accuacl import recipes, report
 from accuacl.cli import efficiency
 from accuacl.cli.app import app, console, progress
-from accuacl.cli.sweep import Address, DataDir, EngineName, Only, Plugin, Results, Workers, narrow, perform
+from accuacl.cli.sweep import (
+    Address,
+    DataDir,
+    EngineName,
+    Only,
+    Plugin,
+    Results,
+    Workers,
+    narrow,
+    perform,
+    tell_failures,
+)
 from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment.record import write_csv
 from accuacl.scale import engines
 from accuacl.scale.cost import core_seconds
 from accuacl.scale.sweep import cells
@@ -56,7 +68,14 @@ def paper(
         return
     wanted = narrow(cells(recipe, {"scale": scale}, data_dir), only or [])
     table = results or out / "results.csv"
-    perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
+    outcome = perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
+    if outcome.rows:
+        write_csv(out / f"{name}.csv", outcome.rows)
+        narrowed = "".join(f" --only {condition}" for condition in only or [])
+        again = f"accuacl paper {name} --scale {scale}{narrowed}"
+        page = report.write([out / f"{name}.csv"], out / f"{name}.html", title=recipe["title"], command=again)
+        console.print(f"report: {escape(str(page))}")
+    tell_failures(outcome)
 
 
 def _costs(scale: str) -> Table:

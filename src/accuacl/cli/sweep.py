@@ -55,7 +55,18 @@ def sweep(
     load_plugins(plugin or ())
     wanted = narrow(cells(settings.read(file), data_dir=data_dir), only or [])
     out = out or Path("runs") / file.stem
-    perform(wanted, out, results or out / "results.csv", engines.get(engine, workers, address), data_dir, plugin or ())
+    table = results or out / "results.csv"
+    tell_failures(perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ()))
+
+
+def tell_failures(outcome: Outcome) -> None:
+    """Each reason once, with the first run that it befell; exit code 1 if there is any."""
+    for why in sorted(set(outcome.failed.values())):
+        names = [name for name, reason in outcome.failed.items() if reason == why]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why)}")
+    if outcome.failed:
+        raise typer.Exit(1)
 
 
 def narrow(wanted: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
@@ -101,12 +112,6 @@ def perform(
     for note in outcome.notes.values():
         console.print(f"[yellow]note:[/yellow] {escape(note)}")
     console.print(f"[dim]{len(outcome.rows)} of {len(wanted)} runs; the table is {escape(str(table))}[/dim]")
-    if outcome.failed:
-        for why in sorted(set(outcome.failed.values())):
-            names = [name for name, reason in outcome.failed.items() if reason == why]
-            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-            console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why)}")
-        raise typer.Exit(1)
     return outcome
 
 

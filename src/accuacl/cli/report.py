@@ -1,0 +1,36 @@
+"""`accuacl report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from accuacl import report as reports
+from accuacl.cli.app import app, console
+
+
+@app.command()
+def report(
+    path: Annotated[
+        list[Path], typer.Argument(help="Tables of results (results.csv), runs, or directories that hold either.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="The file to write (report.html; of a single run, in its directory).")
+    ] = None,
+    format: Annotated[str, typer.Option(help=f"One of {', '.join(reports.FORMATS)}.")] = "html",
+    title: Annotated[str, typer.Option(help="What stands at the top.")] = "",
+    data_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where the data lies, for a single run's picked images; also ACCUACL_DATA."),
+    ] = None,
+) -> None:
+    """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
+
+    Several runs are averaged over their seeds and nothing else; a single run has its accuracy matrix, curves, recall
+    and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
+    """
+    written = reports.write(path, out, format=format, title=title, data_dir=data_dir)
+    console.print(f"written: {escape(str(written))}", soft_wrap=True)

@@ -1,0 +1,66 @@
+"""Where results come from: the commands that give them again, the machine, versions, seeds and hours."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+
+from accuacl.experiment.config import Config
+from accuacl.report.collect import Row
+from accuacl.report.groups import Group, usual
+
+ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")
+
+
+def command(group: Group) -> str:
+    """One line of shell that does all runs of the group again."""
+    normal = usual(group["benchmark"], group["scale"])
+    parts = ["accuacl", "run"]
+    for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
+        if name in ALWAYS or group[name] != normal[name]:
+            parts += [f"--{name.replace('_', '-')}", str(group[name])]
+    seeds = [str(row["seed"]) for row in group.rows]
+    if len(seeds) == 1:
+        return shlex.join([*parts, "--seed", seeds[0]])
+    return f"for seed in {' '.join(seeds)}; do {shlex.join(parts)} --seed $seed; done"
+
+
+def lede(rows: Sequence[Row]) -> str:
+    """What is reported on, in one line."""
+    seeds = sorted({row["seed"] for row in rows})
+    versions = ", ".join(dict.fromkeys(str(row.get("version") or "unknown") for row in rows))
+    return (
+        f"{len(rows)} run{'s' if len(rows) > 1 else ''}, seed{'s' if len(seeds) > 1 else ''} "
+        f"{', '.join(str(seed) for seed in seeds)}, accuacl {versions}."
+    )
+
+
+def facts(rows: Sequence[Row]) -> list[str]:
+    """Runs, seeds, hours, versions and machines, in words."""
+    seeds = sorted({row["seed"] for row in rows})
+    known = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
+    hours = f"{sum(known) / 3600:,.2f} CPU hours" if sum(known) > 360 else f"{sum(known):,.0f} CPU seconds"
+    if len(known) < len(rows):
+        hours = f"{hours} in the {len(known)} runs that recorded it" if known else "CPU time not recorded"
+    finished = sorted(str(row["finished"]) for row in rows if row.get("finished"))
+    said = [
+        f"{len(rows)} run{'s' if len(rows) > 1 else ''}, {hours}.",
+        f"Seeds: {', '.join(str(seed) for seed in seeds)}.",
+        f"Versions of accuacl: {_counted(rows, 'version')}.",
+        f"Machines: {_counted(rows, 'machine')}.",
+    ]
+    if finished:
+        several = finished[0] != finished[-1]
+        said.append(f"Finished between {finished[0]} and {finished[-1]}." if several else f"Finished {finished[0]}.")
+    return said
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What rows say that must be known before anything else, once each."""
+    return list(dict.fromkeys(str(row["note"]).strip() for row in rows if str(row.get("note") or "").strip()))
+
+
+def _counted(rows: Sequence[Row], name: str) -> str:
+    counts = Counter(str(row.get(name) or "not recorded") for row in rows)
+    return "; ".join(f"{value} ({n} runs)" if len(counts) > 1 else value for value, n in counts.most_common())

@@ -1,0 +1,330 @@
+"""Reports as files: HTML that needs no network and harms nobody, Markdown, LaTeX, CSV, and the command itself."""
+
+from __future__ import annotations
+
+import csv
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from accuacl import report
+from accuacl.cli import main
+from accuacl.experiment import make, run
+from test_report_rows import grid, made_up, table, with_metrics
+
+EVIL = '<script>alert("x")</script> & $a_b$ {c} \\input | `d` *e* #1 100%'
+VOID = {"meta", "img", "br"}
+
+
+class Page(HTMLParser):
+    """What a browser would find: all tags, that they close, ids, texts, and everything that could be fetched."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open, self.tags, self.ids, self.links, self.attributes = [], [], [], [], []
+        self.texts: list[str] = []
+        self.feed(text)
+        assert self.open == [], "all tags are closed"
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        if tag not in VOID:
+            self.open.append(tag)
+        for name, value in attrs:
+            self.attributes.append((tag, name, value or ""))
+            if name == "id":
+                self.ids.append(value)
+            if name in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
+                self.links.append(value)
+            self.links += re.findall(r"url\(([^)]*)\)", value or "")
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        self.handle_endtag(tag)
+
+    def handle_endtag(self, tag):
+        if tag not in VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.texts).split())
+
+
+def check(text: str) -> Page:
+    page = Page(text)
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in page.links), page.links
+    inside = [link[1:] for link in page.links if link.startswith("#")]
+    assert set(inside) <= set(page.ids), "links within the page lead somewhere"
+    assert len(page.ids) == len(set(page.ids)), "ids are unique"
+    assert not {"script", "link", "iframe", "object", "embed", "base", "form"} & set(page.tags)
+    assert not [a for a in page.attributes if a[1].startswith("on")]
+    assert "@import" not in text
+    assert "http://" not in text
+    assert "https://" not in text
+    assert not re.search(r"\b(nan|NaN|inf|None)\b", page.text)
+    for tag, name, value in page.attributes:
+        if tag == "path" and name == "d":
+            assert "nan" not in value
+    return page
+
+
+def everything():
+    six = ["uniform", "entropy", "least-confidence", "kcenter", "badge", "accuacl"]
+    rows = grid(learner=["er", "der++"], strategy=[*six, "full"], seed=[0, 1])
+    rows += grid(strategy=["uniform", "accuacl", "margin"], labels=[100, 300], seed=[0, 1])
+    rows += grid(strategy="accuacl", tasks=4, lam=[0.0, 0.5, 0.8], lam_from=4, seed=[0, 1])
+    rows += grid(strategy=["uniform", "accuacl", "badge"], tasks=3, last_rounds=8, evaluate="round", seed=[0, 1])
+    rows += grid(
+        benchmark="split-cifar100", memory=500, strategy=["uniform", "accuacl"], order="tasks", order_seed=[1, 2]
+    )
+    return [row | {"note": "half of the images"} for row in rows]
+
+
+def test_a_whole_report(tmp_path):
+    path = table(tmp_path / "results.csv", everything())
+    out = report.write([path], tmp_path / "report.html", title="All of it", command="accuacl paper main --scale cpu")
+    page = check(out.read_text())
+    assert page.tags.count("h1") == 1
+    for words in (
+        "All of it",
+        "half of the images.",
+        "accuacl against all baselines",
+        "paired over seeds and cells",
+        "against labels per task",
+        "against the weight of the past",
+        "over the rounds of the last task",
+        "after each task",
+        "Other orders of the tasks",
+        "accuacl paper main --scale cpu",
+        "for seed in 0 1; do accuacl run --benchmark split-cifar10 --learner er --strategy accuacl --scale cpu "
+        "--memory 100 --tasks 4 --lam 0.5 --lam-from 4 --seed $seed; done",
+        "torch 2.9",
+        "CPU seconds",
+    ):
+        assert words in page.text, words
+    plots = [value for tag, name, value in page.attributes if tag == "svg" and name == "aria-label"]
+    assert len(plots) == sum(tag == "svg" and name == "role" for tag, name, _ in page.attributes) > 10
+    assert all(len(alt) > 20 for alt in plots)
+    assert page.tags.count("caption") == page.tags.count("table") > 5
+    assert all((t, n) == ("th", "scope") for t, n, v in page.attributes if v in ("row", "col", "colgroup", "rowgroup"))
+
+
+def test_the_same_rows_give_the_same_bytes(tmp_path):
+    path = table(tmp_path / "results.csv", grid(strategy=["uniform", "accuacl", "badge"], seed=[0, 1]))
+    texts = {report.write([path], tmp_path / name).read_bytes() for name in ("a.html", "b.html")}
+    assert len(texts) == 1
+
+
+def evil_rows():
+    rows = grid(strategy=["uniform", "accuacl", EVIL], seed=[0, 1], benchmark=EVIL, learner=["er", EVIL])
+    return [row | {"note": EVIL, "machine": EVIL, "version": EVIL} for row in rows]
+
+
+def test_names_are_text_and_nothing_else(tmp_path):
+    path = table(tmp_path / "results.csv", evil_rows())
+    page = check(report.write([path], tmp_path / "r.html", title=EVIL).read_text())
+    assert page.text.count('<script>alert("x")</script>') > 5
+    markdown = report.write([path], tmp_path / "r.md", "md", title=EVIL).read_text()
+    prose = re.sub(r"(?s)(`{3,})sh\n.*?\n\1", "", markdown)
+    assert "<script" not in prose
+    assert "````sh" not in markdown, "a fence is longer than what it holds, and no longer than needed"
+    rows = [line for line in prose.splitlines() if line.startswith("| ")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows if EVIL[:8] in line} <= {
+        len(re.findall(r"(?<!\\)\|", line)) for line in rows if "---" in line
+    }
+    latex = report.write([path], tmp_path / "r.tex", "latex", title=EVIL).read_text()
+    assert r"\textbackslash{}input" in latex
+    outside = re.sub(r"(?m)(?<!\\)%.*$", "", latex)
+    assert "\\input" not in outside.replace(r"\textbackslash{}input", "")
+    assert outside.count("{") - outside.count(r"\{") == outside.count("}") - outside.count(r"\}")
+    assert not re.search(r"(?<!\\)#", outside)
+
+
+def test_latex_and_markdown_mark_the_best(tmp_path):
+    rows = [with_metrics(made_up(strategy=s), a) for s, a in (("uniform", 1), ("entropy", 2), ("accuacl", 3))]
+    path = table(tmp_path / "results.csv", rows)
+    latex = report.write([path], tmp_path / "r.tex", "latex").read_text()
+    assert r"\textbf{3.0}" in latex
+    assert r"\underline{2.0}" in latex
+    assert latex.count(r"\begin{table}") == latex.count(r"\end{table}") == latex.count(r"\toprule")
+    markdown = report.write([path], tmp_path / "r.md", "md").read_text()
+    assert "| **3.0** |" in markdown
+    assert "| <ins>2.0</ins> |" in markdown
+
+
+def test_csv_is_tidy(tmp_path):
+    rows = [with_metrics(made_up(strategy="accuacl", memory=100, seed=s), a) for s, a in ((0, 20), (1, 22))]
+    out = report.write([table(tmp_path / "results.csv", rows)], tmp_path / "r.csv", "csv")
+    lines = list(csv.DictReader(out.read_text().splitlines()))
+    (line,) = [line for line in lines if line["metric"] == "average_accuracy"]
+    assert (float(line["mean"]), float(line["std"]), line["n"]) == (21, pytest.approx(2**0.5), "2")
+    assert (line["paper_mean"], line["paper_std"], line["strategy"], line["memory"]) == (
+        "20.7",
+        "1.0",
+        "accuacl",
+        "100",
+    )
+    assert "seed" not in line
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        grid(strategy="accuacl"),
+        grid(strategy="full"),
+        grid(strategy=["uniform", "accuacl"], tasks=1),
+        [made_up() | dict.fromkeys(("accuracy_matrix", "picked", "seconds_cpu", "seconds_query", "learning_accuracy"))],
+        [row | {"picked": [[0, 0]] * 5, "seconds_query": 0.0} for row in grid(strategy=["uniform", "accuacl"])],
+        [with_metrics(row, 0.0, 0.0) for row in grid(strategy=["uniform", "accuacl"], seed=[0, 1])],
+        [row | {"order": "classes", "benchmark": "my data"} for row in grid(strategy=["uniform", "accuacl"])],
+    ],
+    ids=["one strategy", "only full", "one task", "columns empty", "zeros", "all equal", "own data"],
+)
+@pytest.mark.parametrize("format", report.FORMATS)
+def test_little_is_reported_too(tmp_path, rows, format):
+    out = report.write([table(tmp_path / "results.csv", rows)], tmp_path / "out", format)
+    assert not re.search(r"\b(nan|inf)\b", out.read_text())
+    if format == "html":
+        check(out.read_text())
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    settings = {"benchmark": "split-digits", "tasks": 3, "labels": 12, "rounds": 3, "epochs": 1, "evaluate": "round"}
+    for strategy in ("uniform", "accuacl"):
+        run(make(settings | {"strategy": strategy}), folder / strategy)
+    return folder
+
+
+def test_a_single_run(runs):
+    out = report.write([runs / "accuacl"])
+    assert out == runs / "accuacl" / "report.html"
+    page = check(out.read_text())
+    pictures = [link for link in page.links if link.startswith("data:image/png")]
+    assert len(pictures) == 3
+    for words in ("Heat map of the accuracy matrix, 3 by 3", "Picked images of task 2", "Recall of 6 classes"):
+        assert any(words in value for _, _, value in page.attributes), words
+    for words in (
+        "After each round",
+        "Labels that each class of a task got",
+        "--evaluate round",
+        "CPU time of all steps",
+    ):
+        assert words in page.text, words
+
+
+def test_a_single_run_of_a_users_own_strategy_without_its_data(runs, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    for name in ("journal.sqlite", "config.json", "result.json"):
+        text = (runs / "accuacl" / name).read_bytes()
+        changed = text.replace(b'"split-digits"', b'"/gone/data"').replace(b'"accuacl"', b'"mine"')
+        (folder / name).write_bytes(text if name == "journal.sqlite" else changed)
+    page = check(report.write([folder]).read_text())
+    assert "No picked images are shown: " in page.text
+    assert "er with mine" in page.text
+
+
+def test_a_directory_of_runs_says_what_is_not_finished(runs, tmp_path):
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / "journal.sqlite").touch()
+    table(tmp_path / "results.csv", grid(seed=[0]))
+    page = check(report.write([runs, tmp_path], tmp_path / "r.html").read_text())
+    assert "Runs that are not finished yet and so left out: 1." in page.text
+    assert "3 runs, seed 0" in page.text
+
+
+@pytest.fixture
+def command(monkeypatch, capsys, tmp_path):
+    """`accuacl` as typed in an empty directory: exit code, output, errors."""
+    monkeypatch.chdir(tmp_path)
+
+    def typed(*arguments):
+        monkeypatch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, error = capsys.readouterr()
+        return ended.value.code or 0, out, error
+
+    return typed
+
+
+def test_the_command(command, tmp_path):
+    path = table(tmp_path / "results.csv", grid(strategy=["uniform", "accuacl"]))
+    for format, name in (("html", "report.html"), ("md", "report.md"), ("latex", "report.tex"), ("csv", "report.csv")):
+        code, out, error = command("report", path, "--format", format)
+        assert (code, out.strip(), error) == (0, f"written: {name}", "")
+        assert (tmp_path / name).stat().st_size > 100
+    assert not list(tmp_path.glob("*.part"))
+    code, out, _ = command("report", "--help")
+    assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("make_input", "arguments", "says"),
+    [
+        (lambda p: None, ["gone.csv"], "there is no gone.csv; give a results.csv"),
+        (lambda p: (p / "empty").mkdir(), ["empty"], "empty holds no finished run and no results.csv"),
+        (lambda p: (p / "a.csv").write_text(""), ["a.csv"], "a.csv is not a table of results"),
+        (lambda p: (p / "a.csv").write_text("x,y\n1,2\n"), ["a.csv"], "a.csv is not a table of results"),
+        (lambda p: (p / "a.csv").write_bytes(b"\xff\xfe\x00"), ["a.csv"], "a.csv"),
+        (lambda p: (p / "a.csv").write_text(HEADER + "\n"), ["a.csv"], "a.csv has no rows"),
+        (lambda p: (p / "a.csv").write_text(HEADER + "\nx,er,uniform,abc,1,2\n"), ["a.csv"], "a.csv, line 2"),
+        (lambda p: (p / "a.csv").write_text(HEADER + "\nx,er,uniform,100,nan,2\n"), ["a.csv"], "is nan, not a number"),
+        (lambda p: (p / "a.csv").write_text(HEADER + "\nx,er,uniform,100,,2\n"), ["a.csv"], "accuracy is missing"),
+        (lambda p: broken(p, "{"), ["run"], "result.json is not JSON"),
+        (lambda p: broken(p, "{}"), ["run"], "run is not a whole run"),
+        (lambda p: broken(p, "[]"), ["run"], "run is not a whole run"),
+        (lambda p: broken(p, "{}", journal=False), ["run"], "has a result.json but no journal.sqlite"),
+        (lambda p: good(p), ["a.csv", "--format", "pdf"], "format is 'pdf'; give one of html, md, latex, csv"),
+        (lambda p: good(p), ["a.csv", "--out", "no/where.html"], "there is no folder"),
+        (lambda p: good(p), ["a.csv", "--out", "."], "is a folder; give the name of a file in it"),
+        (lambda p: good(p), ["a.csv", "--out", "a.csv"], "is what the report is made from"),
+        (lambda p: None, [], "Missing argument"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_code_2(command, tmp_path, make_input, arguments, says):
+    make_input(tmp_path)
+    code, out, error = command("report", *arguments)
+    assert (code, out) == (2, "")
+    assert says in error
+    assert error.startswith("accuacl: ")
+    assert error.count("\n") == 1
+    assert not list(tmp_path.glob("report.*"))
+
+
+HEADER = "benchmark,learner,strategy,memory,average_accuracy,forgetting"
+
+
+def good(folder):
+    table(folder / "a.csv", grid(seed=[0]))
+
+
+def broken(folder, result, journal=True):
+    (folder / "run").mkdir()
+    (folder / "run" / "result.json").write_text(result)
+    if journal:
+        (folder / "run" / "journal.sqlite").touch()
+
+
+def test_tables_with_only_the_needed_columns(command, tmp_path):
+    (tmp_path / "a.csv").write_text(
+        HEADER + "\nsplit-cifar10,er,uniform,100,10,20\nsplit-cifar10,er,accuacl,100,12,18\n"
+    )
+    code, _, error = command("report", "a.csv")
+    assert (code, error) == (0, "")
+    assert "+20.0 % average accuracy" in check((tmp_path / "report.html").read_text()).text
+
+
+def test_commands_do_not_load_what_draws(tmp_path):
+    seen = "import sys; import accuacl.cli; print([m for m in sys.modules if m.split('.')[0] in ('matplotlib', 'PIL')])"
+    done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=120)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,184 @@
+"""Rows of a report: made up here for all its tests, collected, put into groups, averaged."""
+
+from __future__ import annotations
+
+import json
+import zlib
+
+import numpy as np
+import pytest
+
+from accuacl.experiment import metrics, record, run
+from accuacl.experiment.config import make
+from accuacl.report.collect import collect
+from accuacl.report.groups import make_groups, stat, usual
+
+TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}
+
+
+def made_up(**given):
+    """The row of a run that never was: numbers from a generator seeded by its settings."""
+    benchmark = given.setdefault("benchmark", "split-cifar10")
+    config = usual(benchmark, given.setdefault("scale", "cpu")) | given
+    rng = np.random.default_rng(zlib.crc32(json.dumps(config, sort_keys=True).encode()))
+    tasks, each = TASKS.get(benchmark, (4, 3))
+    tasks = config["tasks"] or tasks
+    learned = rng.uniform(60, 90, tasks)
+    fall = rng.uniform(0.5, 0.8) * (0.8 if config["strategy"] == "accuacl" else 1.0)
+    a = [[float(learned[j] * (1 - fall * (1 - 0.5 ** (t - j)))) for j in range(t + 1)] for t in range(tasks)]
+    rounds = config["last_rounds"] or config["rounds"]
+    tested = [[[x * (0.7 + 0.3 * r / (rounds - 1)) for x in line] for r in range(rounds)] for line in a]
+    picked = rng.multinomial(config["labels"], rng.dirichlet(np.full(each, 20)), tasks)
+    matrix = [line + [None] * (tasks - len(line)) for line in a]
+    return {
+        **config,
+        **metrics.summary(matrix),
+        "calibration_error": float(rng.uniform(5, 20)),
+        **{
+            f"seconds_{name}": float(rng.lognormal(1))
+            for name in ("query", "train", "evaluate", "load", "other", "cpu")
+        },
+        "version": "0.1.0",
+        "machine": "x86_64, AVX2, cpu, torch 2.9, numpy 2.3",
+        "finished": f"2026-01-02T03:04:{rng.integers(10, 60)}Z",
+        "accuracy_matrix": matrix,
+        "picked": picked.tolist(),
+        "round_accuracy": tested if config["evaluate"] == "round" else None,
+        "note": "",
+    }
+
+
+def grid(**axes):
+    """Rows for all combinations of the settings that are lists."""
+    rows = [{}]
+    for name, values in axes.items():
+        rows = [row | {name: value} for row in rows for value in (values if isinstance(values, list) else [values])]
+    return [made_up(**row) for row in rows]
+
+
+def with_metrics(row, accuracy, forgetting=1.0):
+    return row | {"average_accuracy": accuracy, "forgetting": forgetting}
+
+
+def table(path, rows):
+    record.write_csv(path, rows)
+    return path
+
+
+def test_means_and_sample_deviations_by_hand(tmp_path):
+    rows = [with_metrics(made_up(seed=s, strategy="uniform"), a, f) for s, a, f in ((0, 10, 4), (1, 13, 4), (2, 10, 7))]
+    (group,) = make_groups(collect([table(tmp_path / "results.csv", rows)]))
+    found = group.stat("average_accuracy")
+    assert (found.mean, found.n) == (11, 3)
+    assert found.std == pytest.approx(3**0.5)  # (1 + 4 + 1) / 2
+    assert group.stat("forgetting").mean == 5
+    assert stat([5.0]).std is None
+
+
+@pytest.mark.parametrize(
+    "differing",
+    [
+        {"labels": 500},
+        {"model": "resnet18"},
+        {"width": 8},
+        {"rounds": 3},
+        {"pool": 77},
+        {"lam": 0.5},
+        {"variant": "paper"},
+        {"replay": "cycled"},
+        {"learner_variant": "original"},
+        {"order": "tasks"},
+        {"threads": 2},
+        {"scale": "paper"},
+        {"memory": 7},
+        {"tasks": 3},
+        {"oversample": 3.0},
+    ],
+)
+def test_nothing_is_averaged_over_different_settings(tmp_path, differing):
+    one = made_up(strategy="accuacl", learner="er")
+    other = one | differing | {"seed": 1}
+    groups = make_groups(collect([table(tmp_path / "results.csv", [one, other])]))
+    assert [len(group.rows) for group in groups] == [1, 1]
+    names = {(group.title, group.learner, group.strategy) for group in groups}
+    assert len(names) == 2, "they must be told apart by their names too"
+
+
+def test_orders_of_the_tasks_are_groups_of_their_own():
+    assert len(make_groups(grid(order="tasks", order_seed=[0, 1], seed=[0, 1]))) == 2
+
+
+def test_what_a_strategy_does_not_look_at_does_not_split_it(tmp_path):
+    rows = [made_up(strategy="uniform", lam=None, seed=0), made_up(strategy="uniform", lam=0.5, seed=1)]
+    (group,) = make_groups(collect([table(tmp_path / "results.csv", rows)]))
+    assert len(group.rows) == 2
+    assert group.strategy == "uniform"
+
+
+def test_a_run_counts_once_however_often_it_is_found(tmp_path):
+    rows = grid(seed=[0, 1])
+    table(tmp_path / "results.csv", rows)
+    (tmp_path / "again").mkdir()
+    newer = [row | {"finished": "2027-01-01T00:00:00Z", "average_accuracy": 1.0} for row in rows[:1]]
+    table(tmp_path / "again" / "results.csv", newer)
+    found = collect([tmp_path, tmp_path / "results.csv"])
+    assert len(found) == 2
+    assert [row["average_accuracy"] for row in found if row["seed"] == 0] == [1.0]
+
+
+def test_runs_and_tables_in_one_directory(tmp_path):
+    config = make({"benchmark": "split-digits", "tasks": 2, "labels": 8, "epochs": 1, "pool": 40, "evaluate": "round"})
+    result = run(config, tmp_path / "deep" / "a")
+    table(tmp_path / "results.csv", grid(seed=[0, 1]))
+    found = collect([tmp_path])
+    assert len(found) == 3
+    mine = next(row for row in found if row["benchmark"] == "split-digits")
+    assert mine["average_accuracy"] == result["average_accuracy"]
+    assert [sum(counts) for counts in mine["picked"]] == [8, 8]
+
+
+def test_the_papers_order():
+    names = ["full", "zeta", "margin", "accuacl", "bait", "badge", "kcenter", "least-confidence", "entropy", "uniform"]
+    rows = grid(learner=["er-ace", "mine", "er"], strategy=names)
+    groups = make_groups(rows)
+    assert list(dict.fromkeys(group.learner for group in groups)) == ["er", "er-ace", "mine"]
+    expected = [
+        "uniform",
+        "entropy",
+        "least-confidence",
+        "kcenter",
+        "badge",
+        "bait",
+        "accuacl",
+        "margin",
+        "zeta",
+        "full",
+    ]
+    assert [group.strategy for group in groups if group.learner == "er"] == expected
+
+
+def test_class_balance_by_hand():
+    row = made_up() | {"picked": [[1, 3], [2, 2], [0, 0]]}
+    (group,) = make_groups([row])
+    assert group.stat("picked_least").mean == pytest.approx((0.5 + 1) / 2)
+    assert group.stat("picked_most").mean == pytest.approx((1.5 + 1) / 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"average_accuracy": float("nan")}, "average_accuracy is nan, not a number"),
+        ({"forgetting": float("inf")}, "forgetting is inf"),
+        ({"forgetting": None}, "forgetting is missing"),
+        ({"accuracy_matrix": [[1, 2], [3, 4]]}, "an accuracy matrix has"),
+        ({"accuracy_matrix": [[float("nan")]]}, "accuracy_matrix is not made of numbers"),
+        ({"picked": {"a": 1}}, "picked is not made of numbers"),
+        ({"round_accuracy": [["x"]]}, "round_accuracy is not made of numbers"),
+    ],
+)
+def test_rows_that_are_wrong_are_refused(tmp_path, change, says):
+    path = table(tmp_path / "results.csv", [made_up() | change])
+    with pytest.raises(ValueError, match=says) as raised:
+        collect([path])
+    assert "row 1" in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -1,0 +1,192 @@
+"""Tables of a report: which there are, what is best in them, what stands beside it, and that nothing is lost."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from accuacl.report import paper, sweep
+from accuacl.report.document import Table
+from accuacl.report.groups import METRICS, make_groups
+from accuacl.report.pivots import order_tables, setting_tables
+from accuacl.report.tables import cell_tables, marks
+from test_report_rows import grid, made_up, with_metrics
+
+A, F = METRICS["average_accuracy"], METRICS["forgetting"]
+SIX = ["uniform", "entropy", "least-confidence", "kcenter", "badge", "accuacl"]
+
+
+@pytest.mark.parametrize(
+    ("values", "metric", "expected"),
+    [
+        ([1.0, 2.0, 3.0], A, ["", "second", "best"]),
+        ([1.0, 2.0, 3.0], F, ["best", "second", ""]),
+        ([3.0, 3.0, 2.0], A, ["best", "best", "second"]),
+        ([3.01, 2.99, 2.0], A, ["best", "best", "second"]),  # the same as printed
+        ([3.0, 2.0, 2.0], A, ["best", "second", "second"]),
+        ([2.0, 2.0, 2.0], A, ["best", "best", "best"]),
+        ([1.0, 2.0], A, ["", "best"]),
+        ([1.0], A, [""]),
+        ([None, 1.0], A, ["", ""]),
+        ([None, 1.0, 2.0], A, ["", "", "best"]),
+        ([1.0, 2.0, 3.0], METRICS["seconds_query"], ["", "", ""]),
+        ([], A, []),
+    ],
+)
+def test_best_and_second(values, metric, expected):
+    assert marks(values, metric) == expected
+
+
+def lines(table: Table) -> dict[tuple[str, str], tuple]:
+    return {(block.title, line.heads[0]): line.cells for block in table.blocks for line in block.lines}
+
+
+def main_table(rows) -> Table:
+    return cell_tables(make_groups(rows))[0]
+
+
+def test_a_table_by_hand():
+    values = {"uniform": (10, 5), "entropy": (8, 9), "accuacl": (12, 3), "full": (99, 0)}
+    rows = [
+        with_metrics(made_up(strategy=name, memory=100, seed=s), a + 2 * s, f)
+        for (name, (a, f)), s in itertools.product(values.items(), (0, 1))
+    ]
+    table = main_table(rows)
+    found = lines(table)
+    assert [(c.text, c.small, c.mark) for c in found["er", "accuacl"][:2]] == [
+        ("13.0", "± 1.4", "best"),
+        ("20.7", "± 1.0", ""),
+    ]
+    assert found["er", "uniform"][0].mark == "second"
+    assert found["er", "full"][0].mark == found["er", "full"][2].mark == "", "full does not compete"
+    assert [line.apart for block in table.blocks for line in block.lines] == [False, False, False, True]
+    assert [(c.over, c.name) for c in table.columns[:4]] == [
+        ("A ↑", "ours"),
+        ("A ↑", "paper"),
+        ("F ↓", "ours"),
+        ("F ↓", "paper"),
+    ]
+    assert found["er", "accuacl"][2].mark == "best"
+    assert "n = 2 seeds" in table.note
+    assert "model conv4 (paper: resnet18)" in table.note
+
+
+def test_learners_compete_among_themselves_only():
+    rows = [
+        with_metrics(row, i) for i, row in enumerate(grid(learner=["er", "der++"], strategy=["uniform", "accuacl"]))
+    ]
+    found = lines(main_table(rows))
+    assert found["er", "accuacl"][0].mark == found["der++", "accuacl"][0].mark == "best"
+
+
+def test_missing_seeds_are_said_and_missing_strategies_leave_no_hole():
+    rows = grid(learner=["er", "der++"], strategy=["uniform", "accuacl"], seed=[0, 1, 2])
+    rows = [r for r in rows if (r["learner"], r["strategy"], r["seed"]) != ("er", "accuacl", 2)]
+    rows = [r for r in rows if (r["learner"], r["strategy"]) != ("der++", "accuacl")]
+    found = lines(main_table(rows))
+    assert found["er", "accuacl"][0].small.endswith("(n=2)")
+    assert "n=" not in found["er", "uniform"][0].small
+    assert ("der++", "accuacl") not in found
+    assert found["der++", "uniform"][0].mark == "", "alone it is not best"
+
+
+def test_the_paper_stands_beside_its_own_settings_only():
+    rows = grid(benchmark="split-cifar100", memory=500, strategy=["uniform", "accuacl"], learner="er")
+    (group, accuacl) = make_groups(rows)
+    assert paper.value(("main",), group, "average_accuracy").mean == 10.9
+    assert paper.value(("main",), accuacl, "average_accuracy").mean == 14.1
+    for other in ({"lam": 0.5}, {"replay": "cycled"}, {"memory": 123}, {"order": "tasks"}, {"variant": "paper"}):
+        (changed,) = make_groups(
+            [made_up(**({"benchmark": "split-cifar100", "memory": 500, "strategy": "accuacl"} | other))]
+        )
+        assert paper.value(("main",), changed, "average_accuracy") is None, other
+
+
+def captions(rows) -> list[str]:
+    return [block.caption.split(":")[0] for block in sweep.document(rows).blocks if isinstance(block, Table)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (
+            {
+                "memory": 500,
+                "learner": "er-ace",
+                "strategy": ["kcenter", "kcenter+memory", "badge", "badge+memory", "accuacl"],
+            },
+            "Baselines that start from the memory",
+        ),
+        (
+            {"memory": 1000, "learner": "er-ace", "strategy": ["accuacl-magnitude", "accuacl-distribution", "accuacl"]},
+            "Effect of the two scores",
+        ),
+        ({"memory": 1000, "learner": "der++", "strategy": [*SIX, "accuacl-full"]}, "Knowing all of the past"),
+        ({"memory": 500, "learner": "der++", "strategy": SIX}, "Learning accuracy"),
+        ({"memory": 500, "learner": "er", "strategy": SIX}, "Average accuracy and forgetting"),
+    ],
+)
+def test_the_table_that_suits_and_the_papers_values_in_it(settings, expected):
+    rows = grid(benchmark="split-cifar100", seed=[0, 1], **settings)
+    found = cell_tables(make_groups(rows))
+    assert [table.caption.split(":")[0] for table in found] == [expected]
+    theirs = [i for i, column in enumerate(found[0].columns) if column.name == "paper"]
+    cells = [line.cells[i].text for block in found[0].blocks for line in block.lines for i in theirs]
+    assert cells
+    assert "-" not in cells
+
+
+def test_orders_of_the_tasks():
+    axes = {"benchmark": "split-cifar100", "memory": 500, "strategy": ["uniform", "accuacl"], "seed": [0, 1]}
+    rows = grid(order="fixed", **axes) + grid(order="tasks", order_seed=[0, 1, 2, 3], **axes)
+    (table,) = order_tables(make_groups(rows))
+    assert list(dict.fromkeys(column.over for column in table.columns)) == [
+        "as they are",
+        *(f"order {i}" for i in range(4)),
+        "all permutations",
+    ]
+    found = lines(table)["er", "accuacl"]
+    permuted = [r["average_accuracy"] for r in rows if r["order"] == "tasks" and r["strategy"] == "accuacl"]
+    at = [(c.over, c.name) for c in table.columns].index(("all permutations", "A ↑"))
+    assert found[at].text == f"{sum(permuted) / 8:.1f}"
+    assert found[at + 1].text == f"{(14.7 + 14.6 + 15.4 + 15.8) / 4:.1f}"
+    assert found[1].text == "14.1"
+    assert captions(rows).count("Other orders of the tasks") == 1
+
+
+def test_settings_that_were_varied_are_rows():
+    rows = grid(strategy=["uniform", "accuacl"], labels=[100, 200], learner="er", seed=[0, 1])
+    rows += grid(strategy=["uniform", "accuacl"], learner="er", replay="cycled", labels=100)
+    (table,) = setting_tables(make_groups(rows))
+    assert list(table.heads) == ["labels", "replay"]
+    assert [list(line.heads) for line in table.blocks[0].lines] == [["100", "cycled"], ["100", "once"], ["200", "once"]]
+    assert [c.over for c in table.columns][::2] == ["A ↑", "F ↓", "rarest class", "commonest class"]
+
+
+def test_no_group_of_runs_is_left_out_of_the_report():
+    rows = grid(strategy=["uniform", "accuacl"], learner=["er", "gss"], seed=[0, 1])
+    rows += grid(strategy=["uniform", "accuacl"], learner="er", labels=[7, 8])
+    rows += grid(strategy=["margin", "accuacl-full", "my-own"], learner="er")
+    rows += grid(strategy=["uniform"], order="classes", order_seed=[1, 2])
+    rows += grid(strategy="accuacl", lam=[0.0, 0.5], tasks=4)
+    rows += grid(strategy="full", benchmark="/my/data", learner="er-ace")
+    shown = {
+        cell.text
+        for block in sweep.document(rows).blocks
+        if isinstance(block, Table)
+        for part in block.blocks
+        for line in part.lines
+        for cell in line.cells
+    }
+    for group in make_groups(rows):
+        assert f"{group.stat('average_accuracy').mean:.1f}" in shown, (group.title, group.strategy)
+
+
+def test_two_benchmarks_with_few_strategies_and_one_of_them_varied():
+    rows = grid(benchmark="split-cifar10", strategy=["uniform", "accuacl"], labels=[10, 20])
+    rows += grid(benchmark="split-cifar100", strategy=["uniform", "accuacl"])
+    assert captions(rows)[:2] == [
+        "Average accuracy and forgetting",
+        "Average accuracy (%) and forgetting (points) by labels",
+    ]
