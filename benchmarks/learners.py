@@ -61,7 +61,7 @@ def one(name: str, seed: int, epochs: int, runs: Path) -> dict[str, object]:
 
     learner, memory = LEARNERS[name]
     config = {"benchmark": "split-cifar10", "scale": "cpu", "learner": learner, "learner_variant": "original"}
-    config |= {"strategy": "full", "pool": 2000, "memory": memory, "epochs": epochs, "seed": seed}
+    config |= {"strategy": "full", "pool": 2000, "memory": memory, "epochs": epochs, "momentum": 0.9, "seed": seed}
     result = run(make(config), runs / f"{name}-{seed}-{epochs}")
     measured = {key: round(result[key], 2) for key in ("average_accuracy", "forgetting", "learning_accuracy")}
     return {

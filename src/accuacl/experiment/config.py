@@ -84,7 +84,7 @@ class Config(pydantic.BaseModel):
 
 
 SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
-CPU: dict[str, Any] = {"rounds": 5, "epochs": 10, "batch": 32, "lr": 0.03, "momentum": 0.9, "model": "conv4"}
+CPU: dict[str, Any] = {"rounds": 5, "epochs": 8, "batch": 32, "lr": 0.03, "momentum": 0.8, "model": "conv4"}
 PAPER: dict[str, Any] = {
     "rounds": 10,
     "batch": 16,
