@@ -718,3 +718,22 @@ def test_real_data_end_to_end(tmp_path, benchmark, learner):
     assert len(remembered["ids"]) == min(settings.memory, 2 * settings.labels)
     np.testing.assert_array_equal(remembered["labels"], data.train.labels[remembered["ids"]])
     shutil.rmtree(tmp_path)
+
+
+def test_a_part_of_the_test_examples_is_drawn_by_the_seed(tmp_path):
+    some, other = (run(small(test=30, seed=seed, tasks=1), tmp_path / str(seed)) for seed in (0, 1))
+    assert {round(value * 30 / 100, 6) % 1 for value in (some["average_accuracy"], other["average_accuracy"])} == {0}
+    everything = run(small(test=10**6, tasks=1), tmp_path / "all")
+    assert everything["accuracy_matrix"] == run(small(tasks=1), tmp_path / "usual")["accuracy_matrix"]
+
+
+def test_a_run_begun_before_a_setting_existed_goes_on(tmp_path):
+    config = small()
+    whole = run(config, tmp_path)
+    path = tmp_path / "config.json"
+    older = json.loads(path.read_text())
+    del older["test"]
+    path.write_text(json.dumps(older))
+    assert run(config, tmp_path) == whole
+    with pytest.raises(ValueError, match="holds a run with test 0, not 5"):
+        run(small(test=5), tmp_path)

@@ -41,6 +41,7 @@ class Config(pydantic.BaseModel):
     rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; the first is uniform.")
     last_rounds: int = Field(0, ge=0, description="Rounds of the last task, each as large as before; 0: as many.")
     pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
+    test: int = Field(0, ge=0, description="Only this many test examples of each task, drawn by the seed; 0: all.")
     epochs: int = Field(1, ge=1, description="Epochs of training in each round.")
     batch: int = Field(16, ge=1, description="Batch size.")
     lr: float = Field(0.01, gt=0, description="Learning rate, falling along a cosine to 0.001.")
@@ -84,6 +85,7 @@ class Config(pydantic.BaseModel):
 
 
 SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
+SMOKE["test"] = 200
 CPU: dict[str, Any] = {"rounds": 5, "epochs": 8, "batch": 32, "lr": 0.03, "momentum": 0.8, "model": "conv4"}
 PAPER: dict[str, Any] = {
     "rounds": 10,

@@ -47,7 +47,12 @@ class Journal:
     """The record of one run in its directory, held by one process at a time."""
 
     def __init__(
-        self, directory: Path, config: dict[str, Any], environment: dict[str, Any], fresh: bool = False
+        self,
+        directory: Path,
+        config: dict[str, Any],
+        environment: dict[str, Any],
+        fresh: bool = False,
+        defaults: dict[str, Any] | None = None,  # of settings that may be newer than the run
     ) -> None:
         self.directory = directory
         self.weights.mkdir(parents=True, exist_ok=True)
@@ -56,7 +61,7 @@ class Journal:
         try:
             if fresh:
                 self._clear()
-            self._check_config(config)
+            self._check_config(config, defaults or {})
             with self._clear_errors():
                 self._db = sqlite3.connect(directory / "journal.sqlite", isolation_level=None)
                 self._db.execute("PRAGMA journal_mode = WAL")
@@ -138,7 +143,7 @@ class Journal:
         os.ftruncate(self._held, 0)
         os.pwrite(self._held, f"{os.getpid()}\n".encode(), 0)
 
-    def _check_config(self, config: dict[str, Any]) -> None:
+    def _check_config(self, config: dict[str, Any], defaults: dict[str, Any]) -> None:
         path = self.directory / "config.json"
         if not path.exists():
             if (self.directory / "journal.sqlite").exists():
@@ -153,6 +158,7 @@ class Journal:
             raise ValueError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
         if not isinstance(old, dict) or "learner" not in old:
             raise ValueError(f"{path} is not that of a run; choose another --out.")
+        old = defaults | old
         for key in sorted(old.keys() | config.keys()):
             if old.get(key) != config.get(key):
                 raise ValueError(

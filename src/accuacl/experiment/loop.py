@@ -44,7 +44,8 @@ def run(
 
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
-    with Journal(out, config.model_dump(), environment(config), fresh) as journal:
+    defaults = {name: field.default for name, field in Config.model_fields.items()}
+    with Journal(out, config.model_dump(), environment(config), fresh, defaults) as journal:
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
@@ -55,20 +56,27 @@ def run(
                     stacklevel=2,
                 )
             torch.set_num_threads(config.threads)
-            result = all_tasks(ready or prepare(), journal)
+            steps = ready or prepare()
+            loading = journal.once("load", lambda: steps.loading)
+            matrix, last, weights = all_tasks(steps, journal)
+            result = journal.once("result", _finish, config, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
     return result
 
 
-def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
-    """Algorithm 1. Weights and memory are handles, loaded only by a step that has not been done yet."""
+def all_tasks(steps: Steps, journal: Journal) -> tuple[list[list[float | None]], dict[str, Any], Handle | None]:
+    """Algorithm 1; the accuracy matrix, the last evaluation and the last weights.
+
+    Weights and memory are handles, loaded only by a step that has not been done yet.
+    """
     once = journal.once
     steps.check_data(once("data", steps.fingerprint))
-    loading = once("load", lambda: steps.loading)
     memory: Handle | None = None
+    start: Handle | None = None
     weights: Handle | None = None
     past, seen = 0, NONE
     matrix: list[list[float | None]] = []
+    row: dict[str, Any] = {}
     for task in steps.tasks:
         pool, asked, known, labels, start = steps.pool_of(task), NONE, NONE, NONE, weights
         for r in range(steps.rounds(task)):
@@ -76,11 +84,8 @@ def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
             picked = once(f"{key}/query", steps.query, task, r, pool, asked, known, memory, past, weights, seen)
             asked = np.append(asked, np.array(picked["ids"], np.int64))
             answer = once(f"{key}/label", steps.label, task, r, picked["ids"], len(known))
-            pairs = np.array(answer["labels"], np.int64).reshape(-1, 2)
-            known = np.append(known, pairs[:, 0])
-            labels = np.append(labels, steps.stream.to_model(pairs[:, 1]))
-            seen = np.union1d(seen, labels)
-            if not steps.needs_training(task, r):
+            known, labels, seen = steps.take(answer, known, labels, seen)
+            if not len(known) or not steps.needs_training(task, r):
                 continue
             done = journal.has(f"{key}/train")
             weights = once(f"{key}/train", steps.train, task, r, known, labels, memory, start, seen)
@@ -93,7 +98,7 @@ def all_tasks(steps: Steps, journal: Journal) -> dict[str, Any]:
         row = once(f"{task.index:03}/evaluate", steps.evaluate, task, steps.rounds(task) - 1, weights, seen)
         matrix.append(row["accuracy"] + [None] * (len(steps.tasks) - len(row["accuracy"])))
     steps.tidy(start, weights)
-    return once("result", _finish, steps.config, journal, matrix, row, weights, loading)
+    return matrix, row, weights
 
 
 def _finish(
@@ -101,7 +106,7 @@ def _finish(
     journal: Journal,
     matrix: list[list[float | None]],
     last: dict[str, Any],
-    weights: Handle,
+    weights: Handle | None,
     loading: float,
 ) -> dict[str, Any]:
     """What result.json has."""
@@ -113,7 +118,7 @@ def _finish(
         "accuracy_matrix": matrix,
         "recall": last["recall"],
         "calibration_error": last["calibration_error"],
-        "weights": weights["file"],
+        "weights": weights["file"] if weights else None,
         "config": config.model_dump(),
         "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
         "version": accuacl.__version__,

@@ -92,9 +92,14 @@ class Steps:
 
     def pool_of(self, task: Task) -> Ids:
         """The task's pool; a part of it drawn by the seed, if the config wants one."""
-        if not self.config.pool or self.config.pool >= len(task.train):
-            return task.train
-        return np.sort(self.rng(task.index, 0, 1).choice(task.train, self.config.pool, replace=False))
+        return self._some(task.train, self.config.pool, self.rng(task.index, 0, 1))
+
+    def test_of(self, task: Task) -> Ids:
+        """The task's test examples; a part of them, if the config wants one."""
+        return self._some(task.test, self.config.test, self.rng(task.index, 0, 3))
+
+    def _some(self, rows: Ids, count: int, rng: np.random.Generator) -> Ids:
+        return np.sort(rng.choice(rows, count, replace=False)) if 0 < count < len(rows) else rows
 
     def query(
         self,
@@ -113,7 +118,7 @@ class Steps:
         c = self.config
         if c.strategy == "full":
             return {"ids": left.tolist(), "scores": {}}
-        budget = c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
+        budget = self.budget(task, r)
         seed = int(self.rng(task.index, r, 2).integers(2**62))
         self.say(task, r, 0, "choosing")
         if r == 0 or c.strategy == "uniform":
@@ -126,7 +131,7 @@ class Steps:
             parts = {"pool": left, "labelled": known, "memory": replay}
             options: dict[str, Any] = {name: self.features(model, ids, seen) for name, ids in parts.items()}
             if c.strategy.startswith("accuacl"):
-                options |= {"variant": c.variant, "total_classes": len(self.stream.order)}
+                options |= {"variant": c.variant, "total_classes": self.total_classes}
                 options |= {"keep": c.keep} if c.keep else {}
                 options |= {"lam": c.lam} if c.lam is not None and task.index + 1 >= c.lam_from else {}
             if c.strategy in ("accuacl", "accuacl-full", "bait"):
@@ -145,11 +150,17 @@ class Steps:
             raise LabelsPending(f"none of the {len(rows)} examples of task {task.index + 1} has a label; it needs one.")
         return {"labels": np.stack([rows, labels], axis=1)[kept].tolist()}
 
+    def take(self, answer: dict[str, Any], known: Ids, labels: Ids, seen: Ids) -> tuple[Ids, Ids, Ids]:
+        """What is known of the task with the answer of a round: its labelled rows, their classes, all classes seen."""
+        pairs = np.array(answer["labels"], np.int64).reshape(-1, 2)
+        labels = np.append(labels, self.stream.to_model(pairs[:, 1]))
+        return np.append(known, pairs[:, 0]), labels, np.union1d(seen, labels)
+
     def train(
         self, task: Task, r: int, known: Ids, labels: Ids, memory: Handle | None, start: Handle | None, seen: Ids
     ) -> Handle:
         """Train from the last task's weights on all labels of this task; the new weights, and the memory after them."""
-        model = self.model(start)
+        model = self.model(start, classes=int(seen.max()) + 1)
         done = learners.train(
             self.config.learner,
             model,
@@ -170,6 +181,16 @@ class Steps:
             handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", done.to_arrays())
         return handle
 
+    def budget(self, task: Task, r: int) -> int:
+        """How many labels the round asks for."""
+        c = self.config
+        return c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
+
+    @property
+    def total_classes(self) -> int:
+        """The classes there will be, as far as that is known."""
+        return len(self.stream.order)
+
     def rounds(self, task: Task) -> int:
         """How often the task asks for labels."""
         if self.config.strategy == "full":
@@ -188,8 +209,9 @@ class Steps:
         model = self.model(weights)
         accuracy, recall, confidences, hits = [], {}, [], []
         for earlier in self.tasks[: task.index + 1]:
-            inputs = Rows(self.data.test.inputs, earlier.test)
-            truth = self.stream.to_model(self.data.test.labels[earlier.test])
+            rows = self.test_of(earlier)
+            inputs = Rows(self.data.test.inputs, rows)
+            truth = self.stream.to_model(self.data.test.labels[rows])
             _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
             right = seen[p.argmax(axis=1)] == truth
             accuracy.append(100 * float(right.mean()))
@@ -210,8 +232,8 @@ class Steps:
     def memory(self, handle: Handle | None) -> Memory:
         return Memory.from_arrays(load_arrays(self.folder, handle)) if handle else Memory.empty()
 
-    def model(self, weights: Handle | None) -> models.Classifier:
-        """The network at the start, or with the weights of a handle."""
+    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
+        """The network at the start, or with the weights of a handle; its head has room for `classes`, here for all."""
         shape = self.data.train.inputs.shape[1:]
         shape = (shape[2], shape[0], shape[1]) if len(shape) == 3 else shape
         c = self.config
