@@ -113,7 +113,7 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "split-tiny-imagenet": {
         "smoke": SMOKE | {"memory": 80},
-        "cpu": CPU | {"memory": 2000, "labels": 1200, "model": "conv4-stride2"},
+        "cpu": CPU | {"memory": 2000, "labels": 800, "rounds": 4, "model": "conv4-stride2"},
         "paper": PAPER
         | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
         | {"model": "resnet18-3x3-pool"},
