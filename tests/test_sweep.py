@@ -47,7 +47,7 @@ def without_times(path: Path) -> list[dict]:
 
 
 def test_a_grid_is_every_combination_of_the_lists():
-    names = [c.config for c in cells(SMALL | {"learner": ["er", "gss"], "seeds": [3, 4], "budget": 16, "lambda": 0})]
+    names = [c.config for c in cells(SMALL | {"learner": ["er", "gss"], "seeds": [3, 4], "labels": 16, "lambda": 0})]
     assert [(c.learner, c.seed, c.labels, c.lam) for c in names] == [
         ("er", 3, 16, 0.0),
         ("er", 4, 16, 0.0),
@@ -157,12 +157,15 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=2)
     whole = accuacl("sweep", sweep_file, "--out", tmp_path / "whole", "--workers", 2)
     assert whole.returncode == 0, whole.stderr
-    for wait in (5.0, 8.0):
+    for begun in (1, 3):  # runs
         command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
         process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
-        time.sleep(wait)
+        while len(list(tmp_path.glob("cut/*/journal.sqlite"))) < begun and process.poll() is None:
+            time.sleep(0.05)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
+        journals = list(tmp_path.glob("cut/*/journal.sqlite"))
+        assert any(not (journal.parent / "result.json").exists() for journal in journals)
     last = accuacl("sweep", sweep_file, "--out", tmp_path / "cut")
     assert last.returncode == 0, last.stdout + last.stderr
     assert without_times(tmp_path / "cut/results.csv") == without_times(tmp_path / "whole/results.csv")
@@ -255,3 +258,103 @@ def test_costs_are_listed(tmp_path):
     for name in recipes.NAMES:
         assert name in done.stdout
     assert accuacl("paper", "nothing").returncode == 2
+
+
+def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
+    table = tmp_path / "results.csv"
+    sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path, table, Local(1))
+    rows = record.read_csv(table)
+    older = [{key: value for key, value in row.items() if key not in ("width", "lam_from", "test")} for row in rows]
+    table.write_text("")
+    table.unlink()
+    record.write_csv(table, [{**older[0], "seed": 7}])
+    record.add_to_csv(table, rows)
+    both = record.read_csv(table)
+    assert [row["seed"] for row in both] == [0, 7]
+    assert both[0]["width"] == both[1]["width"] == 0
+    text = table.read_text().splitlines()
+    bare = ["benchmark,memory,learner,strategy,average_accuracy,forgetting,width", "split-digits,5,er,uniform,50,3,"]
+    table.write_text("\n".join(bare) + "\n")
+    assert record.settings(record.read_csv(table)[0])["width"] == 0
+    assert text
+
+
+def test_two_sweeps_may_share_a_table(tmp_path):
+    table = tmp_path / "results.csv"
+    first = sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path / "a", table, Local(1)).rows
+
+    def meanwhile(cell, row, why):
+        record.add_to_csv(table, [{**first[0], "seed": 99}])
+
+    sweep(cells(SMALL | {"strategy": ["entropy", "margin"]}), tmp_path / "b", table, Local(1), done=meanwhile)
+    found = sorted((row["strategy"], row["seed"]) for row in record.read_csv(table))
+    assert found == [("entropy", 0), ("margin", 0), ("uniform", 0), ("uniform", 99)]
+
+
+def test_a_wrong_order_fails_its_own_cell_only(tmp_path):
+    wanted = cells(SMALL | {"strategy": "uniform", "order": ["9,9,1,2", "fixed"]})
+    outcome = sweep(wanted, tmp_path, tmp_path / "results.csv", Local(1))
+    assert len(outcome.rows) == len(outcome.failed) == 1
+
+
+def test_folders_of_the_same_name_are_different_cells(tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / name / "data").mkdir(parents=True)
+    folders = [str(tmp_path / name / "data") for name in ("a", "b")]
+    assert len({cell.name for cell in cells({"benchmark": folders, "classes_per_task": 2, "model": "mlp"})}) == 2
+    assert max(len(cell.name) for cell in cells(SMALL | {"order": ",".join(map(str, range(100)))})) < 200
+
+
+def test_a_setting_under_two_names_is_refused():
+    with pytest.raises(ValueError, match="seeds and seed are the same setting"):
+        cells(SMALL | {"seed": [0, 1], "seeds": [5]})
+
+
+def test_scales_may_be_a_list_too():
+    found = cells({"scale": ["smoke", "cpu"], "labels": {"smoke": 10, "cpu": 20}})
+    assert [(cell.config.scale, cell.config.labels) for cell in found] == [("smoke", 10), ("cpu", 20)]
+
+
+def test_classes_without_a_test_example_are_counted_too(tmp_path):
+    outcome = sweep(cells(SMALL | {"strategy": "uniform", "test": 1}), tmp_path, tmp_path / "results.csv", Local(1))
+    assert [len(task) for task in outcome.rows[0]["picked"]] == [2, 2]
+    assert [sum(task) for task in outcome.rows[0]["picked"]] == [8, 8]
+
+
+def test_what_is_known_about_the_data_is_told_at_once_and_kept(tmp_path):
+    assert record.note("split-cifar100", 50_000) == record.note("split-digits", 3) == ""
+    wanted, table = cells(SMALL | {"strategy": "uniform"}), tmp_path / "results.csv"
+    row = sweep(wanted, tmp_path, table, Local(1)).rows[0]
+    assert row["note"] == ""
+    record.write_csv(table, [{**row, "note": "half of it"}])
+    told = []
+    sweep(wanted, tmp_path, table, Local(1), warn=told.append)
+    assert told == ["half of it"]
+
+
+def test_ctrl_c_says_how_to_go_on(tmp_path):
+    sweep_file = file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
+    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    deadline = time.monotonic() + 120
+    while not list(tmp_path.glob("runs/sweep/*/journal.sqlite")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert errors == "accuacl: interrupted; the same command goes on where it was.\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--results", "/proc/nothing/x.csv"], "nothing"),
+        (["--only", "copy=1"], "give key=value"),
+        (["--engine", "cloud"], "there is no engine 'cloud'"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_done(tmp_path, options, says):
+    done = accuacl("sweep", file(tmp_path), *options, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert not list((tmp_path / "out").glob("*/journal.sqlite"))

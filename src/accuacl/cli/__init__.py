@@ -8,17 +8,20 @@ from typing import Annotated
 import typer
 
 import accuacl
-from accuacl.cli import bench, paper, run, sweep  # each adds its command
+from accuacl.cli import bench, embed, paper, project, report, run, select, sweep  # each adds its command
 from accuacl.cli.app import app
 from accuacl.experiment import LabelsPending
 
-__all__ = ["app", "bench", "main", "paper", "run", "sweep"]
+__all__ = ["app", "bench", "embed", "main", "paper", "project", "report", "run", "select", "sweep"]
 
 
 def main() -> None:
     """Run the command; wrong input ends with one sentence and exit code 2."""
     try:
-        sys.exit(app(standalone_mode=False))
+        code = app(standalone_mode=False)
+        if code == 130:  # typer's, for Ctrl-C
+            raise KeyboardInterrupt
+        sys.exit(code)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
         where = f" (see {context.command_path} --help)" if context else ""
@@ -30,7 +33,7 @@ def main() -> None:
     except (ValueError, OSError) as error:
         print(f"accuacl: {error}", file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
-        print("accuacl: interrupted.", file=sys.stderr)
+        print("accuacl: interrupted; the same command goes on where it was.", file=sys.stderr)
         sys.exit(130)
     sys.exit(2)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
 
 app = typer.Typer(
     name="accuacl",
@@ -18,6 +19,6 @@ console = Console()
 
 
 def progress(*more: ProgressColumn) -> Progress:
-    """A bar with the task's description, time spent, and what else is wanted."""
-    columns = (TextColumn("{task.description}"), BarColumn(), *more, TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
+    """A bar with time spent, what else is wanted, and the task's description, cut where the line ends."""
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+    return Progress(BarColumn(), *more, TimeElapsedColumn(), text, console=console, transient=True, expand=True)

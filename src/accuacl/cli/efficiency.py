@@ -11,7 +11,7 @@ from typing import Any
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
-from accuacl import bench
+from accuacl import bench, report
 from accuacl.bench import Case
 from accuacl.cli.app import console, progress
 from accuacl.experiment.files import write_text
@@ -25,7 +25,12 @@ def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) 
     chosen = [text.removeprefix("strategy=").split(",") for text in only]
     if any(not text.startswith("strategy=") for text in only):
         raise ValueError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
+    for name in (name for names in chosen for name in names):
+        if name not in recipe["strategy"]:
+            raise ValueError(f"there is no strategy {name} here, only {', '.join(recipe['strategy'])}.")
     strategies = [name for name in recipe["strategy"] if all(name in names for names in chosen)]
+    if not strategies:
+        raise ValueError(f"--only {' --only '.join(only)} leaves nothing to measure; give less.")
     cases = [
         Case(
             name, recipe["pool"][scale], recipe["width"][scale], classes, recipe["budget"],
@@ -53,6 +58,12 @@ def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) 
     mine = [row for row in _read(path) if tuple(str(row[name]) for name in SIZES) in wanted]
     console.print(_table(mine, recipe))
     console.print(f"[dim]{bench.machine()}; seed 0; in {path}[/dim]")
+    found = totals(mine, recipe["rounds"] - 1)
+    again = f"accuacl paper efficiency --scale {scale}"
+    page = report.write_efficiency(
+        found, out / "efficiency.html", recipe["title"], recipe["about"], again, bench.machine()
+    )
+    console.print(f"report: {page}")
 
 
 def totals(rows: Sequence[dict[str, str]], queries: int) -> dict[str, tuple[float, float]]:
@@ -82,7 +93,10 @@ def _table(rows: Sequence[dict[str, str]], recipe: dict[str, Any]) -> Table:
 
 def _read(path: Path) -> list[dict[str, Any]]:
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
+        rows = list(csv.DictReader(file))
+    if any(not {*SIZES, *MEASURED} <= set(row) for row in rows):
+        raise ValueError(f"{path} is not a table of query times; remove it or give another --out.")
+    return rows
 
 
 def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,7 @@ from accuacl.cli.sweep import (
     tell_failures,
 )
 from accuacl.experiment.plugins import load_plugins
-from accuacl.experiment.record import write_csv
+from accuacl.experiment.record import key, read_csv, settings, write_csv
 from accuacl.scale import engines
 from accuacl.scale.cost import core_seconds
 from accuacl.scale.sweep import cells
@@ -66,14 +67,19 @@ def paper(
     if name == "efficiency":
         efficiency.measure(recipe, scale, out, only or [])
         return
-    wanted = narrow(cells(recipe, {"scale": scale}, data_dir), only or [])
+    everything = cells(recipe, {"scale": scale}, data_dir)
+    wanted = narrow(everything, only or [])
     table = results or out / "results.csv"
     outcome = perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
-    if outcome.rows:
-        write_csv(out / f"{name}.csv", outcome.rows)
-        narrowed = "".join(f" --only {condition}" for condition in only or [])
-        again = f"accuacl paper {name} --scale {scale}{narrowed}"
-        page = report.write([out / f"{name}.csv"], out / f"{name}.html", title=recipe["title"], command=again)
+    known = {key(settings(row)): row for row in (read_csv(table) if table.exists() else [])}
+    if rows := [known[cell.key] for cell in everything if cell.key in known]:  # also what was done before
+        write_csv(out / f"{name}.csv", rows)
+        again = ["accuacl", "paper", name, "--scale", scale, *(x for text in only or [] for x in ("--only", text))]
+        again += ["--data-dir", str(data_dir)] if data_dir else []
+        again += [x for path in plugin or [] for x in ("--plugin", str(path))]
+        page = report.write(
+            [out / f"{name}.csv"], out / f"{name}.html", title=recipe["title"], command=shlex.join(again)
+        )
         console.print(f"report: {escape(str(page))}")
     tell_failures(outcome)
 
@@ -88,7 +94,7 @@ def _costs(scale: str) -> Table:
             bar.update(job, description=f"measuring for {name}")
             recipe = recipes.read(name)
             if name == "efficiency":
-                table.add_row(name, "-", "0.1", escape(recipe["about"]))
+                table.add_row(name, "-", "-", escape(recipe["about"]))
             else:
                 wanted = cells(recipe, {"scale": scale})
                 hours = sum(core_seconds(cell.config) for cell in wanted) / cores / 3600

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,15 +10,18 @@ import typer
 from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import TimeRemainingColumn
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 from rich.table import Table
 
 from accuacl.cli.app import app, console, progress
+from accuacl.experiment import Config
 from accuacl.experiment import config as settings
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row
+from accuacl.experiment.record import settings as settings_of
+from accuacl.report.groups import make_groups
 from accuacl.scale import engines
-from accuacl.scale.sweep import Cell, Outcome, cells
+from accuacl.scale.sweep import ALIASES, Cell, Outcome, cells
 from accuacl.scale.sweep import sweep as run_sweep
 
 SHOWN = 15  # rows of the live table
@@ -74,7 +76,8 @@ def narrow(wanted: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
     chosen = list(wanted)
     for condition in only:
         key, equals, text = condition.partition("=")
-        if not equals or not all(hasattr(cell.config, key) for cell in wanted):
+        key = ALIASES.get(key, key)
+        if not equals or key not in Config.model_fields:
             raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
         there = sorted({str(getattr(cell.config, key)) for cell in wanted})
         values = text.split(",")
@@ -92,25 +95,35 @@ def perform(
 ) -> Outcome:
     """Do the runs and show how it goes: one bar for all, and the cells finished so far."""
     finished: list[tuple[Cell, Row | None, str]] = []
-    bar = progress(TimeRemainingColumn())
-    job = bar.add_task("starting", total=len(wanted))
+    reasons: set[str] = set()
+    bar = progress(MofNCompleteColumn(), TimeRemainingColumn())
+    job = None
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
         def tell(done: float, text: str) -> None:
+            nonlocal job
+            if job is None:  # what was there before says nothing about how fast it goes
+                job = bar.add_task("", total=len(wanted), completed=int(done))
             bar.update(job, completed=done, description=escape(text))
 
         def end(cell: Cell, row: Row | None, why: str) -> None:
             finished.append((cell, row, why))
             if console.is_terminal:
                 live.update(Group(_finished(finished[-SHOWN:]), bar))
-            else:
-                said = why if row is None else f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
-                print(f"{len(finished)} {cell.name}: {said}", flush=True)
+            elif row is not None:
+                told = f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
+                print(f"{len(finished)} {cell.name}: {told}", flush=True)
+            elif why not in reasons:
+                print(f"{len(finished)} {cell.name}: {why}", flush=True)
+            reasons.add(why)
 
-        outcome = run_sweep(wanted, out, table, engine, data_dir=data_dir, plugins=plugins, tell=tell, done=end)
+        def warn(text: str) -> None:
+            live.console.print(f"[yellow]note:[/yellow] {escape(text)}")
+
+        outcome = run_sweep(
+            wanted, out, table, engine, data_dir=data_dir, plugins=plugins, tell=tell, done=end, warn=warn
+        )
     console.print(_means(outcome.rows))
-    for note in outcome.notes.values():
-        console.print(f"[yellow]note:[/yellow] {escape(note)}")
     console.print(f"[dim]{len(outcome.rows)} of {len(wanted)} runs; the table is {escape(str(table))}[/dim]")
     return outcome
 
@@ -128,17 +141,16 @@ def _finished(ends: Sequence[tuple[Cell, Row | None, str]]) -> Table:
 
 
 def _means(rows: Sequence[Row]) -> Table:
-    """Accuracy and forgetting by cell, mean and deviation over what else differs (the seeds)."""
-    table = Table("benchmark", "M", "learner", "strategy", "runs", "A (%)", "F (%)", "LA (%)", title="Results")
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["benchmark"], row["memory"], row["learner"], row["strategy"]), []).append(row)
-    for (benchmark, memory, learner, strategy), group in groups.items():
+    """Accuracy and forgetting of each setting, mean and deviation over its seeds."""
+    table = Table(title="Results")
+    for name in ("cell", "learner", "strategy", "runs", "A (%)", "F (%)", "LA (%)"):
+        table.add_column(name, overflow="fold", no_wrap=name.endswith("(%)"))
+    for group in make_groups(settings_of(row) | row for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
-            values = [row[metric] for row in group]
-            spread = f" +- {statistics.stdev(values):.1f}" if len(values) > 1 else ""
-            numbers.append(f"{statistics.mean(values):.1f}{spread}")
-        name = escape(Path(benchmark).name)
-        table.add_row(name, str(memory), learner, escape(strategy), str(len(group)), *numbers)
+            stat = group.stat(metric)
+            spread = f" ±{stat.std:.1f}" if stat and stat.std is not None else ""
+            numbers.append(f"{stat.mean:.1f}{spread}" if stat else "-")
+        names = (group.title, group.learner, group.strategy)
+        table.add_row(*map(escape, names), str(len(group.rows)), *numbers)
     return table

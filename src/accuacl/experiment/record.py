@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import io
 import json
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
+from accuacl.data import BENCHMARKS
 from accuacl.experiment.config import Config
 from accuacl.experiment.files import write_text
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
 NESTED = ("accuracy_matrix", "picked", "round_accuracy")  # JSON in the table
+PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
 FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
 
 Row = dict[str, Any]
+ABSENT = object()
 
 
 def row(run: Path) -> Row:
@@ -46,19 +51,33 @@ def row(run: Path) -> Row:
         "accuracy_matrix": result["accuracy_matrix"],
         "picked": _picked(result, steps),
         "round_accuracy": _rounds(steps),
+        "note": note(result["config"]["benchmark"], json.loads(steps["data"])["train"]["shape"][0]),
     }
+
+
+def note(benchmark: str, examples: int) -> str:
+    """What must be known about the data, if they are not all that was published.
+
+    >>> note("split-tiny-imagenet", 40_000)
+    'split-tiny-imagenet: 40,000 of the 100,000 published training images'
+    """
+    published = PUBLISHED.get(benchmark, 0)
+    return f"{benchmark}: {examples:,} of the {published:,} published training images" if examples < published else ""
 
 
 def _picked(result: dict[str, Any], steps: dict[str, str]) -> list[list[int]]:
     """How many labels each class got, by task, classes in their order of arrival."""
-    names, order = json.loads(steps["data"])["classes"], list(result["recall"])
-    tasks = len(result["accuracy_matrix"])
-    each = len(order) // tasks
+    names, tested = json.loads(steps["data"])["classes"], list(result["recall"])
+    config, tasks = result["config"], len(result["accuracy_matrix"])
+    usual = BENCHMARKS.get(config["benchmark"], ("", 0, 0))[2]
+    each = config["classes_per_task"] or usual or len(tested) // tasks
     counts: list[Counter[str]] = [Counter() for _ in range(tasks)]
     for key, text in steps.items():
         if key.endswith("/label"):
             counts[int(key[:3])].update(names[label] for _, label in json.loads(text)["labels"])
-    return [[counts[t][name] for name in order[t * each : (t + 1) * each]] for t in range(tasks)]
+    if len(tested) == tasks * each:  # every class was tested, in this order
+        return [[counts[t][name] for name in tested[t * each : (t + 1) * each]] for t in range(tasks)]
+    return [[*(count for _, count in sorted(some.items())), *[0] * (each - len(some))] for some in counts]
 
 
 def _rounds(steps: dict[str, str]) -> list[list[list[float]]] | None:
@@ -76,19 +95,35 @@ def settings(row: Row) -> dict[str, Any]:
 
 def read_csv(path: Path) -> list[Row]:
     """The rows of a table, with numbers as numbers and lists as lists."""
-    with path.open(newline="") as file:
+    with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
         if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
             raise ValueError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
         try:
-            return [{name: _typed(name, text) for name, text in line.items() if name} for line in reader]
+            return [_typed_row(line) for line in reader]
         except ValueError as error:
             raise ValueError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
 
 
+def key(config: dict[str, Any]) -> tuple[str, ...]:
+    """What a result depends on, as text: numbers in a table are what they were."""
+    return tuple(f"{name}={config[name]!r}" for name in sorted(config))
+
+
+def add_to_csv(path: Path, rows: Iterable[Row]) -> None:
+    """Put rows into the table, in place of those of the same runs; others may be adding theirs at the same time."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        known = read_csv(path) if path.exists() else []
+        write_csv(path, {key(settings(one)): one for one in [*known, *rows]}.values())
+    finally:
+        os.close(folder)
+
+
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
     """Write the rows, sorted by what was run, whole or not at all."""
-    rows = sorted(rows, key=_place)
+    rows = sorted((settings(one) | one for one in rows), key=_place)
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     writer = csv.DictWriter(text, names, lineterminator="\n")
@@ -103,6 +138,11 @@ def _place(row: Row) -> tuple[Any, ...]:
     return tuple(str(what[name]) for name in FIRST), [str(value) for value in what.values()]
 
 
+def _typed_row(line: dict[str, Any]) -> Row:
+    """Settings that are empty did not exist when the row was written, and have their defaults."""
+    return {name: value for name, text in line.items() if name and (value := _typed(name, text)) is not ABSENT}
+
+
 def _typed(name: str, text: str | None) -> Any:
     if text is None:
         raise ValueError("it has fewer fields than the table has columns")
@@ -114,6 +154,6 @@ def _typed(name: str, text: str | None) -> Any:
     if field is None:
         return text
     kinds = get_args(field.annotation) or (field.annotation,)
-    if type(None) in kinds and text == "":
-        return None
+    if text == "":
+        return None if type(None) in kinds else ABSENT
     return next((kind(text) for kind in kinds if kind in (int, float)), text)

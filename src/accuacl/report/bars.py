@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from accuacl.report.document import Figure, Panel
@@ -69,15 +69,20 @@ def _cost(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, L
         low = min(end for _, end in bars.values())
         axes.set_xscale("log")
         axes.set_xlim(min(low, span[1]) / 4, span[1] * 12)
-        axes.xaxis.set_major_formatter(lambda value, _: _short(value))
-        for i, (label, (_, seconds)) in enumerate(bars.items()):
-            axes.barh(i, seconds, color=look[label].color, height=0.65)
-            _note(axes, seconds, i, _short(seconds), "left")
+        axes.xaxis.set_major_formatter(lambda value, _: short(value))
+        name_bars(axes, {label: (seconds, look[label].color) for label, (_, seconds) in bars.items()})
         axes.set_xlabel("seconds for all queries")
-        _names(axes, list(bars))
 
-    said = ", ".join(f"{label} {_short(end)}" for label, (_, end) in bars.items())
+    said = ", ".join(f"{label} {short(end)}" for label, (_, end) in bars.items())
     return Panel(learner, draw, f"Query seconds, {learner}: {said}.", _size(bars))
+
+
+def name_bars(axes: Axes, bars: Mapping[str, tuple[float, str]]) -> None:
+    """Horizontal bars with their names at the left and their numbers at the right: length and colour by name."""
+    for i, (length, color) in enumerate(bars.values()):
+        axes.barh(i, length, color=color, height=0.65)
+        _note(axes, length, i, short(length), "left")
+    _names(axes, list(bars))
 
 
 def _span(bars: dict[str, Bars]) -> tuple[float, float]:
@@ -105,9 +110,9 @@ def _size(bars: Bars) -> tuple[float, float]:
     return 3.0 + 0.06 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
 
 
-def _short(seconds: float) -> str:
+def short(seconds: float) -> str:
     """
-    >>> _short(0.0123), _short(12.3), _short(1234.0)
+    >>> short(0.0123), short(12.3), short(1234.0)
     ('0.012', '12', '1,234')
     """
     return f"{seconds:,.0f}" if seconds >= 10 else f"{seconds:.2g}"

@@ -94,15 +94,17 @@ def lam(groups: Sequence[Group]) -> Figure | None:
     """Both against AccuACL's weight of the past, in one cell; dashed: where it is the past's share of all data."""
     mine = [group for group in groups if group["strategy"] == "accuacl"]
     panels = []
-    for learner in dict.fromkeys(group.learner for group in mine):
-        fixed = [g for g in mine if g.learner == learner and g["lam"] is not None]
+    kinds = dict.fromkeys((g.learner, g["variant"], g["keep"], g["oversample"], g["lam_from"]) for g in mine)
+    for kind in kinds:  # one curve for each way that it was used
+        alike = [g for g in mine if (g.learner, g["variant"], g["keep"], g["oversample"]) == kind[:4]]
+        fixed = [g for g in alike if g["lam"] is not None and g["lam_from"] == kind[4]]
         if len({group["lam"] for group in fixed}) < 2:
             continue
-        free = next((g for g in mine if g.learner == learner and g["lam"] is None), None)
+        free = next((g for g in alike if g["lam"] is None), None)
+        usual_kind = len({other[1:4] for other in kinds}) == 1
+        title = kind[0] if usual_kind else f"{kind[0]}, variant {kind[1]}"
         for metric in TWO:
-            panels.append(
-                _lam_panel(learner, metric, _along(fixed, "lam", metric), free.stat(metric) if free else None)
-            )
+            panels.append(_lam_panel(title, metric, _along(fixed, "lam", metric), free.stat(metric) if free else None))
     caption = "Average accuracy and forgetting against the weight of the past (lambda)"
     caption += ", dashed where it is the past's share of all data" if any(g["lam"] is None for g in mine) else ""
     return Figure(f"{caption}: {mine[0].title}.", panels, columns=2) if panels else None
@@ -194,7 +196,7 @@ def _pointwise(runs: Sequence[Sequence[float]], first: int) -> Curve:
 
 def _along(groups: Sequence[Group], setting: str, metric: str) -> Curve:
     found = [(float(group[setting]), group.stat(metric)) for group in groups]
-    return sorted((x, s) for x, s in found if s is not None)
+    return sorted(((x, s) for x, s in found if s is not None), key=lambda point: point[0])
 
 
 def _limits(stats: Iterable[Stat]) -> tuple[float, float]:

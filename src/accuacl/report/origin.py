@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections import Counter
 from collections.abc import Sequence
@@ -20,10 +21,12 @@ def command(group: Group) -> str:
     for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
         if name in ALWAYS or group[name] != normal[name]:
             parts += [f"--{name.replace('_', '-')}", str(group[name])]
+    digest = hashlib.sha256(shlex.join(parts).encode()).hexdigest()[:6]  # runs that differ need other directories
+    out = f"runs/{digest}-"
     seeds = [str(row["seed"]) for row in group.rows]
     if len(seeds) == 1:
-        return shlex.join([*parts, "--seed", seeds[0]])
-    return f"for seed in {' '.join(seeds)}; do {shlex.join(parts)} --seed $seed; done"
+        return shlex.join([*parts, "--seed", seeds[0], "--out", out + seeds[0]])
+    return f"for seed in {' '.join(seeds)}; do {shlex.join(parts)} --seed $seed --out {out}$seed; done"
 
 
 def lede(rows: Sequence[Row]) -> str:

@@ -7,24 +7,25 @@ was. A run that fails is reported and does not stop the others.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import itertools
+import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accuacl.data import BENCHMARKS
+from accuacl.data import BENCHMARKS, load
 from accuacl.experiment import Config, make, run
 from accuacl.experiment.plugins import load_plugins
-from accuacl.experiment.record import Row, read_csv, row, settings, write_csv
-from accuacl.experiment.setting import open_stream
+from accuacl.experiment.record import Row, add_to_csv, key, note, read_csv, row, settings
 from accuacl.scale.work import Engine
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}
 WORDS = ("title", "about", "grids")  # of a sweep file that are no settings
 SCALES = {"smoke", "cpu", "paper"}
-PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}
+LONGEST = 180  # characters of a directory's name
 NAMED = ("benchmark", "learner", "strategy", "memory", "seed")
 
 
@@ -35,6 +36,15 @@ class Cell:
     name: str
     config: Config
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        return key(self.config.model_dump())
+
+    @property
+    def source(self) -> tuple[str, int]:
+        """The data it needs."""
+        return self.config.benchmark, self.config.image_size
+
 
 @dataclass
 class Outcome:
@@ -42,7 +52,6 @@ class Outcome:
 
     rows: list[Row] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)  # by benchmark: what is not as published
 
 
 def cells(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[Cell]:
@@ -55,46 +64,57 @@ def cells(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: P
 'split-digits-gss-entropy-m20-s1']
     """
     grids = spec.get("grids", [{}])
-    if not isinstance(grids, list) or not all(isinstance(grid, dict) for grid in grids):
+    if not isinstance(grids, list) or not grids or not all(isinstance(grid, dict) for grid in grids):
         raise ValueError("grids must be a list of settings, each like 'benchmark: split-cifar10'.")
-    shared = {key: value for key, value in spec.items() if key not in WORDS}
+    shared = {name: value for name, value in spec.items() if name not in WORDS}
     found: dict[str, Cell] = {}
     for grid in grids:
         chosen = _renamed(shared) | _renamed(grid) | _renamed(given or {})
-        scale = chosen.get("scale", "smoke")
-        axes = {key: _values(value, scale) for key, value in chosen.items()}
-        for values in itertools.product(*axes.values()):
-            cell = _cell(make(dict(zip(axes, values, strict=True)), data_dir), data_dir)
-            found[cell.name] = cell
+        for scale in _values("scale", chosen.get("scale", "smoke"), ""):
+            axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
+            for values in itertools.product(*axes.values()):
+                cell = _cell(make(dict(zip(axes, values, strict=True)), data_dir), data_dir)
+                if found.setdefault(cell.name, cell).config != cell.config:  # folders of the same name
+                    digest = hashlib.sha256(repr(key(cell.config.model_dump())).encode()).hexdigest()[:8]
+                    cell = Cell(f"{cell.name}-{digest}", cell.config)
+                found[cell.name] = cell
     return list(found.values())
 
 
 def _renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    return {ALIASES.get(key, key): value for key, value in settings.items()}
+    for other, name in ALIASES.items():
+        if other in settings and name in settings:
+            raise ValueError(f"{other} and {name} are the same setting; give one of them.")
+    return {ALIASES.get(name, name): value for name, value in settings.items()}
 
 
-def _values(value: Any, scale: str) -> list[Any]:
+def _values(name: str, value: Any, scale: str) -> list[Any]:
     if isinstance(value, dict):
-        if not value or not set(value) <= SCALES:
-            raise ValueError(f"{value!r} is no setting; give a value, a list, or one for each of smoke, cpu and paper.")
+        if not value or not set(value) <= SCALES or name == "scale":
+            raise ValueError(
+                f"{name} is {value!r}; give a value, a list, or one for each of the scales smoke, cpu and paper."
+            )
         if scale not in value:
-            raise ValueError(f"{value!r} has nothing for --scale {scale}; add it.")
+            raise ValueError(f"{name} is {value!r}, which has nothing for --scale {scale}; add it.")
         value = value[scale]
     values = value if isinstance(value, list) else [value]
     if not values:
-        raise ValueError("a setting is an empty list; give at least one value.")
+        raise ValueError(f"{name} is an empty list; give at least one value.")
     return values
 
 
 def _cell(config: Config, data_dir: Path | None) -> Cell:
     """Named by what was chosen: the five that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
-    given = {key: chosen[key] for key in (*NAMED, "scale", "classes_per_task")}
+    given = {name: chosen[name] for name in (*NAMED, "scale", "classes_per_task")}
     usual = make(given, data_dir).model_dump()
-    more = [f"-{key}={value}" for key, value in chosen.items() if value != usual[key]]
+    more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]
     own = "" if config.benchmark in BENCHMARKS else f"-classes_per_task={config.classes_per_task}"
     name = f"{Path(config.benchmark).name}-{config.learner}-{config.strategy}-m{config.memory}-s{config.seed}"
-    return Cell(re.sub(r"[^\w.,+=-]", "_", name + own + "".join(more)), config)
+    name = re.sub(r"[^\w.,+=-]", "_", name + own + "".join(more))
+    if len(name) > LONGEST:
+        name = f"{name[:LONGEST]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return Cell(name, config)
 
 
 def sweep(
@@ -107,101 +127,95 @@ def sweep(
     plugins: Sequence[Path] = (),
     tell: Callable[[float, str], None] | None = None,
     done: Callable[[Cell, Row | None, str], None] | None = None,
+    warn: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Do the cells that `table` does not have; each new row is in it as soon as its run is finished.
 
-    tell(cells finished and parts of cells, what is going on), done(cell, its row or None, why it failed).
+    tell(cells finished and parts of cells, what is going on), done(cell, its row or None, why it failed), warn(what is
+    to be known about the data).
     """
     out.mkdir(parents=True, exist_ok=True)
+    table.parent.mkdir(parents=True, exist_ok=True)
     with (out / "sweep.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise ValueError(f"another sweep is working in {out}; wait for it or choose another --out.") from None
-        return _sweep(wanted, out, table, engine, data_dir, plugins, tell, done)
+        if not os.access(table.parent, os.W_OK) or table.is_dir():
+            raise ValueError(f"{table} cannot be written; give another --results.")
+        known = {key(settings(one)): one for one in (read_csv(table) if table.exists() else [])}
+        outcome = Outcome([known[cell.key] for cell in wanted if cell.key in known])
+        missing = [cell for cell in wanted if cell.key not in known]
+        problems, notes = _look(missing, data_dir, tell)
+        for text in dict.fromkeys([*notes, *(str(one.get("note") or "") for one in outcome.rows)]):
+            if warn and text:
+                warn(text)
+        for cell in missing:
+            if why := problems[cell.source]:
+                outcome.failed[cell.name] = why
+                if done:
+                    done(cell, None, why)
+        doable = [cell for cell in missing if cell.name not in outcome.failed]
+        where = [path.resolve() if path else None for path in (out, data_dir)]  # a worker may be in another folder
+        _do(doable, where[0] or out, where[1], table, engine, [path.resolve() for path in plugins], outcome, tell, done)
+    return outcome
 
 
-def _sweep(
-    wanted: Sequence[Cell],
+def _do(
+    cells: Sequence[Cell],
     out: Path,
+    data_dir: Path | None,
     table: Path,
     engine: Engine,
-    data_dir: Path | None,
     plugins: Sequence[Path],
+    outcome: Outcome,
     tell: Callable[[float, str], None] | None,
     done: Callable[[Cell, Row | None, str], None] | None,
-) -> Outcome:
-    rows = read_csv(table) if table.exists() else []
-    known = {_key(settings(one)): one for one in rows}
-    outcome = Outcome()
-    missing = []
-    for cell in wanted:
-        if (one := known.get(_key(cell.config.model_dump()))) is not None:
-            outcome.rows.append(one)
-        else:
-            missing.append(cell)
-    missing, absent, outcome.notes = _with_data(missing, data_dir, tell)
-    outcome.failed |= {cell.name: why for cell, why in absent}
-    for cell, why in absent:
-        if done:
-            done(cell, None, why)
-    finished, parts = len(outcome.rows) + len(absent), dict.fromkeys(range(len(missing)), 0.0)
+) -> None:
+    """Run the cells and record their ends."""
+    before, parts = len(outcome.rows) + len(outcome.failed), dict.fromkeys(range(len(cells)), 0.0)
 
     def progress(index: int, part: float, text: str) -> None:
         parts[index] = part
         if tell:
-            tell(finished + sum(parts.values()), f"{missing[index].name}: {text}")
+            tell(before + sum(parts.values()), f"{cells[index].name}: {text}")
 
-    items = [(cell.config.model_dump(), out / cell.name, data_dir, tuple(plugins)) for cell in missing]
+    items = [(cell.config.model_dump(), out / cell.name, data_dir, tuple(plugins)) for cell in cells]
     for end in engine.map(run_cell, items, progress):
-        cell = missing[end.index]
-        parts[end.index] = 1.0
+        cell = cells[end.index]
         if end.error:
             outcome.failed[cell.name] = end.error
         else:
-            one = end.value | {"note": outcome.notes.get(cell.config.benchmark, "")}
-            outcome.rows.append(one)
-            rows.append(one)
-            write_csv(table, rows)
-        if tell:
-            tell(finished + sum(parts.values()), f"{cell.name}: done")
+            outcome.rows.append(end.value)
+            add_to_csv(table, [end.value])
+        progress(end.index, 1.0, "done")
         if done:
-            done(cell, None if end.error else one, end.error)
-    return outcome
+            done(cell, end.value, end.error)
 
 
-def _key(config: dict[str, Any]) -> tuple[str, ...]:
-    """What a result depends on, as text: numbers in a table are what they were."""
-    return tuple(f"{name}={config[name]!r}" for name in sorted(config))
-
-
-def _with_data(
+def _look(
     cells: Sequence[Cell], data_dir: Path | None, tell: Callable[[float, str], None] | None
-) -> tuple[list[Cell], list[tuple[Cell, str]], dict[str, str]]:
-    """Decode each benchmark's images once, here, before the workers start.
+) -> tuple[dict[tuple[str, int], str], list[str]]:
+    """Decode each data set's images once, here, before the workers start.
 
-    The cells whose data are there, those whose are not and why, and what is to be known about the data.
+    By data set, why it cannot be read; and what is to be known about those that can.
     """
     problems: dict[tuple[str, int], str] = {}
-    notes: dict[str, str] = {}
-    for config in (cell.config for cell in cells):
-        source = config.benchmark, config.image_size
-        if source in problems:
-            continue
-        problems[source] = ""
+    notes = []
+    for name, size in dict.fromkeys(cell.source for cell in cells):
+        problems[name, size] = ""
+        source = BENCHMARKS[name][0] if name in BENCHMARKS else name
         try:
-            stream = open_stream(
-                config, data_dir, False, lambda what, i, n: tell(0.0, f"{what} {i}/{n}") if tell else None
+            data = load(
+                source,
+                data_dir,
+                image_size=size or None,
+                progress=lambda what, i, n: tell(0.0, f"{what} {i}/{n}") if tell else None,
             )
+            notes.append(note(name, len(data.train.labels)))
         except (ValueError, OSError) as error:
-            problems[source] = str(error)
-            continue
-        has, published = len(stream.dataset.train.labels), PUBLISHED.get(config.benchmark, 0)
-        if has < published:
-            notes[config.benchmark] = f"{config.benchmark}: {has:,} of the {published:,} published training images"
-    why = [problems[cell.config.benchmark, cell.config.image_size] for cell in cells]
-    there = [cell for cell, problem in zip(cells, why, strict=True) if not problem]
-    return there, [(cell, problem) for cell, problem in zip(cells, why, strict=True) if problem], notes
+            problems[name, size] = str(error)
+    return problems, notes
 
 
 def run_cell(

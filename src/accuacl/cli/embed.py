@@ -1,0 +1,75 @@
+"""`accuacl embed`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import torch
+import typer
+from rich.markup import escape
+from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+
+from accuacl.cli.app import app, console, progress
+from accuacl.scale.checkpoint import of_module, of_run
+from accuacl.scale.embed import embed as embed_to
+from accuacl.scale.inputs import open_inputs
+from accuacl.scale.write import GROUP_ROWS
+
+
+@app.command()
+def embed(
+    data: Annotated[
+        str, typer.Option(help="A folder of images, Parquet (file, folder or pattern) of images or vectors, or a .npy.")
+    ],
+    out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
+    run: Annotated[Path | None, typer.Option(help="The directory of a finished run: its model embeds.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Or your own: net.py:build, a function that returns a torch module ending in a linear layer."
+        ),
+    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights for --model, as safetensors.")] = None,
+    half: Annotated[bool, typer.Option("--half", help="Write float16: half of the bytes.")] = False,
+    image_size: Annotated[int, typer.Option(min=0, help="Side to bring images to; 0: the run's, or as they are.")] = 0,
+    column: Annotated[str, typer.Option(help="Parquet column of images or vectors (img, image, vector, ...).")] = "",
+    id_column: Annotated[str, typer.Option(help="Parquet column of ids; without it ids are row numbers.")] = "id",
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be read.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Examples that the model gets at a time.")] = 256,
+    shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+) -> None:
+    """Turn images or vectors into a pool for `accuacl select`: ids, embeddings and probabilities in Parquet.
+
+    Given again after it was stopped, the same command goes on where it was. Ids are paths within the folder, the id
+    column of Parquet files, or row numbers.
+
+    `accuacl embed --data photos/ --run runs/a --out pool/`
+    """
+    if (run is None) == (model is None):
+        raise ValueError("give either --run, the directory of a finished run, or --model, your own.")
+    if weights and not model:
+        raise ValueError("--weights are for --model; a run has its own.")
+    checkpoint = of_run(run) if run else None
+    size = image_size or (checkpoint.size if checkpoint else 0)
+    inputs = open_inputs(data, size, column, id_column, skip_bad)
+    if checkpoint is None:
+        assert model is not None
+        checkpoint = of_module(model, weights, torch.from_numpy(inputs.read(0, 2)[1]))
+    with progress(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+        job = bar.add_task("embedding", total=len(inputs))
+        rows = embed_to(
+            inputs,
+            checkpoint,
+            out,
+            half=half,
+            device=device,
+            batch=batch,
+            shard_rows=shard_rows,
+            fresh=fresh,
+            progress=lambda done, total: bar.update(job, completed=done, total=total),
+        )
+    left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""
+    console.print(f"{rows:,} rows of {len(checkpoint.seen)} classes{left_out}: {escape(str(out))}")

@@ -1,0 +1,236 @@
+"""`accuacl project`: people label, a model learns."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_origin
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from accuacl.cli.app import app, console, progress
+from accuacl.experiment import Event, LabelsPending
+from accuacl.labeling.images import read_images
+from accuacl.labeling.intervals import Estimate
+from accuacl.labeling.project import Project
+from accuacl.labeling.settings import Settings, make
+from accuacl.labeling.source import Source
+from accuacl.labeling.tables import read_texts, read_vectors
+
+commands = typer.Typer(no_args_is_help=True, help="People label, a model learns: projects.")
+app.add_typer(commands, name="project")
+
+Dir = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
+Images = Annotated[Path | None, typer.Option(help="A folder of images.")]
+Vectors = Annotated[Path | None, typer.Option(help="A Parquet file: `id`, and `embedding` or columns of numbers.")]
+Texts = Annotated[Path | None, typer.Option(help="A .csv file or JSON lines.")]
+Column = Annotated[str, typer.Option(help="The column with the texts.")]
+NOT_ASKED = ("kind", "digest")  # settings that follow from others
+
+
+def new(
+    directory: Path,
+    *,
+    images: Path | None,
+    vectors: Path | None,
+    texts: Path | None,
+    column: str,
+    classes: str,
+    **given: Any,
+) -> None:
+    """Start a project with the pool of its first task."""
+    chosen = {key: value for key, value in given.items() if value is not None}
+    for name in ("mean", "std"):
+        if name in chosen:
+            chosen[name] = _numbers(name, chosen[name])
+    names = [name for name in classes.split(",") if name.strip()]
+    with _noting() as tell:
+        source = _read(images, vectors, texts, column, tell)
+        if not source.names:
+            raise ValueError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
+        with Project.create(directory, make(chosen | {"kind": source.kind}), names) as project:
+            _added(project, source)
+    console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
+
+
+def _options() -> inspect.Signature:
+    """The command's options: its own, and one for every setting."""
+
+    def option(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+    known = "Classes known from the start, like cat,dog; people can add more."
+    options = [
+        inspect.Parameter("directory", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Dir),
+        option("images", Images, None),
+        option("vectors", Vectors, None),
+        option("texts", Texts, None),
+        option("column", Column, "text"),
+        option("classes", Annotated[str, typer.Option(help=known)], ""),
+    ]
+    for name, field in Settings.model_fields.items():
+        if name in NOT_ASKED:
+            continue
+        kind = field.annotation if field.annotation in (int, float, bool) else str
+        flags = ("--finetune",) if kind is bool else ()
+        shown = "" if get_origin(field.annotation) is tuple or field.default == "" else f" [{field.default}]"
+        about = typer.Option(*flags, help=f"{field.description}{'' if kind is bool else escape(shown)}")
+        options.append(option(name, Annotated[kind | None, about], None))
+    return inspect.Signature(options)
+
+
+new.__signature__ = _options()  # type: ignore[attr-defined]
+new.__annotations__ = {p.name: p.annotation for p in new.__signature__.parameters.values()}  # type: ignore[attr-defined]
+commands.command()(new)
+
+
+@commands.command()
+def add(
+    directory: Dir, images: Images = None, vectors: Vectors = None, texts: Texts = None, column: Column = "text"
+) -> None:
+    """Add the next task's pool; at any time, also while people label. Images that are known already are left out."""
+    with Project.open(directory) as project, _noting() as tell:
+        _added(project, _read(images, vectors, texts, column, tell))
+
+
+@commands.command()
+def train(directory: Dir) -> None:
+    """Do what can be done now: close a complete round, train, choose the next batch.
+
+    Exit code 75: labels are missing, so there is nothing to do yet.
+    """
+    with Project.open(directory) as project, _noting() as tell:
+        state = project.advance(tell)
+    if state.waiting == "labels":
+        raise LabelsPending(state.text)
+    console.print(escape(state.text))
+
+
+@commands.command()
+def status(directory: Dir) -> None:
+    """What the project is waiting for, what people have done, and how good the model is."""
+    with Project.open(directory) as project:
+        state, estimates = project.state(), project.estimates()
+        names = {one.id: one.name for one in project.store.classes()}
+        people = {one.id: one.name for one in project.store.people()}
+    console.print(escape(state.text))
+    if state.tasks:
+        console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
+    if estimates.tasks:
+        table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title="Estimates (%), 95 %")
+        for one in estimates.tasks:
+            table.add_row(str(one.task + 1), str(one.now.count), *map(_shown, (one.learned, one.now, one.forgetting)))
+        table.add_row("mean", "", "", _shown(estimates.accuracy), _shown(estimates.forgetting))
+        console.print(table)
+    for title, counts, called in (
+        ("class", estimates.labels_by_class, names),
+        ("person", estimates.labels_by_person, people),
+    ):
+        if counts:
+            said = ", ".join(f"{escape(called[id])} {count}" for id, count in counts.items())
+            console.print(f"labels by {title}: {said}")
+
+
+@commands.command()
+def serve(
+    directory: Dir,
+    host: Annotated[str, typer.Option(help="Address to listen on; anything but this machine's is said loudly.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = 8765,
+    person: Annotated[
+        list[str] | None, typer.Option(help="Print a login link for this person; may be repeated.")
+    ] = None,
+    allow_host: Annotated[
+        list[str] | None, typer.Option(help="Another name the page may be opened by; may be repeated.")
+    ] = None,
+    cert: Annotated[Path | None, typer.Option(help="Certificate, for HTTPS.")] = None,
+    key: Annotated[Path | None, typer.Option(help="Its key.")] = None,
+) -> None:
+    """Serve the page on which people label, and train whenever a round is complete."""
+    try:
+        from accuacl.labeling.web.serve import serve as run
+    except ModuleNotFoundError as error:
+        raise ValueError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
+    with Project.open(directory) as project:
+        run(project, host=host, port=port, people=person or (), allow_host=allow_host or (), cert=cert, key=key)
+
+
+@commands.command()
+def person(
+    directory: Dir,
+    action: Annotated[Literal["add", "revoke"], typer.Argument(metavar="add|revoke", help="What to do.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="With whom.")],
+) -> None:
+    """Let someone label: prints their token, this once. Or revoke it: it opens nothing any more, their labels stay."""
+    with Project.open(directory) as project:
+        if action == "add":
+            print(project.store.add_person(name))
+        else:
+            project.store.revoke(name)
+
+
+@commands.command()
+def export(
+    directory: Dir,
+    out: Annotated[Path, typer.Option(help="A new folder: labels, the model and a file that loads it.")],
+    predict: Annotated[
+        Path | None, typer.Option(help="Also the model's predictions for these images, vectors or texts.")
+    ] = None,
+    column: Column = "text",
+) -> None:
+    """Write out the labels (CSV and Parquet), the model (safetensors and a loader), and predictions for new data."""
+    from accuacl.labeling.export import export as write
+
+    with Project.open(directory) as project, _noting() as tell:
+        written = write(project, out, predict, column, lambda done, total: tell(Event(done / total, "predicting")))
+    for path in written:
+        console.print(f"written: {escape(str(path))}", soft_wrap=True)
+
+
+def _read(
+    images: Path | None, vectors: Path | None, texts: Path | None, column: str, tell: Callable[[Event], None]
+) -> Source:
+    if sum(given is not None for given in (images, vectors, texts)) != 1:
+        raise ValueError("give one of --images FOLDER, --vectors FILE.parquet and --texts FILE.")
+    if images is not None:
+        return read_images(images, lambda done, total: tell(Event(done / total, f"reading images {done}/{total}")))
+    return read_vectors(vectors) if vectors is not None else read_texts(texts or Path(), column)
+
+
+def _added(project: Project, source: Source) -> None:
+    task = project.add(source)
+    console.print(f"task {task.index + 1}: {task.count} {task.kind}")
+    for name, why in list(task.bad.items())[:20]:
+        console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)
+    if len(task.bad) > 20:
+        console.print(
+            f"[yellow]left out:[/yellow] {len(task.bad) - 20} more, named in {project.tasks.place(task.index)}"
+        )
+
+
+@contextmanager
+def _noting() -> Iterator[Callable[[Event], None]]:
+    """Progress drawn, warnings as notes."""
+    with warnings.catch_warnings(), progress() as bar:
+        warnings.showwarning = lambda message, *_, **__: bar.console.print(
+            f"[yellow]note:[/yellow] {escape(str(message))}"
+        )
+        job = bar.add_task("starting", total=1.0)
+        yield lambda event: bar.update(job, completed=event.done, description=escape(event.text))
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"--{name} is {text!r}; give numbers like 0.485,0.456,0.406.") from None
+
+
+def _shown(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"

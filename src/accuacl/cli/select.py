@@ -1,0 +1,141 @@
+"""`accuacl select`."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import ProgressColumn, Task, TimeRemainingColumn
+from rich.text import Text
+
+from accuacl.cli.app import app, console, progress
+from accuacl.experiment.plugins import load_plugins
+from accuacl.scale import Columns
+from accuacl.scale import select as select_from
+from accuacl.scale.picks import check_place, write_picks
+from accuacl.strategies import NAMES
+
+BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+
+
+@app.command()
+def select(
+    pool: Annotated[
+        list[str], typer.Option(help="Parquet: a file, a folder, or a pattern in quotes; repeat for several.")
+    ],
+    budget: Annotated[int, typer.Option(min=0, help="How many to pick.")],
+    out: Annotated[Path, typer.Option(help="Where the picks go: .parquet, .csv or .jsonl.")],
+    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(NAMES)}.")] = "accuacl",
+    memory: Annotated[
+        list[str] | None, typer.Option(help="Parquet with the replay memory's embeddings and probabilities.")
+    ] = None,
+    past: Annotated[
+        int | None, typer.Option(min=0, help="How many examples, labelled or not, all finished tasks had.")
+    ] = None,
+    labelled: Annotated[
+        list[str] | None, typer.Option(help="Parquet with examples of this task that are labelled and not in the pool.")
+    ] = None,
+    exclude: Annotated[
+        Path | None, typer.Option(help="A text file with ids of the pool that are labelled already, one a line.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For strategies that draw: uniform, badge.")] = 0,
+    variant: Annotated[
+        str | None, typer.Option(help="accuacl: released (as the authors' code, default) or paper (their text).")
+    ] = None,
+    total_classes: Annotated[
+        int | None, typer.Option(help="accuacl: all classes that will ever come (default: those of the pool).")
+    ] = None,
+    keep: Annotated[int | None, typer.Option(help="accuacl: entries compared per class (default: by variant).")] = None,
+    lam: Annotated[
+        float | None, typer.Option(help="accuacl: weight of the past (default: its share); bait: regularisation.")
+    ] = None,
+    oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (2).")] = None,
+    workers: Annotated[int, typer.Option(min=0, help="Processes, or CPUs of the cluster; 0: all there are.")] = 0,
+    engine: Annotated[str, typer.Option(help="local (processes of this machine) or ray.")] = "local",
+    address: Annotated[
+        str | None, typer.Option(help="Ray: of a running cluster, such as 10.0.0.1:6379 or auto (default: a new one).")
+    ] = None,
+    memory_limit: Annotated[
+        str | None,
+        typer.Option(help="For strategies that need the whole pool at once, such as 16G (default: 4G, if it is free)."),
+    ] = None,
+    id_column: Annotated[str, typer.Option(help="Its name in the files.")] = "id",
+    embedding_column: Annotated[str, typer.Option(help="Its name in the files.")] = "embedding",
+    probability_column: Annotated[str, typer.Option(help="Its name in the files.")] = "probability",
+    plugin: Annotated[
+        list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")
+    ] = None,
+    trust_ids: Annotated[
+        bool,
+        typer.Option("--trust-ids", help="Do not check that no id comes twice; for ids in no order it costs time."),
+    ] = False,
+) -> None:
+    """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
+
+    Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
+    probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin and all of
+    accuacl read the pool in parts, in memory that does not grow with it; kcenter, badge and bait need all of it.
+
+    `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
+    """
+    check_place(out)
+    load_plugins(plugin or ())
+    options: dict[str, Any] = {
+        "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
+    }  # fmt: skip
+    start = time.perf_counter()
+    with progress(_Speed(), TimeRemainingColumn()) as bar:
+        job = bar.add_task("starting", total=None)
+
+        def draw(what: str, done: int, total: int) -> None:
+            bar.update(job, description=what, completed=done, total=total)
+
+        picked = select_from(
+            pool,
+            strategy,
+            budget=budget,
+            labelled=labelled or None,
+            memory=memory or None,
+            past=past,
+            seed=seed,
+            exclude=_ids(exclude) if exclude else (),
+            columns=Columns(id_column, embedding_column, probability_column),
+            engine=engine,
+            workers=workers,
+            address=address,
+            memory_limit=_bytes(memory_limit) if memory_limit else None,
+            trust_ids=trust_ids,
+            progress=draw,
+            **{name: value for name, value in options.items() if value is not None},
+        )
+    write_picks(out, picked)
+    seconds = time.perf_counter() - start
+    left_out = f", {picked.excluded:,} left out" if exclude else ""
+    console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{left_out}: {escape(str(out))}")
+    console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
+
+
+class _Speed(ProgressColumn):
+    """Rows per second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f} rows/s" if task.speed else "")
+
+
+def _ids(path: Path) -> list[str]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not text; write the ids to leave out there, one a line.") from None
+    return [line for line in lines if line.strip()]
+
+
+def _bytes(size: str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
+    if not found:
+        raise ValueError(f"memory-limit is {size!r}; give a number of bytes, such as 16G.")
+    return int(float(found[1]) * BYTES[found[2].upper()])
