@@ -1,0 +1,243 @@
+"""Whether a label that was acknowledged can be lost, and how many a second the page takes.
+
+Annotators label over HTTP as fast as they can while the server is killed with SIGKILL again and again and started
+anew. Then the store is gone through: every acknowledged label must be there exactly once, and no item may have been
+in the hands of two people at once. Run: python benchmarks/labels.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import http.client
+import json
+import secrets
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from accuacl.labeling.project import Project
+from accuacl.labeling.settings import make
+from accuacl.labeling.source import Source
+from accuacl.labeling.web.session import cookie_name
+
+CLASSES = 4
+CLI = "from accuacl.cli import main; main()"
+
+
+@dataclass(frozen=True)
+class Ack:
+    """A label that the server said it has kept."""
+
+    person: str
+    item: int
+    class_id: int
+    request: str
+    begun: float  # when the annotator had the item in hand
+    seconds: float  # from sending the label to its acknowledgement
+    tries: int
+
+
+@dataclass
+class Annotator:
+    """One person at one browser: takes what is next, labels it, and sends again what was not acknowledged."""
+
+    name: str
+    cookie: str
+    port: int
+    acks: list[Ack] = field(default_factory=list)
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def __post_init__(self) -> None:
+        self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)  # opens itself again after a close
+
+    def work(self, stop: threading.Event) -> None:
+        with contextlib.closing(self.line):
+            self._work(stop)
+
+    def _work(self, stop: threading.Event) -> None:
+        pick = None
+        while not stop.is_set():
+            if pick is None:
+                view, _ = self._post("/api/next", {}, stop)
+                pick = view and view.get("pick")
+                if pick is None:
+                    stop.wait(0.1)
+                    continue
+            begun, request = time.monotonic(), secrets.token_hex(16)
+            said = {"item": pick["item"], "class_id": pick["item"] % CLASSES, "request": request}
+            view, tries = self._post("/api/label", said, stop)
+            if view is not None:
+                spent = time.monotonic() - begun
+                self.acks.append(Ack(self.name, said["item"], said["class_id"], request, begun, spent, tries))
+            pick = view and view.get("pick")
+
+    def _post(self, path: str, body: dict[str, object], stop: threading.Event) -> tuple[dict[str, object] | None, int]:
+        """The answer, and how many tries it took; None if it was refused, or never came."""
+        tries = 0
+        while tries == 0 or not stop.is_set():
+            tries += 1
+            try:
+                headers = {"Content-Type": "application/json", "Cookie": self.cookie}
+                self.line.request("POST", path, json.dumps(body), headers)
+                answer = self.line.getresponse()
+                data = json.loads(answer.read())
+            except (OSError, http.client.HTTPException, ValueError):
+                self.line.close()
+                time.sleep(0.05)
+                continue
+            if answer.status == 200:
+                return data, tries
+            self.refused[f"{path} {answer.status} {data.get('detail', '')[:60]}"] += 1
+            if answer.status < 500:
+                return None, tries
+        return None, tries
+
+
+class Server:
+    """`accuacl project serve` as a process of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.command = [sys.executable, "-c", CLI, "project", "serve", str(directory), "--port", str(self.port)]
+        self.up = 0.0
+
+    def start(self) -> float:
+        """Start it; how long it took until it answered."""
+        begun = time.monotonic()
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        while time.monotonic() < begun + 60:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                if self.process.poll() is not None:
+                    raise RuntimeError("the server ended") from None
+                time.sleep(0.02)
+                continue
+            self.since = time.monotonic()
+            return self.since - begun
+        raise RuntimeError("the server does not answer")
+
+    def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
+        """End it, by default without a chance to tidy up."""
+        self.up += time.monotonic() - self.since
+        self.process.send_signal(how)
+        self.process.wait(60)
+
+
+def make_project(directory: Path, items: int, per_round: int) -> Project:
+    """Vectors in a few clusters: nothing to decode, quick to learn."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(items, 16)) + 3 * np.eye(16)[np.arange(items) % CLASSES]
+    rounds = items // per_round
+    settings = make({"kind": "vectors", "per_round": per_round, "rounds": rounds, "epochs": 2, "memory": 100})
+    project = Project.create(directory, settings, [f"class {i}" for i in range(CLASSES)])
+    project.add(Source("vectors", "made up", [str(i) for i in range(items)], vectors=vectors.astype(np.float32)))
+    return project
+
+
+def run(directory: Path, people: int, labels: int, seconds: float, kills: int) -> tuple[list[Annotator], Server]:
+    """Let them work until there are so many labels, or for so long; kill the server at even distances."""
+    project = Project.open(directory)
+    cookie = cookie_name(directory)
+    server = Server(directory)
+    names = [f"annotator {i}" for i in range(people)]
+    crowd = [Annotator(name, f"{cookie}={project.store.add_person(name)}", server.port) for name in names]
+    project.close()
+    server.start()
+    stop = threading.Event()
+    threads = [threading.Thread(target=one.work, args=(stop,)) for one in crowd]
+    begun = time.monotonic()
+    for thread in threads:
+        thread.start()
+
+    def done() -> float:
+        given = sum(len(one.acks) for one in crowd) / labels if labels else 0.0
+        return max(given, (time.monotonic() - begun) / seconds)
+
+    try:
+        for kill in range(kills):
+            while done() < (kill + 1) / (kills + 1):
+                time.sleep(0.02)
+            server.kill()
+            server.start()
+        while done() < 1:
+            time.sleep(0.02)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(60)
+        server.kill(signal.SIGTERM)
+    return crowd, server
+
+
+def audit(database: Path, crowd: Sequence[Annotator]) -> dict[str, int]:
+    """Go through the store; what is wrong is counted, so all of these must be 0."""
+    with contextlib.closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
+        rows = db.execute(
+            "SELECT id, time, kind, person, item, class, until, request FROM events ORDER BY id"
+        ).fetchall()
+        ids = {name: id for id, name in db.execute("SELECT id, name FROM people")}
+    kept = Counter((row[7], row[3], row[4], row[5]) for row in rows if row[2] == "label")
+    labels = Counter(row[4] for row in rows if row[2] == "label")
+    acks = [ack for one in crowd for ack in one.acks]
+    wrong = {
+        "acknowledged but not kept exactly once": sum(
+            kept[ack.request, ids[ack.person], ack.item, ack.class_id] != 1 for ack in acks
+        ),
+        "items labelled twice": sum(count != 1 for count in labels.values()),
+        "items acknowledged twice": len(acks) - len({ack.item for ack in acks}),
+        "leases of an item that was in other hands": 0,
+    }
+    holder: dict[int, tuple[int, float]] = {}
+    for _, when, kind, person, item, _, until, _ in rows:
+        if kind in ("lease", "renew"):
+            held_by, held_until = holder.get(item, (person, 0.0))
+            wrong["leases of an item that was in other hands"] += held_by != person and held_until > when
+            holder[item] = (person, until)
+        elif kind in ("label", "skip", "release"):
+            holder.pop(item, None)
+    return wrong
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--people", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--kills", type=int, default=3)
+    parser.add_argument("--per-round", type=int, default=1000)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        directory = Path(folder) / "project"
+        make_project(directory, 20_000, options.per_round).close()
+        crowd, server = run(directory, options.people, 0, options.seconds, options.kills)
+        wrong = audit(directory / "labels.sqlite", crowd)
+        with Project.open(directory) as project:
+            status = project.store.status()
+    acks = [ack for one in crowd for ack in one.acks]
+    spent = np.array([ack.seconds for ack in acks if ack.tries == 1]) * 1000
+    print(f"{len(acks)} labels acknowledged to {options.people} people; {options.kills} times SIGKILL")
+    print(f"{len(acks) / server.up:.0f} labels/s while it was up ({server.up:.1f} s)")
+    print(f"latency: median {np.median(spent):.0f} ms, 99th percentile {np.percentile(spent, 99):.0f} ms")
+    print(f"sent again after a kill: {sum(ack.tries > 1 for ack in acks)}")
+    print(f"now in task {status.task + 1}, round {status.round + 1}" if status else "no round")
+    for what, count in wrong.items():
+        print(f"{what}: {count}")
+    sys.exit(any(wrong.values()))
+
+
+if __name__ == "__main__":
+    main()

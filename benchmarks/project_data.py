@@ -1,0 +1,114 @@
+"""The data of benchmarks/projects.py: three tasks each, pools to label and test sets to know the truth by."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import lzma
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from PIL import Image
+
+from accuacl.labeling.images import read_images
+from accuacl.labeling.source import Source
+
+TASKS = 3
+
+
+@dataclass
+class Data:
+    """pools: what projects label. truth: class of every item. tests, answers: what only the judge sees."""
+
+    name: str
+    kind: str
+    place: Path
+    settings: dict[str, Any]
+    pools: list[Source]
+    truth: list[str]
+    tests: list[Any]
+    answers: list[list[str]] = field(default_factory=list)
+
+
+def clinc150(folder: Path, place: Path, each: int = 20) -> Data:
+    """Sentences to a voice assistant; 20 of the 150 intents come with each task, in alphabetical order."""
+    with lzma.open(folder / "text" / "clinc150_data_full.json.xz") as file:
+        content = json.load(file)
+    intents = sorted({intent for _, intent in content["train"]})
+    data = Data("clinc150", "texts", place, {}, [], [], [])
+    for t in range(TASKS):
+        mine = set(intents[t * each : (t + 1) * each])
+        pool = [row for row in content["train"] if row[1] in mine]
+        test = [row for row in content["val"] + content["test"] if row[1] in mine]
+        names = [str(i) for i in range(len(pool))]
+        data.pools.append(Source("texts", "clinc150", names, texts=[text for text, _ in pool]))
+        data.truth += [intent for _, intent in pool]
+        data.tests.append([text for text, _ in test])
+        data.answers.append([intent for _, intent in test])
+    return data
+
+
+ATTACKS = (("neptune", "back"), ("satan", "ipsweep", "portsweep", "nmap"), ("smurf", "teardrop", "warezclient"))
+
+
+def nslkdd(folder: Path, place: Path) -> Data:
+    """Network connections: normal ones in every task, and new kinds of attacks in each, as fraud patterns come up."""
+    with lzma.open(folder / "tabular" / "nslkdd_train20.csv.xz", "rt") as file:
+        rows = list(csv.reader(file))
+    columns = list(zip(*(row[:41] for row in rows), strict=True))
+    parts = []
+    for number, column in enumerate(columns):
+        if number in (1, 2, 3):  # protocol, service, flag
+            parts += [[float(value == known) for value in column] for known in sorted(set(column))]
+        else:
+            values = np.array(column, float)
+            parts.append(np.log1p(values) if values.max() > 1 else values)
+    vectors = np.stack([np.asarray(part, np.float32) for part in parts], axis=1)
+    labels = np.array([row[41] for row in rows])
+    draw = np.random.default_rng(0)
+    turn, kept = draw.integers(TASKS, size=len(rows)), draw.random(len(rows)) < 0.6
+    data = Data("nslkdd", "vectors", place, {"head": "mlp"}, [], [], [])
+    for t, attacks in enumerate(ATTACKS):
+        mine = ((labels == "normal") & (turn == t)) | np.isin(labels, attacks)
+        pool, test = np.flatnonzero(mine & kept), np.flatnonzero(mine & ~kept)
+        data.pools.append(Source("vectors", "nslkdd", [str(i) for i in pool], vectors=vectors[pool]))
+        data.truth += labels[pool].tolist()
+        data.tests.append(vectors[test])
+        data.answers.append(labels[test].tolist())
+    return data
+
+
+def cifar100(folder: Path, place: Path, classes: int = 10, each: int = 200, tested: int = 100) -> Data:
+    """Photographs as PNG files: ten classes a task, 200 images each, under EfficientNet-Lite0 at 128 pixels."""
+    data = Data("cifar100", "images", place, {"model": "efficientnet-lite0", "image_size": 128}, [], [], [])
+    for split, count in (("train", each), ("test", tested)):
+        file = next((folder / "cifar100").glob(f"{split}-*.parquet"))
+        table = pq.read_table(file)
+        labels = table.column("fine_label").to_numpy()
+        names = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["fine_label"]["names"]
+        for t in range(TASKS):
+            target = place / "images" / split / str(t)
+            target.mkdir(parents=True, exist_ok=True)
+            for c in range(t * classes, (t + 1) * classes):
+                for i in np.flatnonzero(labels == c)[:count]:
+                    path = target / f"{i:05}-{c:02}.png"
+                    if not path.exists():
+                        encoded = table.column("img")[int(i)].as_py()["bytes"]
+                        Image.open(io.BytesIO(encoded)).save(path)
+            source = read_images(target, lambda done, total: None)
+            answers = [names[int(name[-6:-4])] for name in source.names]
+            if split == "train":
+                data.pools.append(source)
+                data.truth += answers
+            else:
+                data.tests.append(source)
+                data.answers.append(answers)
+    return data
+
+
+DATA: dict[str, Callable[[Path, Path], Data]] = {"clinc150": clinc150, "nslkdd": nslkdd, "cifar100": cifar100}

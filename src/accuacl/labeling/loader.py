@@ -1,0 +1,149 @@
+"""A model that was trained with accuacl, to be used without it: this file, model.json and model.safetensors.
+
+    import model
+
+    flowers = model.load("folder-with-these-files")
+    classes, confidences = flowers.predict(["a.jpg", "b.jpg"])   # or texts, or rows of a vector table
+
+Or from a shell: python model.py a.jpg b.jpg. Needs torch, safetensors and numpy; for images pillow and the package
+that has the network's code (efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for
+texts scikit-learn.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+
+def load(folder: str | Path) -> Model:
+    """The model in a folder."""
+    folder = Path(folder)
+    about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return Model(about, safetensors.torch.load_file(folder / "model.safetensors"), folder)
+
+
+class Model:
+    """Ask it for classes; `about` is what model.json says."""
+
+    def __init__(self, about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> None:
+        self.about, self.state = about, state
+        self.embed = _network(about, _below(state, "network."), folder)
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.about["classes"])
+
+    def predict(self, items: Sequence[Any], batch: int = 32) -> tuple[list[str], NDArray[np.float32]]:
+        """The class of each item and the model's confidence in it."""
+        p = self.probabilities(items, batch)
+        return [self.classes[i] for i in p.argmax(axis=1)], p.max(axis=1)
+
+    def probabilities(self, items: Sequence[Any], batch: int = 32) -> NDArray[np.float32]:
+        """Of each class, one row an item."""
+        parts = [self._some(items[start : start + batch]) for start in range(0, len(items), batch)]
+        return np.concatenate([np.empty((0, len(self.classes)), np.float32), *parts])
+
+    @torch.inference_mode()
+    def _some(self, items: Sequence[Any]) -> NDArray[np.float32]:
+        x = self._inputs(items)
+        if self.embed is not None:
+            x = _flat(self.embed(x))
+        scale = _below(self.state, "scale.")
+        if scale:
+            x = ((x - scale["mean"]) / scale["std"]).clip(-self.about["limit"], self.about["limit"]) * scale["each"]
+        head = _below(self.state, "head.")
+        for layer in ("embed.0", "embed.2"):  # the hidden layers, where there are any
+            if f"{layer}.weight" in head:
+                x = torch.relu(nn.functional.linear(x, head[f"{layer}.weight"], head[f"{layer}.bias"]))
+        p = nn.functional.linear(x, head["head.weight"], head.get("head.bias")).softmax(1)
+        merged = torch.zeros(len(p), len(self.classes))
+        return merged.index_add_(1, torch.tensor(self.about["columns"]), p).numpy()
+
+    def _inputs(self, items: Sequence[Any]) -> Tensor:
+        if self.about["kind"] == "images":
+            pixels = torch.from_numpy(np.stack([_pixels(item, self.about["side"]) for item in items]))
+            x = pixels.permute(0, 3, 1, 2).float() / 255
+            mean, std = torch.tensor(self.about["mean"]), torch.tensor(self.about["std"])
+            return (x - mean[:, None, None]) / std[:, None, None]
+        if self.about["kind"] == "texts":
+            return _words(list(items), self.state["idf"].double().numpy())
+        return torch.from_numpy(np.array(items, np.float32))
+
+
+def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:
+    """What comes before the head, if anything."""
+    name = about["network"]
+    if name == "none":
+        return None
+    net: Any
+    if name == "efficientnet-lite0":
+        from efficientnet_lite_pytorch import EfficientNet
+
+        net = EfficientNet.from_name(name)
+    elif name == "own":
+        spec = importlib.util.spec_from_file_location("own_model", folder / "own_model.py")
+        assert spec is not None
+        assert spec.loader is not None
+        code = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(code)
+        net = getattr(code, about["function"])()
+    else:
+        from accuacl.models import build
+
+        net = build(name, 1, seed=0, input_shape=(3, about["side"], about["side"])).embed
+    if about["layer"]:
+        parent, _, child = about["layer"].rpartition(".")
+        setattr(net.get_submodule(parent), child, nn.Identity())
+    net.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
+    return net.eval()
+
+
+def _flat(answer: Any) -> Tensor:
+    for name in ("logits", "pooler_output"):
+        answer = getattr(answer, name, answer)
+    x: Tensor = answer[0] if isinstance(answer, tuple | list) else answer
+    return x.mean(dim=(2, 3)) if x.ndim == 4 else x
+
+
+def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
+    """The image's centre square at that size, as it was seen in training."""
+    from PIL import Image, ImageOps
+
+    with Image.open(path) as opened:
+        opened.draft(None, (2 * size, 2 * size))
+        image = ImageOps.exif_transpose(opened)
+        image = (image.convert("RGBA") if image.mode == "P" else image).convert("RGB")
+        if image.size != (size, size):
+            image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
+        return np.array(image)
+
+
+def _words(texts: list[str], idf: NDArray[np.float64]) -> Tensor:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    hashing = HashingVectorizer(n_features=len(idf), alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b")
+    counts = hashing.transform(texts)
+    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
+    rows = counts.toarray()
+    return torch.from_numpy((rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32))
+
+
+def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+if __name__ == "__main__":
+    here = load(Path(__file__).parent)
+    for item, name, confidence in zip(sys.argv[1:], *here.predict(sys.argv[1:]), strict=True):
+        print(f"{item}\t{name}\t{confidence:.3f}")

@@ -1,0 +1,108 @@
+"""Tables: vectors in Parquet, texts in CSV and JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accuacl.labeling.source import Source, there
+
+LONGEST_TEXT = 100_000  # characters
+
+
+def read_vectors(path: Path) -> Source:
+    """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(there(path, "a Parquet file"))
+    except (pa.ArrowInvalid, OSError) as error:
+        raise ValueError(f"{path} is not a readable Parquet file ({error}); write it again.") from error
+    if "embedding" in table.column_names:
+        rows = table.column("embedding").to_pylist()
+        if len({None if row is None else len(row) for row in rows}) != 1:
+            raise ValueError(f"{path}: the embeddings have different lengths; give one length for all rows.")
+        vectors = np.array(rows, np.float32)
+    else:
+        columns = [f.name for f in table.schema if f.name != "id" and _is_number(f.type)]
+        if not columns:
+            raise ValueError(f"{path} has neither a column `embedding` nor columns of numbers; give one or the other.")
+        vectors = np.stack([np.asarray(table.column(c).to_numpy(), np.float32) for c in columns], axis=1)
+    if vectors.ndim != 2 or not vectors.size:
+        raise ValueError(f"{path} has no vectors; give at least one row.")
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        raise ValueError(f"{path}: row {int(np.argmin(finite))} is not finite; drop or repair such rows.")
+    named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
+    others = [f.name for f in table.schema if f.name not in ("id", "embedding") and not _is_list(f.type)]
+    shown = table.select(others).to_pylist() if others else None
+    return Source("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown)
+
+
+def read_texts(path: Path, column: str) -> Source:
+    """The texts in a column of a CSV file, or under that key in JSON lines; `id` names them if it is there."""
+    rows = list(_csv(path, column) if there(path, "a file").suffix.lower() == ".csv" else _json_lines(path))
+    texts = []
+    for number, row in enumerate(rows):
+        text = row.get(column)
+        if not isinstance(text, str):
+            raise ValueError(f"{path}: row {number} has no text under {column!r}; give --column, or mend the row.")
+        if not text.strip() or len(text) > LONGEST_TEXT:
+            raise ValueError(f"{path}: the text of row {number} is empty or longer than {LONGEST_TEXT} characters.")
+        texts.append(text)
+    if not texts:
+        raise ValueError(f"{path} has no texts; give at least one.")
+    named = [row["id"] for row in rows] if all("id" in row for row in rows) else range(len(rows))
+    return Source("texts", str(path.resolve()), _names(path, named), texts=texts)
+
+
+def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(2**27)
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            if column not in (reader.fieldnames or ()):
+                has = ", ".join(reader.fieldnames or ())
+                raise ValueError(f"{path} has the columns {has}; give the one with texts as --column.")
+            yield from reader
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a CSV file in UTF-8 ({error}).") from None
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            for number, line in enumerate(file):
+                if line.strip():
+                    row = json.loads(line)
+                    if not isinstance(row, dict):
+                        raise ValueError(f"{path}: line {number + 1} is not a JSON object.")
+                    yield row
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{path} is neither a .csv file nor JSON lines in UTF-8 ({error}).") from None
+
+
+def _names(path: Path, given: Any) -> list[str]:
+    names = [str(name) for name in given]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
+    return names
+
+
+def _is_number(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_nested(kind) or types.is_binary(kind))

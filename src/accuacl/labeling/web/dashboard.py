@@ -1,0 +1,149 @@
+"""What the dashboard shows: estimates with their intervals, counts, confusion, the last picks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from markupsafe import Markup
+from starlette.datastructures import State
+
+from accuacl.labeling.estimates import Estimates
+from accuacl.labeling.intervals import Estimate
+from accuacl.labeling.web.charts import Point, Series, plot
+
+MOST = 24  # classes in the confusion table
+SHEET = 60  # picks of a round
+SNIP = 140  # characters
+
+
+def gather(app: State) -> dict[str, Any]:
+    """All of it, ready for the template."""
+    project, store = app.project, app.project.store
+    estimates: Estimates = project.estimates()
+    names = {one.id: one.name for one in store.classes()}
+    people = {one.id: one.name for one in store.people()}
+    by_person: dict[str, int] = {}
+    for id, count in estimates.labels_by_person.items():  # whoever got a new token is still the same person
+        by_person[people[id]] = by_person.get(people[id], 0) + count
+    by_class = {name: estimates.labels_by_class.get(id, 0) for id, name in living(store)}
+    return {
+        "facts": facts(app, estimates),
+        "trouble": app.trainer.now.trouble,
+        "accuracy": accuracy(estimates),
+        "forgetting": forgetting(estimates),
+        "numbers": [
+            (f"Task {t.task + 1}", [said(t.learned), said(t.now), said(t.forgetting)]) for t in estimates.tasks
+        ],
+        "counts": [("Labels per class", shares(by_class)), ("Labels per person", shares(by_person))],
+        "confusion": confusion(estimates, names),
+        "sheets": sheets(app, names),
+    }
+
+
+def living(store: Any) -> list[tuple[int, str]]:
+    """Classes that have not been merged into others."""
+    return [(one.id, one.name) for one in store.classes() if one.merged_into is None]
+
+
+def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:
+    """At a glance."""
+    here, status = app.project.state(), app.project.store.status()
+    shown = [("labels left in the budget", f"{here.budget - here.used} of {here.budget}")]
+    if status is not None:
+        shown.insert(0, ("now", f"Task {status.task + 1}, round {status.round + 1}"))
+    if estimates.accuracy:
+        shown.append(("accuracy, mean over tasks", f"{said(estimates.accuracy)} %"))
+    if estimates.forgetting:
+        shown.append(("forgetting, mean over earlier tasks", said(estimates.forgetting)))
+    return shown
+
+
+def said(estimate: Estimate | None) -> str:
+    """The value and its interval.
+
+    >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
+    ('80.0 (49.0 to 94.3)', '-')
+    """
+    return "-" if estimate is None else f"{estimate.value:.1f} ({estimate.low:.1f} to {estimate.high:.1f})"
+
+
+def accuracy(estimates: Estimates) -> Markup:
+    """On each task, after each round; empty before there is any."""
+    ticks = [f"{moment.task + 1}.{moment.round + 1}" for moment in estimates.history]
+    series = []
+    for task in range(len(estimates.tasks)):
+        points = [
+            Point(x, e.value, e.low, e.high)
+            for x, moment in enumerate(estimates.history)
+            if task < len(moment.accuracy) and (e := moment.accuracy[task]) is not None
+        ]
+        if points:
+            series.append(Series(f"task {task + 1}", points))
+    if not series:
+        return Markup()
+    alt = "Accuracy on each task after each round, with intervals; the same is in the table below."
+    return plot(series, ticks, "after task.round", alt)
+
+
+def forgetting(estimates: Estimates) -> Markup:
+    """Of each task; empty before the second has begun to be learned."""
+    told = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
+    if not told:
+        return Markup()
+    points = [Point(x, e.value, e.low, e.high) for x, (_, e) in enumerate(told)]
+    alt = "Forgetting of each task, with intervals; the same is in the table below."
+    low = min(-25.0, *(25.0 * (e.low // 25) for _, e in told))
+    high = max(75.0, *(25.0 * -(-e.high // 25) for _, e in told))
+    return plot([Series("", points)], [str(t + 1) for t, _ in told], "task", alt, low, high, joined=False)
+
+
+def shares(counts: dict[str, int]) -> list[tuple[str, int, float]]:
+    """By name: how many, and which part of the most frequent."""
+    most = max([1, *counts.values()])
+    return [(name, count, count / most) for name, count in counts.items()]
+
+
+def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | None:
+    """Rows are labels, columns the model's guesses, of held-out items. The most confused classes if there are many."""
+    pairs = estimates.confusion
+    wrong: Counter[int] = Counter()
+    for (label, guess), count in pairs.items():
+        wrong[label] += count * (label != guess)
+        wrong[guess] += count * (label != guess)
+    kept = sorted(id for id, _ in wrong.most_common(MOST))
+    if not kept:
+        return None
+
+    def cell(label: int, guess: int) -> tuple[int, str]:
+        count = pairs.get((label, guess), 0)
+        return count, "" if not count else "right" if label == guess else "wrong"
+
+    rows = [(names[label], [cell(label, guess) for guess in kept]) for label in kept]
+    return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
+
+
+def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The picks of the last two rounds and what they were labelled as, by the round's name."""
+    status = app.project.store.status()
+    if status is None:
+        return []
+    rounds = [(status.task, status.round)]
+    if status.round:
+        rounds.append((status.task, status.round - 1))
+    elif status.task:
+        rounds.append((status.task - 1, app.project.settings.rounds - 1))
+    return [(f"Task {t + 1}, round {r + 1}", _sheet(app, names, t, r)) for t, r in rounds]
+
+
+def _sheet(app: State, names: dict[int, str], task: int, round: int) -> list[dict[str, Any]]:
+    project = app.project
+    picks = project.store.picks(task, round)[:SHEET]
+    said = {answer.item: answer.class_id for answer in project.store.answers([pick.item for pick in picks])}
+    shown = []
+    for item in (project.item(pick.item) for pick in picks):
+        label = said.get(item.id)
+        what = names[label] if label is not None else "skipped" if item.id in said else "not yet"
+        snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
+        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
+    return shown

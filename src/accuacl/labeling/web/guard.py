@@ -1,0 +1,168 @@
+"""What stands in front of every request: which hosts, which origins, how much; and the headers of every answer."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Iterable
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends is a class name
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ]
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+SAFE = ("GET", "HEAD")
+
+
+class Hosts:
+    """The names under which the server may be asked for.
+
+    A web page elsewhere can make its own name point at this machine and then read our answers as its own (DNS
+    rebinding), so only addresses and names that we know are served.
+    """
+
+    def __init__(self, bound: str, names: Iterable[str] = ()) -> None:
+        self.names = {"localhost", *(name.lower() for name in names)}
+        if not _is_address(bound):
+            self.names.add(bound.lower())
+        self.loopback_only = is_loopback(bound)
+
+    def admit(self, host: str) -> bool:
+        """Whether the Host header names this server.
+
+        >>> Hosts("127.0.0.1").admit("127.0.0.1:8765"), Hosts("127.0.0.1").admit("evil.example:8765")
+        (True, False)
+        """
+        name = host_name(host)
+        if _is_address(name):
+            return is_loopback(name) or not self.loopback_only
+        return name in self.names
+
+
+def host_name(host: str) -> str:
+    """Without the port, as in `[::1]:80` and `localhost:80`."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    return host == "localhost" or (_is_address(host) and ipaddress.ip_address(host).is_loopback)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+class Guard:
+    """An ASGI middleware; it comes before anything looks at the request."""
+
+    def __init__(self, app: ASGIApp, hosts: Hosts, limit: int = LIMIT) -> None:
+        self.app, self.hosts, self.limit = app, hosts, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return  # no websockets here
+
+        async def send_guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        status, reason = self._refusal(scope)
+        if not status and scope["method"] not in SAFE:
+            body = await self._body(receive)
+            if body is None:
+                status, reason = 413, f"a request has at most {self.limit} bytes."
+            else:
+                receive = _replay(body, receive)
+        if status:
+            await _refuse(send_guarded, status, reason)
+        else:
+            await self.app(scope, receive, send_guarded)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str]:
+        """Why the request goes no further; 0 if it may."""
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if not self.hosts.admit(host):
+            return 421, "this is not the host that was asked for; --allow-host NAME admits a name."
+        if scope["method"] in SAFE:
+            return 0, ""
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self.limit:
+            return 413, f"a request has at most {self.limit} bytes."
+        if headers.get("sec-fetch-site", "same-origin") != "same-origin":
+            return 403, "requests from other sites are refused."
+        origin = headers.get("origin")
+        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+            return 403, "requests from other sites are refused."
+        if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
+            return 415, "send JSON."
+        return 0, ""
+
+    async def _body(self, receive: Receive) -> bytes | None:
+        """All of it, or None if it is too long, whatever its header promised."""
+        body = b""
+        while True:
+            message = await receive()
+            if message["type"] != "http.request":
+                return body  # the client has gone
+            body += message.get("body", b"")
+            if len(body) > self.limit:
+                return None
+            if not message.get("more_body", False):
+                return body
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """A receive that gives the body that has been read already, once."""
+    given = False
+
+    async def again() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _refuse(send: Send, status: int, reason: str) -> None:
+    body = json.dumps({"detail": reason}).encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": [*headers, (b"connection", b"close")]})
+    await send({"type": "http.response.body", "body": body})

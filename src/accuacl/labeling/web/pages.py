@@ -1,0 +1,103 @@
+"""The pages: log in, label, dashboard, classes, one item."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from pathlib import Path as File
+from typing import Annotated, Any
+
+import jinja2
+from fastapi import APIRouter, HTTPException, Path, Request
+from fastapi.responses import HTMLResponse
+
+from accuacl.labeling.records import Person
+from accuacl.labeling.web import dashboard, views
+from accuacl.labeling.web.session import Someone
+
+router = APIRouter(default_response_class=HTMLResponse)
+Number = Annotated[int, Path(ge=0, le=2**62)]
+templates = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+@router.get("/login")
+def login(request: Request) -> str:
+    """Where a link leads, and whoever is not known."""
+    return _page(request, "login.html", None)
+
+
+@router.get("/")
+def label(request: Request, person: Someone) -> str:
+    """Where people label."""
+    return _page(request, "label.html", person, here="label")
+
+
+@router.get("/dashboard")
+def show_dashboard(request: Request, person: Someone) -> str:
+    """How the model does and what people have done."""
+    return _page(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
+
+
+@router.get("/classes")
+def classes(request: Request, person: Someone) -> str:
+    """Rename and merge."""
+    store = request.app.state.project.store
+    counts, every = store.counts_by_class(), store.classes()
+    names = {one.id: one.name for one in every}
+    living = [(one, counts.get(one.id, 0)) for one in every if one.merged_into is None]
+    merged = [(one.name, names[one.merged_into]) for one in every if one.merged_into is not None]
+    return _page(request, "classes.html", person, here="classes", living=living, merged=merged)
+
+
+@router.get("/item/{item}")
+def item(item: Number, request: Request, person: Someone) -> str:
+    """One item, all that was said of it, and a way to correct it."""
+    project = request.app.state.project
+    try:
+        shown = project.item(item)
+    except (ValueError, KeyError) as error:
+        raise HTTPException(404, "There is no such item.") from error
+    store = project.store
+    names = {one.id: one.name for one in store.classes()}
+    people = {one.id: one.name for one in store.people()}
+    said = [
+        (
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
+            event.kind,
+            names.get(event.class_id, ""),
+            people.get(event.person, ""),
+        )
+        for event in store.history(item)
+        if event.kind in ("label", "skip", "undo", "correct")
+    ]
+    now = next(iter(store.answers([item])), None)
+    living = [one for one in store.classes() if one.merged_into is None]
+    return _page(
+        request,
+        "item.html",
+        person,
+        item=shown,
+        fields=views.fields(shown),
+        said=said,
+        now=now,
+        names=names,
+        living=living,
+        request_id=secrets.token_hex(16),
+    )
+
+
+def _page(request: Request, template: str, person: Person | None, **values: Any) -> str:
+    project = request.app.state.project
+    values = {
+        "here": "",
+        **values,
+        "person": person.name if person else None,
+        "project": project.directory.resolve().name,
+    }
+    return templates.get_template(template).render(values)

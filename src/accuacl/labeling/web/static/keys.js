@@ -1,0 +1,18 @@
+// Single keys, which can be turned off: some speech input and screen readers type letters of their own.
+const box = document.getElementById("use-keys");
+const KEPT = "accuacl-keys";
+
+try {
+  box.checked = localStorage.getItem(KEPT) !== "off";
+  box.addEventListener("change", () => localStorage.setItem(KEPT, box.checked ? "on" : "off"));
+} catch {
+  // no storage: the choice lasts as long as the page
+}
+
+export function onKey(act) {
+  document.addEventListener("keydown", (event) => {
+    if (!box.checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+    if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
+    if (act(event.key.toLowerCase())) event.preventDefault();
+  });
+}

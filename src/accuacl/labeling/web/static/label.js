@@ -1,0 +1,132 @@
+// The labelling page: one example at a time, held by a lease while it is shown. Every answer of the server says how
+// the round stands and what to show, so there is one way to draw.
+import { get, newId, pause, post, send } from "/static/api.js";
+import { focusSearch, onChoose, pickNumber, setClasses } from "/static/classes.js";
+import { onKey } from "/static/keys.js";
+import * as show from "/static/show.js";
+
+const at = (id) => document.getElementById(id);
+const RENEW = 30_000; // milliseconds; a lease lasts 120 s
+let pick = null;
+let state = null;
+let busy = false;
+let batch = null; // the round that the last example was of
+
+function draw(view) {
+  state = view.state;
+  show.progress(state);
+  setClasses(view.classes);
+  at("undo").disabled = !state.undo;
+  if (view.pick !== undefined && view.pick?.item !== pick?.item) {
+    pick = view.pick;
+    at("guessed").textContent = "";
+    if (pick) show.example(pick);
+  }
+  at("desk").hidden = !pick;
+  at("waiting").hidden = Boolean(pick);
+  if (!pick) show.waiting(state, state.undo);
+  const round = `${state.task}/${state.round}`;
+  if (pick && batch !== round) {
+    if (batch) say("The model has learned. Here is the next batch.");
+    batch = round;
+  }
+}
+
+const say = (text) => (at("said").textContent = text);
+
+// One change at a time; what the server refuses is said, and the next example comes.
+async function change(path, body, done) {
+  if (busy) return;
+  busy = true;
+  try {
+    const view = await post(path, { ...body, request: newId() }, () =>
+      show.trouble("The server does not answer. This is not saved yet; it is sent again until it is."),
+    );
+    show.trouble("");
+    draw(view);
+    if (done) say(done);
+  } catch (error) {
+    show.trouble(error.message);
+    if (error.status === 409) await post("/api/next", {}).then(draw, () => {});
+  } finally {
+    busy = false;
+  }
+}
+
+const next = () => change("/api/next", {});
+const skip = () => pick && change("/api/skip", { item: pick.item }, "Skipped.");
+const undo = () => state?.undo && change("/api/undo", {}, "Undone. Here it is again.");
+onChoose((one) => pick && change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`));
+
+async function guess() {
+  if (!pick) return;
+  try {
+    const { name, confidence } = await get(`/api/guess/${encodeURIComponent(pick.item)}`);
+    const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % sure)`;
+    at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "The model has no guess yet.";
+  } catch (error) {
+    show.trouble(error.message);
+  }
+}
+
+// The dialog for a new class.
+const dialog = at("new");
+const openNew = () => {
+  at("new-trouble").textContent = "";
+  at("new-name").value = "";
+  dialog.showModal();
+};
+at("new-cancel").addEventListener("click", () => dialog.close());
+at("new-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const use = event.submitter?.value !== "add";
+  const name = at("new-name").value.trim();
+  try {
+    const { added, ...view } = await post("/api/classes", { name, request: newId() });
+    dialog.close();
+    draw(view);
+    if (use && pick) await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
+    else say(`Class ${name} added.`);
+  } catch (error) {
+    at("new-trouble").textContent = error.message;
+  }
+});
+
+at("add").addEventListener("click", openNew);
+at("skip").addEventListener("click", skip);
+at("undo").addEventListener("click", undo);
+at("undo-late").addEventListener("click", undo);
+at("guess").addEventListener("click", guess);
+onKey((key) => {
+  const act = { a: openNew, s: skip, u: undo, g: guess, "/": focusSearch }[key];
+  if (act) act();
+  else if (/^[1-9]$/.test(key)) pickNumber(Number(key) - 1);
+  else return false;
+  return true;
+});
+
+// The lease is kept while the page is open, and given back when it is left.
+setInterval(() => {
+  const mine = pick;
+  if (mine && !busy) post("/api/renew", { item: mine.item }).catch(() => mine === pick && next());
+}, RENEW);
+addEventListener("pagehide", () => pick && send("/api/release", { item: pick.item }).catch(() => {}));
+addEventListener("pageshow", (event) => event.persisted && location.reload());
+
+async function watch() {
+  for (let tick = 0; ; tick++) {
+    await pause(700);
+    if (busy || document.hidden || (pick && tick % 5)) continue; // seldom while there is something to do
+    try {
+      const view = await get("/api/state");
+      if (busy) continue;
+      show.trouble("");
+      draw(view);
+      if (!pick && state.phase === "labelling" && state.free > 0) await next();
+    } catch {
+      show.trouble("The server does not answer; trying again.");
+    }
+  }
+}
+
+next().then(watch);

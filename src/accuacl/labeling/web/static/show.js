@@ -1,0 +1,114 @@
+// Drawing: the example, why it was chosen, the progress. Text goes in as text, never as HTML.
+
+const at = (id) => document.getElementById(id);
+
+function make(tag, text, className) {
+  const element = document.createElement(tag);
+  if (text !== undefined) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+export function example(pick) {
+  const view = at("view");
+  if (pick.kind === "image") view.replaceChildren(image(pick));
+  else if (pick.kind === "text") view.replaceChildren(make("p", pick.text, "text"));
+  else view.replaceChildren(table(pick.fields));
+  view.scrollTop = 0;
+  at("why").replaceChildren(...reasons(pick));
+}
+
+function image(pick) {
+  const img = make("img");
+  img.alt = `Example ${pick.rank + 1} of ${pick.of}`;
+  img.addEventListener("load", () => img.classList.toggle("tiny", Math.max(img.naturalWidth, img.naturalHeight) <= 128));
+  img.addEventListener("error", () => img.replaceWith(make("p", "This image cannot be shown. Skip it.", "bad")));
+  img.src = pick.image;
+  return img;
+}
+
+function table(fields) {
+  const rows = fields.map(([name, value]) => {
+    const row = make("tr");
+    const head = make("th", name);
+    head.scope = "row";
+    row.append(head, make("td", value));
+    return row;
+  });
+  const body = make("tbody");
+  body.append(...rows);
+  const whole = make("table");
+  whole.append(body);
+  return whole;
+}
+
+// Its rank and its scores in one line; what the scores mean, for those who open it.
+function reasons(pick) {
+  const scores = Object.entries(pick.scores).filter(([name]) => name !== "draw"); // of those drawn at random
+  const line = make("summary", "Why this one: ");
+  line.append(make("b", `choice ${pick.rank + 1} of ${pick.of}`));
+  if (!scores.length) line.append(", drawn at random");
+  for (const [name, value] of scores) line.append(`, ${name} `, make("b", score(value)));
+  const means = scores.length ? scores.map(([name]) => `${name}: ${MEANS[name] ?? "a score of the strategy"}`) : [MEANS.random];
+  const list = make("ul");
+  list.append(...means.map((text) => make("li", text)));
+  const details = make("details");
+  details.append(line, list);
+  return [details];
+}
+
+const MEANS = {
+  random: "drawn at random, so that the estimates of quality are honest",
+  distribution: "how far this example is from what the old and the new tasks need together; smaller is better",
+  magnitude: "how much the model can learn from this example; larger is better",
+  entropy: "how undecided the model is over all classes; larger is chosen first",
+  confidence: "how sure the model is of its guess; smaller is chosen first",
+  margin: "how far the first guess is before the second; smaller is chosen first",
+  distance: "how far it is from what is labelled already; larger is chosen first",
+  gain: "how much it adds to the examples chosen before it",
+};
+const score = (value) => (value === null ? "–" : Number(value).toPrecision(3));
+
+export function progress(state) {
+  at("round-name").textContent = `Task ${state.task + 1}, round ${state.round + 1}${state.rounds ? ` of ${state.rounds}` : ""}`;
+  const done = state.labelled + state.skipped;
+  const skipped = state.skipped ? `, ${state.skipped} skipped` : "";
+  at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
+  bar("round-bar", done, state.total);
+  const { used, total } = state.budget;
+  at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
+  bar("budget-bar", used, total);
+}
+
+function bar(id, value, max) {
+  at(id).max = max || 1;
+  at(id).value = Math.min(value, max || 1);
+}
+
+export function waiting(state, canUndo) {
+  const training = state.phase === "training";
+  const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
+  at("waiting-title").textContent = training && !state.total ? "Getting ready" : TITLES[phase];
+  at("train-bar").hidden = !training;
+  if (training && state.progress !== null) at("train-bar").value = state.progress;
+  else at("train-bar").removeAttribute("value");
+  at("waiting-text").textContent = state.text || TEXTS[phase] || "";
+  at("undo-late").hidden = !canUndo || training;
+}
+
+const TITLES = {
+  training: "The model is learning",
+  labelling: "Others have the rest of this round",
+  done: "Everything is labelled",
+  waiting: "One moment",
+};
+const TEXTS = {
+  training: "The next examples appear here by themselves.",
+  labelling: "Examples that nobody finishes come back here by themselves.",
+  done: "Nothing is left to label until the next data are added (accuacl project add).",
+};
+
+export function trouble(text) {
+  at("trouble").hidden = !text;
+  at("trouble").textContent = text;
+}

@@ -1,0 +1,97 @@
+"""What the page shows, as JSON: how the round stands, the classes, and the example in hand."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from starlette.datastructures import State
+
+from accuacl.labeling.records import Person, Pick, Status
+from accuacl.labeling.tasks import Item
+from accuacl.labeling.web.trainer import Progress
+
+View = dict[str, Any]
+
+
+def state(app: State) -> View:
+    """How things stand, and the classes."""
+    status: Status | None = app.project.store.status()
+    now: Progress = app.trainer.now
+    task, round = (status.task, status.round) if status else (0, 0)
+    labelled, skipped = (status.labelled, status.skipped) if status else (0, 0)
+    classes = [{"id": one.id, "name": one.name} for one in app.project.store.classes() if one.merged_into is None]
+    return {
+        "state": {
+            "phase": _phase(app, status, now),
+            "text": now.text or now.trouble,
+            "progress": now.done,
+            "task": task,
+            "round": round,
+            "rounds": app.project.settings.rounds,
+            "total": status.total if status else 0,
+            "labelled": labelled,
+            "skipped": skipped,
+            "free": max(0, status.left - status.leased) if status and status.open else 0,
+            "undo": bool(status and status.open and labelled + skipped),
+            "budget": {"used": _before(app, task, round) + labelled, "total": _budget(app, task)},
+        },
+        "classes": classes,
+    }
+
+
+def _phase(app: State, status: Status | None, now: Progress) -> str:
+    if now.busy:
+        return "training"
+    if status and status.open and status.left:
+        return "labelling"
+    return "done" if app.project.state().finished else "waiting"
+
+
+def _before(app: State, task: int, round: int) -> int:
+    """Labels of the task's earlier rounds. They are closed, so how many they have is counted once."""
+    counted: tuple[int, int, int] = app.counted
+    if counted[:2] != (task, round):
+        store = app.project.store
+        earlier = [pick.item for r in range(round) for pick in store.picks(task, r)]
+        counted = app.counted = (task, round, len(store.labels(earlier)))
+    return counted[2]
+
+
+def _budget(app: State, task: int) -> int:
+    """All labels that the task may have."""
+    tasks, settings = app.project.tasks.all(), app.project.settings
+    return min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+
+
+def with_pick(app: State, person: Person) -> View:
+    """The same, and something to label, leased to the person; or None."""
+    pick = app.project.store.lease(person)
+    view = state(app)
+    if pick is None and view["state"]["phase"] == "waiting":
+        app.trainer.poke()
+    return {**view, "pick": None if pick is None else example(app, pick, view["state"]["total"])}
+
+
+def example(app: State, pick: Pick, total: int) -> View:
+    """A pick without the model's guess, which is for those who ask."""
+    item = app.project.item(pick.item)
+    scores = {name: value if math.isfinite(value) else None for name, value in pick.scores.items()}
+    shown = {"item": pick.item, "rank": pick.rank, "of": total, "scores": scores, "kind": item.kind}
+    if item.kind == "image":
+        return {**shown, "image": f"/item/{pick.item}/image"}
+    if item.kind == "text":
+        return {**shown, "text": item.text}
+    return {**shown, "fields": fields(item)}
+
+
+def guess(app: State, pick: Pick) -> View:
+    """The model's guess by name, None where it has none."""
+    names = {one.id: one.name for one in app.project.store.classes()}
+    name = None if pick.guess is None else names.get(pick.guess)
+    return {"name": name, "confidence": pick.confidence}
+
+
+def fields(item: Item) -> list[tuple[str, str]]:
+    """What a vector shows, as text."""
+    return [(name, f"{value:.6g}" if isinstance(value, float) else str(value)) for name, value in item.fields]

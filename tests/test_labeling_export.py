@@ -1,0 +1,303 @@
+"""What leaves a project, and the commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import uuid
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from accuacl import models
+from accuacl.experiment.files import load_tensors
+from accuacl.experiment.journal import Journal
+from accuacl.labeling.export import export
+from accuacl.labeling.images import read_images
+from accuacl.labeling.learning import PeopleSteps
+from accuacl.labeling.loader import load
+from accuacl.labeling.project import Project
+from accuacl.labeling.settings import has_pretrained, make
+from accuacl.labeling.tables import read_texts
+from scripted import answer, blobs, finish, new_project, records
+
+pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
+STAND_ALONE = "import sys, json; sys.path.insert(0, sys.argv[1]); import model\n"
+
+
+def quiet(done, total):
+    pass
+
+
+def table(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def own_probabilities(project, ids):
+    """What the project itself computes for its items, columns by class name."""
+    config = project.settings.model_dump(mode="json")
+    with Journal(project.directory, config, {}) as journal:
+        steps = PeopleSteps(
+            project.settings, project.directory / "weights", project.tasks, project.store, journal, None
+        )
+        for task in steps.tasks:
+            steps.pool_of(task)
+        trained = records(project, "%/train")
+        handle = trained[max(trained)]
+        assert load_tensors(steps.folder, handle)
+        return steps.features(steps.model(handle), np.array(ids), np.array(handle["seen"])).probabilities
+
+
+def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
+    with new_project(tmp_path / "p", 2) as project:
+        finish(project)
+        bob = project.store.person_of(project.store.add_person("Bob"))
+        item = min(project.store.labels())
+        project.store.correct(bob, item, project.store.add_class('=odd, "name"').id, uuid.uuid4().hex)
+        written = export(project, tmp_path / "e", None, "text", quiet)
+        assert [path.name for path in written] == [
+            *("labels.csv", "labels.parquet"),
+            *("model.safetensors", "model.json", "model.py"),
+        ]
+        rows = table(tmp_path / "e" / "labels.csv")
+        assert len(rows) == 32
+        assert rows[0]["class"] == '=odd, "name"'
+        assert rows[0]["person"] == "Bob"
+        assert rows[0]["name"] == project.item(item).name
+        assert rows[0]["source"] == "blobs 0"
+        assert {row["task"] for row in rows} == {"1", "2"}
+        assert sum(row["held_out"] == "True" for row in rows) == 4
+        assert pq.read_table(tmp_path / "e" / "labels.parquet").num_rows == 32
+        with pytest.raises(ValueError, match="is not empty"):
+            export(project, tmp_path / "e", None, "text", quiet)
+
+
+def test_before_anything_is_learned_only_labels_leave(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+        answer(project, 3)
+        assert [path.name for path in export(project, tmp_path / "e", None, "text", quiet)] == [
+            "labels.csv",
+            "labels.parquet",
+        ]
+        with pytest.raises(ValueError, match="nothing has been learned yet"):
+            export(project, tmp_path / "f", tmp_path / "v.parquet", "text", quiet)
+
+
+@pytest.mark.parametrize("head", ["linear", "mlp"])
+def test_the_model_alone_says_the_same(tmp_path, head):
+    with new_project(tmp_path / "p", 2, head=head) as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet)
+        vectors = [blobs(t)[0].vectors[i] for t in range(2) for i in range(10)]
+        expected = own_probabilities(project, [*range(10), *range(60, 70)])
+        model = load(tmp_path / "e")
+        assert model.classes == [one.name for one in project.store.classes()]
+        assert np.allclose(model.probabilities(vectors, batch=7), expected, atol=1e-5)
+        assert model.probabilities([]).shape == (0, 4)
+        project.store.merge_class(1, 0)
+        project.store.rename_class(0, "both")
+        export(project, tmp_path / "f", None, "text", quiet)
+        merged = load(tmp_path / "f")
+        assert merged.classes == ["both", *model.classes[2:]]
+        assert np.allclose(merged.probabilities(vectors)[:, 0], expected[:, :2].sum(axis=1), atol=1e-5)
+
+
+def test_the_exported_file_needs_nothing_of_accuacl(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet)
+        expected = own_probabilities(project, range(5)).argmax(axis=1)
+    np.save(tmp_path / "x.npy", blobs(0)[0].vectors[:5])
+    code = STAND_ALONE + (
+        "import numpy as np; names, p = model.load(sys.argv[1]).predict(np.load(sys.argv[2]))\n"
+        "print(json.dumps([names, 'accuacl' in sys.modules]))"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "e", tmp_path / "x.npy"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    names, imported = json.loads(done.stdout)
+    assert not imported
+    with Project.open(tmp_path / "p") as project:
+        assert names == [project.store.classes()[c].name for c in expected]
+
+
+def pictures(place, count=10):
+    place.mkdir()
+    for i in range(count):
+        noise = np.random.default_rng(i).integers(0, 60, (40, 52, 3)) + (190 if i % 2 else 0)
+        Image.fromarray(noise.astype(np.uint8)).save(place / f"{i}.png")
+    return place
+
+
+def bright(project, item):
+    return "bright" if int(project.item(item).name[0]) % 2 else "dark"
+
+
+MODELS = [
+    {"model": "conv4", "image_size": 32},
+    pytest.param(
+        {"model": "efficientnet-lite0", "image_size": 64},
+        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed"),
+    ),
+    pytest.param(
+        {"model": "efficientnet-lite0", "image_size": 64, "finetune": True},
+        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed"),
+    ),
+    {"model": "own", "image_size": 16},
+    {"model": "own", "image_size": 16, "finetune": True},
+]
+
+
+@pytest.mark.parametrize("given", MODELS, ids=lambda given: f"{given['model']}-{given.get('finetune', False)}")
+def test_models_of_images_say_the_same_alone(tmp_path, given):
+    if given["model"] == "own":
+        (tmp_path / "own.py").write_text(
+            "from torch import nn\n"
+            "def build(): return nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.AdaptiveAvgPool2d(1), "
+            "nn.Flatten(), nn.Linear(4, 7))\n"
+        )
+        given = given | {"model": f"{tmp_path / 'own.py'}:build"}
+    photos = pictures(tmp_path / "photos")
+    small = {"kind": "images", "per_round": 4, "rounds": 1, "epochs": 2, "holdout": 0.25}
+    with Project.create(tmp_path / "p", make(small | given)) as project:
+        project.store.add_person("Ada")
+        project.add(read_images(photos, quiet))
+        while not project.advance().finished:
+            answer(project, name=bright)
+        written = export(project, tmp_path / "e", photos, "text", quiet)
+        assert written[-1].name == "predictions.csv"
+        paths = [photos / f"{i}.png" for i in range(10)]
+        expected = own_probabilities(project, range(10))
+        assert np.allclose(load(tmp_path / "e").probabilities(paths), expected, atol=2e-4)
+        rows = table(written[-1])
+        names = [one.name for one in project.store.classes()]
+        assert [names.index(row["class"]) for row in rows] == expected.argmax(axis=1).tolist()
+
+
+@pytest.mark.parametrize("finetune", [False, True])
+def test_ones_own_model_of_vectors_says_the_same_alone(tmp_path, finetune):
+    (tmp_path / "own.py").write_text(
+        "from torch import nn\ndef build(): return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 2))\n"
+    )
+    own = {"model": f"{tmp_path / 'own.py'}:build", "finetune": finetune}
+    with new_project(tmp_path / "p", 2, **own) as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet)
+        expected = own_probabilities(project, range(20))
+        found = load(tmp_path / "e").probabilities(list(blobs(0)[0].vectors[:20]))
+        assert np.allclose(found, expected, atol=1e-5)
+
+
+def test_a_model_of_texts_says_the_same_alone(tmp_path):
+    rows = [f"{verb} it {i}" for i in range(10) for verb in ("open", "close")]
+    (tmp_path / "t.csv").write_text("text\n" + "\n".join(rows) + "\n")
+    settings = make({"kind": "texts", "per_round": 8, "rounds": 1, "epochs": 10, "text_features": 64})
+    with Project.create(tmp_path / "p", settings) as project:
+        project.store.add_person("Ada")
+        project.add(read_texts(tmp_path / "t.csv", "text"))
+        while not project.advance().finished:
+            answer(project, name=lambda project, item: project.item(item).text.split()[0])
+        export(project, tmp_path / "e", tmp_path / "t.csv", "text", quiet)
+        expected = own_probabilities(project, range(20))
+        assert np.allclose(load(tmp_path / "e").probabilities(rows), expected, atol=1e-5)
+        names = [one.name for one in project.store.classes()]
+        said = [names.index(row["class"]) for row in table(tmp_path / "e" / "predictions.csv")]
+        assert said == expected.argmax(axis=1).tolist()
+
+
+@pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed")
+def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
+    import torch
+
+    from accuacl.labeling.backbones import load as load_backbone
+
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    backbone = load_backbone(make({"kind": "images"}))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert backbone.width == 1280
+    x = backbone.transform.plain(torch.tensor([0, 127, 255], dtype=torch.uint8).view(1, 1, 3, 1).expand(1, 1, 3, 3))
+    assert x[0, 0, 0].tolist() == pytest.approx([-127 / 128, 0, 1], abs=1e-6)
+    frozen = models.Frozen(backbone.embed, backbone.transform.plain)
+    images = torch.zeros(2, 64, 64, 3, dtype=torch.uint8)
+    images[1] = 255
+    h = frozen.embed_all(images)
+    assert h.shape == (2, 1280)
+    assert h.isfinite().all()
+    assert not torch.allclose(h[0], h[1])
+
+
+def cli(*arguments):
+    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "project", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | {"COLUMNS": "160"})
+    return done.returncode, done.stdout, done.stderr
+
+
+def write_blobs(path, task):
+    source, _ = blobs(task)
+    pq.write_table(pa.table({"id": source.names, "embedding": source.vectors.tolist()}), path)
+    return path
+
+
+def test_the_commands_from_new_to_export(tmp_path):
+    one, two = (write_blobs(tmp_path / f"{t}.parquet", t) for t in range(2))
+    folder = tmp_path / "p"
+    options = ["--per-round=6", "--rounds=1", "--epochs=3", "--classes=class 0, class 1", "--strategy=uniform"]
+    code, text, error = cli("new", folder, "--vectors", one, *options)
+    assert code == 0, error
+    assert "task 1: 60 vectors" in text
+    code, token, _ = cli("person", folder, "add", "Ada")
+    assert code == 0
+    code, text, error = cli("train", folder)
+    assert (code, len(error.splitlines())) == (75, 1)
+    assert "6 of 6" in error
+    code, text, _ = cli("add", folder, "--vectors", two)
+    assert "task 2: 60 vectors" in text
+    with Project.open(folder) as project:
+        assert project.store.person_of(token.strip()).name == "Ada"
+        assert [c.name for c in project.store.classes()] == ["class 0", "class 1"]
+        assert project.settings.strategy == "uniform"
+        answer(project)
+    assert cli("train", folder)[0] == 75
+    with Project.open(folder) as project:
+        answer(project)
+    code, text, _ = cli("train", folder)
+    assert (code, "all 2 tasks are labelled" in text) == (0, True)
+    code, text, _ = cli("status", folder)
+    assert code == 0
+    for part in ("Estimates", "class 0", "Ada 12", "labels of task 2: 6 of 6"):
+        assert part in text
+    code, text, error = cli("export", folder, "--out", tmp_path / "e", "--predict", two)
+    assert code == 0, error
+    assert len((tmp_path / "e" / "predictions.csv").read_text().splitlines()) == 61
+    assert cli("person", folder, "revoke", "Ada")[0] == 0
+    with Project.open(folder) as project:
+        assert project.store.person_of(token.strip()) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["new", "P"], "give one of --images"),
+        (["new", "P", "--vectors", "V", "--texts", "V"], "give one of --images"),
+        (["new", "P", "--vectors", "nowhere.parquet"], "there is no nowhere.parquet"),
+        (["new", "P", "--vectors", "V", "--learner", "magic"], "there is no learner 'magic'"),
+        (["new", "P", "--vectors", "V", "--mean", "x"], "--mean is 'x'"),
+        (["new", "P", "--vectors", "V", "--classes", "a,a"], "not all different"),
+        (["status", "P"], "holds no project"),
+        (["train", "P"], "holds no project"),
+    ],
+)
+def test_wrong_commands_are_one_sentence(tmp_path, arguments, says):
+    paths = {"P": tmp_path / "p", "V": write_blobs(tmp_path / "v.parquet", 0)}
+    code, _, error = cli(*(paths.get(one, one) for one in arguments))
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert says in error
+    assert not (tmp_path / "p").exists()

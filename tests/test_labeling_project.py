@@ -1,0 +1,411 @@
+"""Projects: the loop with people in it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import random
+import signal
+import subprocess
+import sys
+import uuid
+
+import numpy as np
+import pytest
+
+from accuacl import NAMES, learners
+from accuacl.experiment import files
+from accuacl.experiment.journal import Journal
+from accuacl.labeling.learning import held_out
+from accuacl.labeling.project import Project
+from accuacl.labeling.settings import make
+from scripted import SMALL, answer, blobs, class_of, finish, new_project, outcome, records, truth
+
+
+@pytest.fixture
+def project(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        yield project
+
+
+def test_a_project_goes_from_data_to_labels_to_training_and_back(project):
+    assert project.state().ready
+    state = project.advance()
+    assert (state.waiting, state.task, state.round, state.used, state.budget, state.left) == ("labels", 0, 0, 0, 16, 16)
+    assert state.text == "task 1, round 1 of 2: 8 of 8 to be labelled."
+    assert project.advance() == state  # nothing to do yet
+    answer(project, 3)
+    assert project.advance().text == "task 1, round 1 of 2: 5 of 8 to be labelled."
+    assert project.state().used == 3
+    answer(project)
+    assert project.state().ready
+    state = project.advance()
+    assert (state.waiting, state.round) == ("labels", 1)
+    picks = project.store.picks(0, 1)
+    assert set(picks[0].scores) == {"distribution", "magnitude"}
+    assert all(pick.guess is not None and 0.4 < pick.confidence <= 1 for pick in picks)
+    answer(project)
+    state = project.advance()
+    assert state.finished
+    assert state.text == "all 1 tasks are labelled and learned; add data for the next."
+    assert state.used == state.budget == 16
+    project.add(blobs(1)[0])
+    assert project.state().ready
+    state = project.advance()
+    assert (state.waiting, state.task, state.round, state.tasks) == ("labels", 1, 0, 2)
+    assert project.store.picks(1, 0)[0].guess is not None  # by the model of the first task
+    finish(project)
+    assert project.store.counts_by_class() == {c: n for c, n in project.store.counts_by_class().items() if n}
+    assert len(project.store.labels()) == 32
+
+
+def test_an_empty_project_waits_for_data(tmp_path):
+    with Project.create(tmp_path / "p", make(SMALL), ["a", " b "]) as project:
+        assert project.state().waiting == "data"
+        assert project.advance().finished
+        assert project.state().text == "there is nothing to label yet."
+        assert [one.name for one in project.store.classes()] == ["a", "b"]
+        assert project.estimates().tasks == ()
+    with pytest.raises(ValueError, match="is not empty"):
+        Project.create(tmp_path / "p", make(SMALL))
+    for classes, says in ((["a", "a "], "not all different"), (["x" * 101], "cannot be called")):
+        with pytest.raises(ValueError, match=says):
+            Project.create(tmp_path / "q", make(SMALL), classes)
+    assert not (tmp_path / "q").exists()
+
+
+@pytest.mark.parametrize("learner", learners.NAMES)
+def test_every_learner_learns_with_people(tmp_path, learner):
+    with new_project(tmp_path / "p", 2, learner=learner) as project:
+        finish(project)
+        assert len(records(project, "%/train")) == 4
+        assert project.estimates().accuracy.value > 30
+
+
+@pytest.mark.parametrize("strategy", NAMES)
+def test_every_strategy_chooses_for_people(tmp_path, strategy):
+    with new_project(tmp_path / "p", 2, strategy=strategy) as project:
+        finish(project)
+        picked = [item for result in records(project, "%/query").values() for item in result["ids"]]
+        assert len(picked) == len(set(picked)) == 32
+
+
+def test_held_out_items_are_never_trained_on_nor_remembered(project):
+    project.add(blobs(1)[0])
+    finish(project)
+    for task in range(2):
+        first = records(project, f"{task:03}/000/label")[f"{task:03}/000/label"]
+        assert len(first["held"]) == round(0.3 * 8)
+        assert set(first["held"]) <= {item for item, _ in first["labels"]}
+        assert first["held"] == held_out(project.store.close_round(task, 0), 0.3, 0)
+        assert records(project, f"{task:03}/001/label")[f"{task:03}/001/label"]["held"] == []
+        memory = records(project, f"{task:03}/memory")[f"{task:03}/memory"]
+        assert not set(memory["ids"]) & set(first["held"])
+    said = records(project, "001/evaluate")["001/evaluate"]
+    assert len(said["predictions"]) == 4
+    assert len(said["accuracy"]) == 2
+
+
+def test_what_training_sees_has_nothing_of_the_held_out(project, monkeypatch):
+    seen = []
+    train = learners.train
+
+    def watched(name, model, task, memory, *rest, **more):
+        seen.append((task.ids.tolist(), memory.ids.tolist()))
+        return train(name, model, task, memory, *rest, **more)
+
+    monkeypatch.setattr(learners, "train", watched)
+    project.add(blobs(1)[0])
+    finish(project)
+    held = {item for result in records(project, "%/label").values() for item in result["held"]}
+    assert len(held) == 4
+    assert [len(ids) for ids, _ in seen] == [6, 14, 6, 14]
+    assert not held & {item for pair in seen for ids in pair for item in ids}
+
+
+def test_the_share_held_out_leaves_something_to_train_on():
+    assert held_out([], 0.3, 0) == held_out([5], 0.9, 0) == []
+    assert len(held_out([1, 2], 0.99, 0)) == 1
+    assert held_out(list(range(100)), 0.3, 0) != held_out(list(range(100)), 0.3, 1)
+    chosen = [len({*held_out(list(range(50)), 0.3, seed)} & {7}) for seed in range(2000)]
+    assert np.mean(chosen) == pytest.approx(0.3, abs=0.03)
+
+
+def test_skipped_items_leave_the_pool_and_refund_the_budget(project):
+    project.advance()
+    skipped = answer(project, skip=lambda pick: pick.rank % 2 == 0)[::2]
+    state = project.advance()
+    assert state.status.total == 12  # 8 of this round and the 4 that were skipped
+    assert (state.used, state.left) == (4, 12)
+    assert not set(skipped) & {pick.item for pick in project.store.picks(0, 1)}
+    answer(project)
+    state = project.advance()
+    assert state.finished
+    assert state.used == state.budget == 16
+
+
+def test_a_task_of_which_everything_is_skipped_is_passed_over(tmp_path):
+    with new_project(tmp_path / "p", 3) as project:
+        project.advance()
+        while project.store.status().task == 0:
+            answer(project, skip=lambda pick: True)
+            assert project.advance().used == 0
+        assert project.state().task == 1
+        assert records(project, "000/memory")["000/memory"]["ids"] == []
+        while project.store.status().task == 1:
+            answer(project)
+            project.advance()
+        while not project.advance().finished:  # and one after something has been learned
+            answer(project, skip=lambda pick: True)
+        remembered = records(project, "00%/memory")
+        assert remembered["002/memory"] == remembered["001/memory"]
+        assert [one.task for one in project.estimates().tasks] == [1]
+
+
+def test_a_pool_smaller_than_the_budget_is_labelled_out(tmp_path):
+    with new_project(tmp_path / "p", 0, rounds=3) as project:
+        source, _ = blobs(0)
+        project.add(source.only(list(range(10))))
+        finish(project)
+        assert len(project.store.labels()) == 10
+        assert [len(result["ids"]) for result in records(project, "%/query").values()] == [8, 2, 0]
+        assert project.state().budget == 10
+
+
+def test_corrections_count_from_the_next_training_on_and_in_the_memory(tmp_path, monkeypatch):
+    used = []
+    train = learners.train
+
+    def watched(name, model, task, memory, *rest, **more):
+        used.append(
+            dict(zip(task.ids.tolist() + memory.ids.tolist(), [*task.labels, *memory.labels], strict=True))
+            | {"head": model.head.out_features, "seen": more["seen"].tolist()}
+        )
+        return train(name, model, task, memory, *rest, **more)
+
+    monkeypatch.setattr(learners, "train", watched)
+    with new_project(tmp_path / "p", 2, memory=50) as project:
+        ada = project.store.people()[0]
+        project.advance()
+        answer(project)
+        project.advance()
+        first = next(item for item in used[0] if isinstance(item, int))
+        other = project.store.add_class("something else")
+        project.store.correct(ada, first, other.id, uuid.uuid4().hex)
+        assert project.advance().waiting == "labels"  # a correction alone starts nothing
+        answer(project)
+        project.advance()
+        assert used[0][first] != other.id == used[1][first]
+        assert used[1]["head"] == other.id + 1
+        assert other.id in used[1]["seen"]
+        project.store.correct(ada, first, class_of(project, "class 0"), uuid.uuid4().hex)
+        answer(project)
+        project.advance()
+        assert used[2][first] == class_of(project, "class 0")  # now it is in the memory
+        assert other.id not in used[2]["seen"]
+        expected = [[first, class_of(project, "class 0")]]
+        assert records(project, "001/000/label")["001/000/label"]["corrected"] == expected
+        finish(project)
+        memory = records(project, "001/memory")["001/memory"]
+        assert dict(zip(memory["ids"], memory["labels"], strict=True))[first] == expected[0][1]
+
+
+def test_classes_merged_and_renamed_meanwhile(tmp_path):
+    with new_project(tmp_path / "p", 2) as project:
+        project.advance()
+        answer(project)
+        project.advance()
+        project.store.merge_class(1, 0)
+        project.store.rename_class(0, "both")
+        answer(project, name=lambda project, item: "both")
+        project.advance()
+        assert records(project, "000/001/train")["000/001/train"]["seen"] == [0]
+        finish(project)
+        assert project.store.counts_by_class().keys() == {0, 2, 3}
+        assert 1 not in records(project, "001/001/train")["001/001/train"]["seen"]
+        assert all(0 <= one.now.value <= 100 for one in project.estimates().tasks)
+
+
+def test_a_class_that_only_a_correction_names_does_not_stop_the_loop(tmp_path):
+    with new_project(tmp_path / "p", 2) as project:
+        finish_task(project)
+        item = next(iter(project.store.labels()))
+        new = project.store.add_class("new")
+        project.store.correct(project.store.people()[0], item, new.id, uuid.uuid4().hex)
+        answer(project, skip=lambda pick: True)  # so that nothing is trained before the next query
+        finish(project)
+
+
+def finish_task(project):
+    task = project.advance().task
+    while not project.state().finished and project.state().task == task:
+        answer(project)
+        project.advance()
+
+
+def test_two_tasks_added_while_a_round_is_open(project):
+    project.advance()
+    answer(project, 3)
+    before = project.store.status()
+    for task in (1, 2):
+        project.add(blobs(task)[0])
+    assert project.store.status() == before
+    assert project.state().tasks == 3
+    finish(project)
+    assert [len(result["ids"]) for result in records(project, "%/query").values()] == [8] * 6
+    firsts = [task.first for task in project.tasks.all()]
+    for task, ids in enumerate(result["ids"] for result in records(project, "%/000/query").values()):
+        assert all(firsts[task] <= item < firsts[task] + 60 for item in ids)
+
+
+def test_other_kinds_and_other_widths_are_refused(project, tmp_path):
+    source, _ = blobs(1)
+    with pytest.raises(ValueError, match="this project labels vectors, not texts"):
+        project.add(type(source)("texts", "x", ["a"], texts=["a"]))
+    with pytest.raises(ValueError, match="x has vectors of 9 entries, the first task of 6"):
+        project.add(type(source)("vectors", "x", ["a"], vectors=np.ones((1, 9), np.float32)))
+    finish(project)
+
+
+def test_one_process_trains_at_a_time(project):
+    project.advance()
+    config = project.settings.model_dump(mode="json")
+    with Journal(project.directory, config, {}), pytest.raises(ValueError, match="another process"):
+        project.advance()
+    answer(project, 1)  # while people go on
+    assert project.state().used == 1
+
+
+def test_a_full_disk_stops_training_and_loses_nothing(project, monkeypatch):
+    project.advance()
+    answer(project)
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as then:
+        then.setattr(files.os, "fsync", full)
+        with pytest.raises(OSError, match="No space left"):
+            project.advance()
+    assert project.state().ready
+    assert len(project.store.labels()) == 8
+    finish(project)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"strategy": "full"}, "there is no strategy 'full'"),
+        ({"learner": "magic"}, "there is no learner 'magic'"),
+        ({"model": "conv4"}, "there is no model 'conv4' for vectors"),
+        ({"weights": "x"}, "--weights is for your own"),
+        ({"finetune": True}, "--finetune has nothing to tune"),
+        ({"per_round": 0}, "per_round is 0"),
+        ({"holdout": 1.0}, "holdout is 1.0"),
+        ({"mean": (0.5,)}, "--mean and --std go together"),
+        ({"kind": "texts", "model": f"{__file__}:build"}, "takes images or vectors"),
+        ({"model": "nowhere.py:build"}, "nowhere.py cannot be read"),
+    ],
+)
+def test_wrong_settings_are_one_sentence(given, says):
+    with pytest.raises(ValueError, match=says) as raised:
+        make(SMALL | given)
+    assert "\n" not in str(raised.value)
+
+
+def test_what_is_no_project_is_said(tmp_path):
+    with pytest.raises(ValueError, match="holds no project"):
+        Project.open(tmp_path)
+    (tmp_path / "config.json").write_text(json.dumps({"learner": "er", "benchmark": "split-digits"}))
+    with pytest.raises(ValueError, match="is not that of a project"):
+        Project.open(tmp_path)
+
+
+# A project that is killed at its n-th durable write, or at a random instant, and gone on with.
+DRIVER = """
+import os, random, signal, sys, threading, time
+sys.path.insert(0, sys.argv[2])
+from pathlib import Path
+from scripted import answer, blobs, new_project
+from accuacl.labeling.project import Project
+from accuacl.labeling.database import Transaction
+from accuacl.experiment.journal import Journal
+folder, kill = Path(sys.argv[1]), float(sys.argv[3])
+if kill >= 1:
+    count = 0
+    def counted(function):
+        def wrapped(*arguments, **more):
+            global count
+            result = function(*arguments, **more)
+            count += 1
+            if count == int(kill):
+                os.kill(os.getpid(), signal.SIGKILL)
+            return result
+        return wrapped
+    Transaction.event = counted(Transaction.event)
+    import accuacl.experiment.files as files, accuacl.labeling.inputs as inputs, accuacl.labeling.tasks as tasks
+    for module in (files, inputs, tasks):
+        for name in ("write_bytes", "write_text", "save_arrays", "_write"):
+            if hasattr(module, name):
+                setattr(module, name, counted(getattr(module, name)))
+    Journal._ask = counted(Journal._ask)
+elif kill:
+    threading.Thread(target=lambda: (time.sleep(kill), os.kill(os.getpid(), signal.SIGKILL)), daemon=True).start()
+project = Project.open(folder)
+while True:
+    if len(project.tasks.all()) < 2:
+        project.add(blobs(len(project.tasks.all()))[0])
+        continue
+    if project.advance().finished:
+        break
+    if (project.state().task, project.state().round) == (0, 1):
+        item = project.store.picks(0, 0)[0].item
+        project.store.correct(project.store.people()[0], item, 0, "the correction")
+    answer(project)
+"""
+
+
+def drive(folder, kill):
+    tests = str(__file__).rpartition("/")[0]
+    command = [sys.executable, "-c", DRIVER, str(folder), tests, str(kill)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed") / "p"
+    new_project(folder, 0).close()
+    done = drive(folder, 0)
+    assert done.returncode == 0, done.stderr
+    with Project.open(folder) as project:
+        return outcome(project), project.store.labels(), project.estimates()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, seed):
+    folder, draw = tmp_path / "p", random.Random(seed)
+    new_project(folder, 0).close()
+    kills = 0
+    for _ in range(12):
+        done = drive(folder, draw.choice([draw.random(), draw.randint(2, 60)]) if kills < 6 else 0)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        kills += 1
+    assert kills >= 2
+    with Project.open(folder) as project:
+        found, labels, estimates = undisturbed
+        assert project.store.labels() == labels
+        assert "correct" in {event.kind for item in labels for event in project.store.history(item)}
+        assert project.estimates() == estimates
+        assert outcome(project) == found
+
+
+def test_the_reader_of_a_project_never_waits_for_its_trainer(project):
+    project.advance()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(Journal(project.directory, project.settings.model_dump(mode="json"), {}))
+        assert project.state().waiting == "labels"
+        assert project.estimates().tasks == ()
+        assert truth(project, 3).startswith("class")

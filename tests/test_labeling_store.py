@@ -1,0 +1,456 @@
+"""The store: nothing overwritten, nothing lost, nobody given what someone else has in hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+
+import pytest
+
+from accuacl.labeling import Class, Pick, Store
+
+
+class Clock:
+    """A wall clock and a steady one, both set by hand."""
+
+    def __init__(self):
+        self.wall, self.steady = 1000.0, 0.0
+
+    def wait(self, seconds):
+        self.wall += seconds
+        self.steady += seconds
+
+
+def request():
+    return uuid.uuid4().hex
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    with Store(tmp_path / "labels.sqlite", lambda: clock.wall, lambda: clock.steady) as store:
+        store.add_class("cat")
+        store.add_class("dog")
+        yield store
+
+
+@pytest.fixture
+def ada(store):
+    return store.person_of(store.add_person("Ada"))
+
+
+@pytest.fixture
+def bob(store):
+    return store.person_of(store.add_person("Bob"))
+
+
+def opened(store, count=4, task=0, round=0, first=10):
+    store.open_round(task, round, [Pick(first + i, i, {"magnitude": 1.0 - i / 8}, 1, 0.5) for i in range(count)])
+
+
+def test_tokens_are_shown_once_and_open_until_revoked(tmp_path, store):
+    token = store.add_person("  Ada  Lovelace ")
+    assert len(token) >= 43
+    assert store.person_of(token).name == "Ada Lovelace"
+    for wrong in ("", "x", token[:-1], token + "x", "\udc80"):
+        assert store.person_of(wrong) is None
+    assert token.encode() not in b"".join(p.read_bytes() for p in tmp_path.iterdir())
+    with pytest.raises(ValueError, match="there is a person 'Ada Lovelace' already"):
+        store.add_person("Ada Lovelace")
+    store.revoke("Ada Lovelace")
+    assert store.person_of(token) is None
+    assert [(p.name, p.revoked) for p in store.people()] == [("Ada Lovelace", True)]
+    with pytest.raises(ValueError, match="there is no person"):
+        store.revoke("Ada Lovelace")
+    again = store.person_of(store.add_person("Ada Lovelace"))  # a new person with the same name
+    assert again.id == 1
+
+
+def test_a_revoked_person_writes_nothing_and_gives_back_what_they_had(store, ada, bob):
+    opened(store)
+    assert store.lease(ada).item == 10
+    store.revoke("Ada")
+    assert store.lease(bob).item == 10
+    with pytest.raises(ValueError, match="may not label here"):
+        store.label(ada, 11, 0, request())
+    with pytest.raises(ValueError, match="may not label here"):
+        store.lease(ada)
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\x00b", "a\u202eb"])
+def test_names_are_checked(store, name):
+    for make in (store.add_class, store.add_person, lambda name: store.rename_class(0, name)):
+        with pytest.raises(ValueError, match="cannot be called"):
+            make(name)
+
+
+def test_classes_are_numbered_for_ever_renamed_and_merged(store, ada):
+    opened(store, 3)
+    for item, c in ((10, 0), (11, 1), (12, 1)):
+        store.label(ada, item, c, request())
+    assert store.add_class(" kitten \n", ada) == Class(2, "kitten")
+    store.rename_class(1, "hound", ada)
+    store.rename_class(1, "hound", ada)
+    with pytest.raises(ValueError, match="there is a class 'hound' already"):
+        store.add_class("hound")
+    store.merge_class(2, 0, ada)
+    store.merge_class(0, 1, ada)
+    assert store.classes() == [Class(0, "cat", 1), Class(1, "hound"), Class(2, "kitten", 0)]
+    assert store.labels() == {10: 1, 11: 1, 12: 1}
+    for wrong in (lambda: store.merge_class(1, 2), lambda: store.merge_class(0, 1), lambda: store.rename_class(2, "x")):
+        with pytest.raises(ValueError, match="has been merged into another"):
+            wrong()
+    for wrong in (lambda: store.merge_class(1, 7), lambda: store.rename_class(7, "x")):
+        with pytest.raises(ValueError, match="there is no class 7"):
+            wrong()
+    with pytest.raises(ValueError, match="merged into itself"):
+        store.merge_class(1, 1)
+    assert store.add_class("cat").id == 3  # a name is free again once its class is merged away
+    assert store.counts_by_class() == {1: 3}
+
+
+def test_a_class_renamed_and_merged_while_a_round_is_open(store, ada, bob):
+    opened(store, 3)
+    store.label(ada, 10, 0, request())
+    store.rename_class(0, "lion", bob)
+    store.merge_class(0, 1, bob)
+    store.label(ada, 11, 0, request())  # her page does not know yet: it stands for what it was merged into
+    store.skip(ada, 12, request())
+    assert store.close_round(0, 0) == {10: 1, 11: 1, 12: -1}
+    assert [e.class_id for e in store.history(10)] == [0]  # what she said is kept as she said it
+
+
+def test_a_round_opens_once_and_is_the_same_again(store, ada):
+    assert store.status() is None
+    assert store.lease(ada) is None
+    opened(store)
+    opened(store)
+    state = store.status()
+    assert (state.task, state.round, state.total, state.labelled, state.skipped, state.leased, state.open) == (
+        *(0, 0, 4, 0, 0, 0),
+        True,
+    )
+    with pytest.raises(ValueError, match="with other picks"):
+        opened(store, 3)
+    with pytest.raises(ValueError, match="item 10 was asked for before"):
+        opened(store, round=1)
+    with pytest.raises(ValueError, match="asked for once"):
+        store.open_round(0, 1, [Pick(90, 0), Pick(90, 1)])
+    assert store.picks(0, 0)[1] == Pick(11, 1, {"magnitude": 0.875}, 1, 0.5)
+
+
+def test_a_round_closes_when_each_pick_is_labelled_or_skipped(store, ada):
+    opened(store, 2)
+    with pytest.raises(ValueError, match="is not complete"):
+        store.close_round(0, 0)
+    store.label(ada, 10, 1, request())
+    assert not store.complete(0, 0)
+    store.skip(ada, 11, request())
+    assert store.complete(0, 0)
+    assert store.status().open
+    assert not store.complete(0, 1)
+    assert store.close_round(0, 0) == {10: 1, 11: -1}
+    assert not store.status().open
+    store.correct(ada, 10, 0, request())
+    assert store.close_round(0, 0) == {10: 1, 11: -1}  # frozen
+    assert store.labels() == {10: 0}
+    assert store.lease(ada) is None
+    assert store.undo(ada, request()) is None
+    for late in (lambda: store.label(ada, 11, 0, request()), lambda: store.skip(ada, 10, request())):
+        with pytest.raises(ValueError, match="is closed; correct its label"):
+            late()
+    with pytest.raises(ValueError, match="item 11 has no label"):
+        store.correct(ada, 11, 0, request())
+    opened(store, 2, round=1, first=20)
+    assert store.status().round == 1
+    assert store.lease(ada).item == 20
+    store.correct(ada, 10, 1, request())  # of the earlier round, while this one is open
+    assert store.labels() == {10: 1}
+
+
+def test_an_empty_round_is_complete(store):
+    store.open_round(0, 0, [])
+    assert store.complete(0, 0)
+    assert store.close_round(0, 0) == {}
+
+
+def test_leases_go_by_rank_to_one_person_each_and_come_back(store, ada, bob, clock):
+    opened(store)
+    assert store.lease(ada, 120).item == 10
+    assert store.lease(ada, 120).item == 10
+    assert store.lease(bob, 60).item == 11
+    assert store.status().leased == 2
+    clock.wait(61)
+    assert store.status().leased == 1
+    assert store.lease(bob, 60).item == 11  # free again, and still the best
+    clock.wait(61)
+    assert store.lease(bob).item == 10  # Ada's has run out too
+    with pytest.raises(ValueError, match="item 10 is in the hands of someone else"):
+        store.label(ada, 10, 0, request())
+    with pytest.raises(ValueError, match="item 10 is in the hands of someone else"):
+        store.renew(ada, 10)
+    store.release(ada, 10)  # not hers: nothing happens
+    assert store.lease(bob).item == 10
+    store.release(bob, 10)
+    store.renew(ada, 10)
+    assert store.lease(bob).item == 11
+    assert store.label(ada, 12, 0, request())  # nobody's: allowed
+    assert {e.kind for e in store.history(10)} == {"lease", "release", "renew"}
+    with pytest.raises(ValueError, match="item 99 is not to be labelled"):
+        store.label(ada, 99, 0, request())
+    with pytest.raises(ValueError, match="there is no class 9"):
+        store.label(ada, 10, 9, request())
+
+
+def test_a_late_label_after_somebody_elses_is_refused(store, ada, bob, clock):
+    opened(store)
+    store.lease(ada, 10)
+    clock.wait(11)
+    store.lease(bob)
+    store.label(bob, 10, 1, request())
+    with pytest.raises(ValueError, match="is labelled or skipped already"):
+        store.label(ada, 10, 0, request())
+    assert store.labels() == {10: 1}
+
+
+def test_undo_goes_back_any_number_of_steps_and_only_through_ones_own(store, ada, bob):
+    opened(store, 6)
+    for c in (0, 1, 0):
+        store.label(ada, store.lease(ada).item, c, request())
+    store.label(bob, store.lease(bob).item, 1, request())
+    store.skip(ada, store.lease(ada).item, request())
+    assert store.lease(ada).item == 15
+    assert [store.undo(ada, request()) for _ in range(5)] == [14, 12, 11, 10, None]
+    assert store.labels() == {13: 1}
+    assert [store.label(ada, store.lease(ada).item, 1, request()) > 0 for _ in range(5)] == [True] * 5
+    assert store.complete(0, 0)
+    assert [e.kind for e in store.history(10)] == ["lease", "label", "undo", "lease", "label"]
+    assert store.undo(bob, request()) == 13
+    assert not store.complete(0, 0)
+    assert store.lease(ada) is None  # Bob has it
+
+
+def test_undo_leaves_what_was_corrected_since(store, ada, bob):
+    opened(store)
+    store.label(ada, 10, 0, request())
+    store.label(ada, 11, 0, request())
+    store.correct(bob, 11, 1, request())
+    assert store.undo(ada, request()) == 10
+    assert store.labels() == {11: 1}
+    assert store.undo(bob, request()) is None
+    assert store.counts_by_person() == {bob.id: 1}
+
+
+def test_the_same_request_again_adds_nothing(store, ada, bob):
+    opened(store)
+    one, two, three, four = (request() for _ in range(4))
+    assert store.label(ada, 10, 0, one) == store.label(ada, 10, 0, one)
+    assert store.skip(ada, 11, two) == store.skip(ada, 11, two)
+    assert store.undo(ada, three) == store.undo(ada, three) == 11
+    assert store.label(ada, 10, 0, one)  # also much later
+    assert store.correct(ada, 10, 1, four) == store.correct(ada, 10, 1, four)
+    assert [e.kind for e in store.history(10)] == ["label", "correct"]
+    for wrong in (
+        lambda: store.label(ada, 10, 1, one),
+        lambda: store.label(ada, 12, 0, one),
+        lambda: store.label(bob, 10, 0, one),
+        lambda: store.skip(ada, 10, one),
+        lambda: store.undo(ada, one),
+    ):
+        with pytest.raises(ValueError, match="used before for something else"):
+            wrong()
+    for wrong in ("", "x" * 101):
+        with pytest.raises(ValueError, match="a request is named by"):
+            store.label(ada, 12, 0, wrong)
+
+
+def test_a_retry_succeeds_after_the_round_closed_and_the_person_left(store, ada):
+    opened(store, 1)
+    one = request()
+    event = store.label(ada, 10, 0, one)
+    store.close_round(0, 0)
+    store.revoke("Ada")
+    assert store.label(ada, 10, 0, one) == event
+
+
+def test_time_never_goes_backwards_nor_stands_still(store, ada, bob, clock):
+    opened(store)
+    store.lease(ada, 60)
+    clock.wall -= 500_000  # somebody set the clock
+    store.label(bob, 11, 0, request())
+    times = [e.time for item in (10, 11) for e in store.history(item)]
+    assert times == [1000.0, 1000.0]
+    assert store.lease(bob).item == 12
+    clock.wait(30)
+    assert store.lease(ada).item == 10
+    clock.wait(31)
+    assert store.status().leased == 1  # Ada's has run out all the same
+    clock.wall = 5000.0
+    store.skip(bob, 12, request())
+    assert [e.time for e in store.history(12)][-1] == 5000.0
+
+
+def test_nothing_can_be_changed_or_removed(tmp_path, store, ada):
+    opened(store)
+    store.label(ada, 10, 0, request())
+    db = sqlite3.connect(tmp_path / "labels.sqlite")
+    for table in ("people", "classes", "rounds", "picks", "events"):
+        with pytest.raises(sqlite3.IntegrityError, match="nothing here is ever changed"):
+            db.execute(f"DELETE FROM {table}")
+    with pytest.raises(sqlite3.IntegrityError, match="nothing here is ever changed"):
+        db.execute("UPDATE events SET class = 1")
+    assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    db.close()
+
+
+def test_a_full_disk_is_said_and_leaves_no_trace(store, ada):
+    opened(store)
+    db = store._db._connect()
+    db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
+    store._db._idle[:] = [db]
+    labelled = 0
+    with pytest.raises(OSError, match=r"cannot be read or written \(database or disk is full\)"):  # noqa: PT012
+        while True:
+            store.add_class(f"{labelled} " + "x" * 90, ada)
+            labelled += 1
+    db.execute("PRAGMA max_page_count = 1000000")
+    assert len(store.classes()) == 2 + labelled
+    assert store.label(ada, 10, 0, request())
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    (tmp_path / "labels.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(OSError, match=r"labels\.sqlite cannot be read"):
+        Store(tmp_path / "labels.sqlite")
+
+
+def overlaps(path):
+    """Pairs of leases of one item to two people at the same time, from the events alone."""
+    db = sqlite3.connect(path)
+    held, wrong = {}, []
+    for time_, kind, person, item, until in db.execute(
+        "SELECT time, kind, person, item, until FROM events WHERE item IS NOT NULL ORDER BY id"
+    ):
+        if kind in ("lease", "renew"):
+            if item in held and held[item][0] != person and held[item][1] > time_:
+                wrong.append((item, held[item], person, time_))
+            held[item] = (person, until)
+        elif kind in ("label", "skip", "release"):
+            if item in held and held[item][0] != person and held[item][1] > time_:
+                wrong.append((item, held[item], person, time_))
+            held.pop(item, None)
+    db.close()
+    return wrong
+
+
+def test_many_threads_label_a_round_once(tmp_path):
+    with Store(tmp_path / "labels.sqlite") as store:
+        store.add_class("a")
+        opened(store, 200)
+        people = [store.person_of(store.add_person(f"p{i}")) for i in range(12)]
+        said, refused, failed = [], [], []
+
+        def work(person, seed):
+            draw = random.Random(seed)
+            try:
+                while True:
+                    pick = store.lease(person, 0.05 if draw.random() < 0.1 else 60)
+                    if pick is None:
+                        if store.complete(0, 0):
+                            return
+                        continue
+                    if draw.random() < 0.1:
+                        store.undo(person, request())
+                        continue
+                    try:
+                        said.append((pick.item, store.label(person, pick.item, 0, request())))
+                    except ValueError as error:
+                        refused.append(str(error))
+            except Exception as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=work, args=(person, i)) for i, person in enumerate(people)]
+        [thread.start() for thread in threads]
+        [thread.join(60) for thread in threads]
+        assert not failed
+        assert all("already" in why or "someone else" in why for why in refused)
+        snapshot = store.close_round(0, 0)
+        assert sorted(snapshot) == list(range(10, 210))
+        events = {e.id: e for item in snapshot for e in store.history(item)}
+        assert all(events[id].kind == "label" and events[id].item == item for item, id in said)
+        assert len({id for _, id in said}) == len(said)
+    assert overlaps(tmp_path / "labels.sqlite") == []
+
+
+ANNOTATOR = """
+import json, sys, uuid
+from pathlib import Path
+from accuacl.labeling import Store
+with Store(Path(sys.argv[1])) as store:
+    me = store.person_of(sys.argv[2])
+    while (pick := store.lease(me, 0.5)) is not None:
+        try:
+            print(json.dumps([pick.item, store.label(me, pick.item, 0, uuid.uuid4().hex)]), flush=True)
+        except ValueError:
+            pass
+"""
+
+
+def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
+    path, draw = tmp_path / "labels.sqlite", random.Random(0)
+    with Store(path) as store:
+        store.add_class("a")
+        opened(store, 1500)
+        tokens = [store.add_person(f"p{i}") for i in range(2)]
+    acknowledged, kills = [], 0
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        running = [
+            subprocess.Popen([sys.executable, "-c", ANNOTATOR, path, token], stdout=subprocess.PIPE, text=True)
+            for token in tokens
+        ]
+        if kills < 3:
+            first = running[0].stdout.readline()  # it is at work
+            acknowledged += [json.loads(first)] if first.endswith("\n") else []
+            time.sleep(draw.uniform(0.05, 0.3))
+            [os.kill(process.pid, signal.SIGKILL) for process in running]
+            kills += 1
+        for process in running:
+            text = process.communicate(timeout=60)[0]
+            acknowledged += [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        with Store(path) as store:
+            if store.complete(0, 0):
+                break
+            time.sleep(0.5)  # leases of the killed run out
+    with Store(path) as store:
+        assert sorted(store.close_round(0, 0)) == list(range(10, 1510))
+        for item, event in acknowledged:
+            assert [e.id for e in store.history(item) if e.kind == "label"] == [event]
+    assert kills == 3
+    assert len(acknowledged) > 1000
+    assert overlaps(path) == []
+
+
+def test_many_processes_may_open_a_new_store_at_once(tmp_path):
+    code = (
+        "import sys; from pathlib import Path; from accuacl.labeling import Store\n"
+        "with Store(Path(sys.argv[1])) as store: store.add_class(sys.argv[2])"
+    )
+    path = tmp_path / "labels.sqlite"
+    running = [subprocess.Popen([sys.executable, "-c", code, path, f"c{i}"]) for i in range(3)]
+    assert [process.wait(60) for process in running] == [0] * 3
+    with Store(path) as store:
+        assert sorted(c.name for c in store.classes()) == [f"c{i}" for i in range(3)]
+        assert [c.id for c in store.classes()] == list(range(3))

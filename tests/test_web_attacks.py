@@ -1,0 +1,242 @@
+"""Whoever is in gets no further: paths, links, bombs, huge and malformed bodies, script in names."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+
+import httpx
+import pytest
+from PIL import Image
+
+from accuacl.labeling.web.guard import LIMIT
+from web_project import image_project, log_in, raw, running
+
+SCRIPT = "<script>alert(1)</script>"
+BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("attacks"), per_round=20) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    with running(project) as address:
+        yield address
+
+
+@pytest.fixture
+def client(server, project):
+    """Someone who is logged in."""
+    with httpx.Client(base_url=server) as client:
+        log_in(client, project)
+        yield client
+
+
+@pytest.fixture
+def wreck(project):
+    """Puts other bytes in the place of an item's image, for the time of the test."""
+    path = project.item(0).path
+    whole = path.read_bytes()
+    yield path.write_bytes
+    path.unlink(missing_ok=True)
+    path.write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/item/../../etc/passwd",
+        "/item/..%2f..%2f..%2fetc%2fpasswd/image",
+        "/item/%2e%2e/image",
+        "/item//etc/passwd/image",
+        "/item/%2Fetc%2Fpasswd/image",
+        "/item/-1/image",
+        "/item/0.5/image",
+        "/item/0%00/image",
+        "/item/999999/image",
+        "/item/99999999999999999999999999/image",
+        "/item/999999",
+        "/item/999999/thumb",
+        "/static/../app.py",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/static//etc/passwd",
+        "/static/%2fetc%2fpasswd",
+        "/static/page.css%00.js",
+        "/static/",
+        "/openapi.json",
+        "/docs",
+    ],
+)
+def test_nothing_is_had_by_path(client, server, path):
+    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
+    answer = raw(server, "GET", path, {"Cookie": cookie})
+    assert answer.status in (404, 422)
+    assert b"root:" not in answer.body
+    assert b"FastAPI" not in answer.body
+
+
+def test_a_link_out_of_the_data_is_not_followed(client, project, wreck, tmp_path):
+    assert client.get("/item/0/image").status_code == 200
+    Image.new("RGB", (4, 4), "red").save(tmp_path / "secret.png")
+    project.item(0).path.unlink()
+    project.item(0).path.symlink_to(tmp_path / "secret.png")
+    assert client.get("/item/0/image").status_code == 404
+    assert client.get("/item/0").status_code == 200
+    project.item(0).path.unlink()
+    project.item(0).path.symlink_to("/dev/zero")
+    assert client.get("/item/0/image").status_code == 404
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\x89PNG\r\n\x1a\n", f"<html>{SCRIPT}</html>".encode(), b"<svg onload='alert(1)'/>"]
+)
+def test_what_is_no_image_is_not_sent(client, wreck, data):
+    wreck(data)
+    for path in ("/item/0/image", "/item/0/thumb"):
+        answer = client.get(path)
+        assert answer.status_code == 404
+        assert answer.json() == {"detail": "There is no such image, or it cannot be shown."}
+
+
+def test_half_an_image_is_not_sent_and_a_vanished_one_is_said_to_be(client, project, wreck):
+    path = project.item(0).path
+    wreck(path.read_bytes()[: path.stat().st_size // 2])
+    assert client.get("/item/0/image").status_code == 404
+    path.unlink()
+    assert client.get("/item/0/image").status_code == 404
+
+
+@pytest.mark.parametrize("side", [65_000, 11_000])  # beyond Pillow's own limit, and below it
+def test_a_decompression_bomb_is_not_decoded(client, wreck, side):
+    wreck(bomb(side))
+    assert client.get("/item/0/image").status_code == 404
+    assert client.get("/item/0/thumb").status_code == 404
+
+
+def bomb(side: int) -> bytes:
+    """A PNG of side x side pixels in a few kilobytes."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    head = side.to_bytes(4, "big") * 2 + bytes([1, 0, 0, 0, 0])
+    rows = zlib.compress(bytes(side * (side // 8 + 1)), 9)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def test_images_are_sent_as_what_they_are(client, wreck):
+    Image.new("RGB", (40, 30)).save(out := io.BytesIO(), "GIF")
+    wreck(out.getvalue())  # its name ends in .png
+    answer = client.get("/item/0/image")
+    assert answer.headers["content-type"] == "image/gif"
+    assert answer.headers["cache-control"].startswith("private")
+    Image.new("RGB", (3000, 10)).save(out := io.BytesIO(), "TIFF")  # which browsers do not show
+    wreck(out.getvalue())
+    answer = client.get("/item/0/image")
+    assert answer.headers["content-type"] == "image/png"
+    assert Image.open(io.BytesIO(answer.content)).width == 2048
+
+
+def test_huge_bodies_are_refused(client, server):
+    huge = b'{"name": "' + b"x" * LIMIT + b'"}'
+    assert client.post("/api/classes", content=huge, headers=JSON).status_code == 413
+    pieces = (b"x" * 1000 for _ in range(LIMIT // 1000 + 2))  # in chunks, their sum untold
+    assert client.post("/api/classes", content=pieces, headers=JSON).status_code == 413
+    assert client.get("/api/state").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"[" * 60_000,
+        b'{"item": ' + b"1" * 5000 + b"}",
+        b"\xff",
+        b'{"item": 1e400}',
+        b'{"item": -1}',
+    ],
+    ids=range(9),
+)
+def test_malformed_bodies_are_refused(client, body):
+    for path in ("label", "skip", "renew"):
+        assert client.post(f"/api/{path}", content=body, headers=JSON).status_code in (400, 422)
+
+
+@pytest.mark.parametrize("request_id", ["", "short", "x" * 101, "with space", "a;drop table", "<script>"])
+def test_malformed_request_ids_are_refused(client, request_id):
+    assert client.post("/api/undo", json={"request": request_id}).status_code == 422
+
+
+def test_items_and_classes_that_are_not_there_are_refused(client):
+    for item in (10**9, 2**62):
+        for path in ("label", "skip", "renew", "correct"):
+            assert client.post(f"/api/{path}", json={**BODY, "item": item}).status_code == 409
+    pick = client.post("/api/next", json={}).json()["pick"]
+    said = {"item": pick["item"], "class_id": 10**6, "request": "unknown-class"}
+    assert client.post("/api/label", json=said).status_code == 409
+    assert client.get(f"/api/guess/{10**9}").status_code == 409
+
+
+def test_another_persons_item_cannot_be_labelled(client, server, project):
+    item = client.post("/api/next", json={}).json()["pick"]["item"]
+    with httpx.Client(base_url=server) as other:
+        log_in(other, project)
+        for path in ("label", "skip", "renew"):
+            said = {"item": item, "class_id": 0, "request": f"stolen-{path}"}
+            assert other.post(f"/api/{path}", json=said).status_code == 409
+        other.post("/api/release", json={"item": item})
+        assert other.post("/api/next", json={}).json()["pick"]["item"] != item
+
+
+def test_script_in_names_is_shown_as_text(client, project):
+    log_in(client, project, SCRIPT)
+    added = client.post("/api/classes", json={"name": SCRIPT}).json()["added"]
+    pick = client.post("/api/next", json={}).json()["pick"]
+    client.post("/api/label", json={"item": pick["item"], "class_id": added, "request": "script-in-names"})
+    strange = next(i for i in range(40) if "<" in project.item(i).name)  # a file name
+    for path in ("/", "/dashboard", "/classes", f"/item/{pick['item']}", f"/item/{strange}"):
+        page = client.get(path)
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert "<script>alert" not in page.text
+        assert "&lt;" in page.text
+    assert client.get("/api/state").headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\0b", "a\x1b[31m", "\u202egnp.exe"])
+def test_names_that_deceive_are_refused(client, name):
+    assert client.post("/api/classes", content=json.dumps({"name": name}), headers=JSON).status_code in (409, 422)
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/dashboard", "/item/0/image", "/static/label.js", "/api/state", "/nowhere"]
+)
+def test_every_answer_is_guarded(client, path):
+    headers = client.get(path).headers
+    policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+    assert policy["default-src"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["img-src"] == policy["connect-src"] == "'self'"
+    assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "public" not in headers["cache-control"]
+    assert "server" not in headers
+
+
+@pytest.mark.parametrize("path", ["/", "/login", "/dashboard", "/classes", "/item/0"])
+def test_nothing_is_inline_and_nothing_comes_from_elsewhere(client, path):
+    text = client.get(path).text
+    assert "<style" not in text
+    assert " style=" not in text
+    assert " onclick=" not in text
+    assert "://" not in text
+    assert text.count("<script") == text.count('<script type="module" src="/static/')

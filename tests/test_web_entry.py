@@ -1,0 +1,203 @@
+"""Nobody in: without a token, with a wrong or revoked one, from another site, under another host's name."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import logging
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import Response
+
+from accuacl.labeling.web import session
+from accuacl.labeling.web.app import make_app
+from accuacl.labeling.web.guard import Hosts
+from web_project import image_project, log_in, raw, running
+
+PRIVATE = ["/", "/dashboard", "/classes", "/item/0", "/item/0/image", "/item/0/thumb", "/api/state", "/api/guess/0"]
+POSTS = [
+    "next",
+    "label",
+    "skip",
+    "undo",
+    "correct",
+    "renew",
+    "release",
+    "classes",
+    "classes/0/rename",
+    "classes/0/merge",
+]
+BODY = {"item": 0, "class_id": 0, "request": "0123456789", "name": "x", "into": 1}
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("entry")) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    with running(project) as address:
+        yield address
+
+
+@pytest.fixture
+def client(server):
+    """Someone who is not logged in."""
+    with httpx.Client(base_url=server) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", PRIVATE)
+def test_without_a_token_nothing_is_shown(client, path):
+    assert client.get(path).status_code == 401
+
+
+def test_browsers_are_led_to_the_login(client):
+    answer = client.get("/dashboard", headers={"Accept": "text/html"})
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/login"
+    assert "project" not in client.get("/login").text  # not even its name is told
+
+
+@pytest.mark.parametrize("path", POSTS)
+def test_without_a_token_nothing_is_done(client, project, path):
+    before = project.store.status(), project.store.classes()
+    assert client.post(f"/api/{path}", json=BODY).status_code == 401
+    assert (project.store.status(), project.store.classes()) == before
+
+
+@pytest.mark.parametrize("token", ["x", "é", "\ud800", "a" * 200, "a" * 201, "0' OR '1'='1", "\0", ""])
+def test_a_wrong_token_opens_nothing(client, token):
+    answer = client.post("/api/login", content=json.dumps({"token": token}), headers=JSON)
+    assert answer.status_code in (401, 422)
+    assert "set-cookie" not in answer.headers
+
+
+@pytest.mark.parametrize("cookie", ["", "x", '"', "a" * 5000, "%00", "\xff"])
+def test_a_wrong_cookie_opens_nothing(server, project, cookie):
+    name = session.cookie_name(project.directory)
+    assert raw(server, "GET", "/api/state", {"Cookie": f"{name}={cookie}"}).status in (400, 401)
+
+
+def test_the_cookie_is_kept_from_scripts_and_other_sites(client, project):
+    answer = client.post("/api/login", json={"token": project.store.add_person("Cleo")})
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert "domain" not in cookie
+    assert client.get("/").status_code == 200
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_over_tls_the_cookie_stays_there(project, scheme):
+    scope = {"type": "http", "scheme": scheme, "path": "/", "headers": [], "app": make_app(project)}
+    response = Response()
+    session.log_in(Request(scope), response, project.store.add_person(scheme))
+    assert ("secure" in response.headers["set-cookie"].lower()) == (scheme == "https")
+
+
+def test_tokens_are_compared_in_constant_time(client, project, monkeypatch):
+    """The hash of every person is compared, with hmac.compare_digest, whichever is right."""
+    tokens = [project.store.add_person(f"person {i}") for i in range(3)]
+    compared = []
+    real = hmac.compare_digest
+    monkeypatch.setattr(hmac, "compare_digest", lambda a, b: compared.append((a, b)) or real(a, b))
+    counts = set()
+    for token in (*tokens, "wrong"):
+        compared.clear()
+        client.post("/api/login", json={"token": token})
+        counts.add(len(compared))
+        client.cookies.clear()
+    assert counts == {len(project.store.people())}
+
+
+def test_a_revoked_token_is_out_at_the_next_request(client, project):
+    name = log_in(client, project)
+    assert client.post("/api/next", json={}).status_code == 200
+    project.store.revoke(name)
+    assert client.post("/api/next", json={}).status_code == 401
+    assert client.get("/item/0/image").status_code == 401
+    assert client.get("/").status_code == 401
+
+
+def test_after_logging_out_the_cookie_is_gone(client, project):
+    log_in(client, project)
+    assert client.get("/api/state").status_code == 200
+    client.post("/api/logout", json={})
+    assert client.get("/api/state").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": ""},
+        {"Origin": "http://127.0.0.1:9"},
+        {"Origin": "http://127.0.0.1.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Sec-Fetch-Site": "none"},
+    ],
+)
+def test_posts_from_other_sites_are_refused(client, project, headers):
+    log_in(client, project)
+    for path in (*POSTS, "login", "logout"):
+        assert client.post(f"/api/{path}", json=BODY, headers=headers).status_code == 403
+    assert client.get("/api/state").status_code == 200
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
+def test_what_a_form_elsewhere_can_send_is_refused(client, project, kind):
+    log_in(client, project)
+    assert client.post("/api/label", content=json.dumps(BODY), headers={"Content-Type": kind}).status_code == 415
+
+
+def test_our_own_posts_pass(client, project, server):
+    log_in(client, project)
+    headers = {"Origin": server, "Sec-Fetch-Site": "same-origin"}
+    assert client.post("/api/next", json={}, headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "127.0.0.1.evil.example", "192.0.2.7", "[::2]", "", "[::"]
+)
+@pytest.mark.parametrize("path", ["/", "/login", "/static/page.css", "/api/state"])
+def test_other_hosts_are_refused(server, host, path):
+    """A page whose name is made to point at this machine must not read anything."""
+    assert raw(server, "GET", path, {"Host": host}).status in (400, 421)
+
+
+def test_hosts_that_are_ours():
+    assert all(Hosts("127.0.0.1").admit(host) for host in ("127.0.0.1:8765", "localhost:8765", "[::1]:1", "LOCALHOST"))
+    assert Hosts("0.0.0.0").admit("192.0.2.7:80")  # an address cannot be rebound
+    assert not Hosts("0.0.0.0").admit("evil.example")
+    assert Hosts("0.0.0.0", ["Box.example"]).admit("box.example:443")
+    assert Hosts("box.example").admit("box.example")
+
+
+def test_tokens_are_not_in_logs(client, project, caplog, capfd):
+    caplog.set_level(logging.DEBUG, logger="uvicorn")
+    token = project.store.add_person("Dora")
+    client.post("/api/login", json={"token": token})
+    client.get("/")
+    client.post("/api/login", json={"token": token, "more": [token]}, headers={"Origin": "http://evil.example"})
+    out, err = capfd.readouterr()
+    assert token not in caplog.text + out + err
+
+
+def test_errors_repeat_nothing_that_was_sent(client):
+    answer = client.post("/api/login", json={"token": ["s3cret"]})
+    assert answer.status_code == 422
+    assert "s3cret" not in answer.text
+
+
+def test_the_store_keeps_no_token(project):
+    token = project.store.add_person("Emil")
+    for path in project.directory.glob("labels.sqlite*"):
+        assert token.encode() not in path.read_bytes()

@@ -1,0 +1,102 @@
+"""`accuacl project serve`: where it listens, what it says, whom it lets in."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx
+import pytest
+
+from accuacl.labeling.web import serve as module
+from accuacl.labeling.web.serve import serve
+from web_project import image_project
+
+CLI = "from accuacl.cli import main; main()"
+
+
+@pytest.fixture
+def project(tmp_path):
+    with image_project(tmp_path) as project:
+        yield project
+
+
+@pytest.fixture
+def said(monkeypatch):
+    """What would have been printed; nothing is served."""
+    monkeypatch.setattr(module, "_run", lambda app, listener, cert, key: None)
+    monkeypatch.setattr(module.Trainer, "stop", lambda self, wait=0: True)
+    return []
+
+
+def test_the_command_serves_this_machine_alone(project):
+    command = [sys.executable, "-c", CLI, "project", "serve", str(project.directory), "--port", "0", "--person", "Ada"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        link, where = process.stdout.readline(), process.stdout.readline()
+        address, token = re.fullmatch(r"Ada: (http://127\.0\.0\.1:\d+)/login#token=(\S+)\n", link).groups()
+        assert where.startswith(address)
+        with httpx.Client(base_url=address, timeout=60) as client:
+            assert client.get("/").status_code == 401
+            assert client.post("/api/login", json={"token": token}).status_code == 200
+            assert client.get("/").status_code == 200
+        assert listening(int(address.rpartition(":")[2])) == {"0100007F"}  # 127.0.0.1
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert token not in errors
+    assert errors == ""
+
+
+def listening(port):
+    """On which addresses, as Linux writes them."""
+    rows = [line.split()[1] for line in Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A"]
+    return {row.partition(":")[0] for row in rows if int(row.partition(":")[2], 16) == port}
+
+
+def test_other_machines_are_said_loudly(project, said, monkeypatch):
+    listen = module._listen
+    monkeypatch.setattr(module, "_listen", lambda host, port: listen("127.0.0.1", port))  # tests stay on loopback
+    serve(project, host="0.0.0.0", port=0, say=said.append)
+    assert said[0].startswith("WARNING: listening on 0.0.0.0, not only on this machine.")
+    assert "unencrypted" in said[0]
+    said.clear()
+    serve(project, port=0, say=said.append)
+    assert not any("WARNING" in line for line in said)
+
+
+def test_the_user_is_let_in_when_nobody_is_known(project, said):
+    serve(project, port=0, say=said.append)
+    assert len(project.store.people()) == 1
+    assert "/login#token=" in said[0]
+    said.clear()
+    serve(project, port=0, say=said.append)  # known now, by a cookie
+    assert not any("token=" in line for line in said)
+
+
+def test_a_new_link_ends_the_old_one(project, said):
+    tokens = []
+    for _ in range(2):
+        serve(project, port=0, people=["Ada", "Bob"], say=said.append)
+        tokens.append(said[0].partition("token=")[2])
+        said.clear()
+    assert project.store.person_of(tokens[0]) is None
+    assert project.store.person_of(tokens[1]).name == "Ada"
+
+
+def test_wrong_places_are_told(project, said, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(ValueError, match=r"cannot listen on 127\.0\.0\.1, port"):
+            serve(project, port=taken.getsockname()[1], say=said.append)
+    with pytest.raises(ValueError, match=r"cannot listen on no\.such\.host\.invalid"):
+        serve(project, host="no.such.host.invalid", say=said.append)
+    with pytest.raises(ValueError, match="--cert and --key go together"):
+        serve(project, cert=tmp_path / "cert.pem", say=said.append)
+    assert said == []

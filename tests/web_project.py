@@ -1,0 +1,123 @@
+"""Small projects and their servers, for tests of the page."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import httpx
+import numpy as np
+import uvicorn
+from PIL import Image, ImageDraw
+
+from accuacl.experiment import Event
+from accuacl.labeling.images import read_images
+from accuacl.labeling.project import Project
+from accuacl.labeling.settings import make
+from accuacl.labeling.web.app import make_app
+from accuacl.labeling.web.trainer import Trainer
+
+STRANGE = "<img src=x onerror=alert(1)>.png"  # a file's name
+
+
+@contextlib.contextmanager
+def image_project(folder: Path, per_round: int = 4, rounds: int = 2, epochs: int = 3) -> Iterator[Project]:
+    """Cats are red and dogs are blue, more or less; a small net learns them from scratch."""
+    images = folder / "images"
+    images.mkdir(parents=True)
+    for i in range(40):
+        name = STRANGE if i == 1 else f"{i:03}.png"
+        picture(i).save(images / name)
+    sizes = {"image_size": 32, "per_round": per_round, "rounds": rounds, "epochs": epochs}
+    settings = make({"kind": "images", "model": "conv4"} | sizes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that it learns from scratch
+        project = Project.create(folder / "project", settings, ["cat", "dog"])
+    with project:
+        project.add(read_images(images, lambda done, total: None))
+        yield project
+
+
+def picture(seed: int) -> Image.Image:
+    """A disc on a background, in colours that tell the class, with noise."""
+    rng = np.random.default_rng(seed)
+    image = Image.new("RGB", (96, 64), tuple(rng.integers(150, 240, 3).tolist()))
+    red, blue = (200, 40) if seed % 2 == 0 else (40, 200)
+    x, y = rng.integers(5, 50), rng.integers(2, 20)
+    ImageDraw.Draw(image).ellipse((x, y, x + 40, y + 40), fill=(red, int(rng.integers(30, 90)), blue))
+    return image
+
+
+class TestTrainer(Trainer):
+    """One that does not dawdle, but tells what it does slowly enough to be seen."""
+
+    __test__ = False
+
+    def __init__(self, project: Project, pause: float = 0.0) -> None:
+        super().__init__(project, every=0.1, grace=0.3)
+        self.pause = pause
+
+    def _report(self, event: Event) -> None:
+        super()._report(event)
+        time.sleep(self.pause)
+
+
+def log_in(client: httpx.Client, project: Project, name: str = "") -> str:
+    """As a new person, whose name is given back."""
+    name = name or f"person {len(project.store.people())}"
+    assert client.post("/api/login", json={"token": project.store.add_person(name)}).status_code == 200
+    return name
+
+
+class Raw(NamedTuple):
+    status: int
+    body: bytes
+
+
+def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
+    """A request as it is, with nothing in it made proper."""
+    line = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    try:
+        line.putrequest(method, path, skip_host="Host" in headers)
+        for name, value in headers.items():
+            line.putheader(name, value)
+        line.endheaders()
+        answer = line.getresponse()
+        return Raw(answer.status, answer.read())
+    finally:
+        line.close()
+
+
+@contextlib.contextmanager
+def running(project: Project, port: int = 0, pause: float = 0.0) -> Iterator[str]:
+    """A real server on the loopback interface; its address."""
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(("127.0.0.1", port))
+        app = make_app(project, trainer=TestTrainer(project, pause))
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            deadline = time.monotonic() + 300
+            while not (server.started and project.store.status()) and time.monotonic() < deadline:
+                time.sleep(0.02)  # until there is something to label
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(60)
+
+
+def link(address: str, project: Project, name: str) -> str:
+    """What a new person is given to open."""
+    return f"{address}/login#token={project.store.add_person(name)}"

@@ -1,0 +1,139 @@
+"""The pictures in docs/labelling.md, taken from the real page: python tests/web_screenshots.py
+
+Two folders of scikit-learn's digits, labelled by a script that knows them and is wrong now and then, through the page
+where there is a picture to take and through the store elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_digits
+
+from accuacl.labeling.images import read_images
+from accuacl.labeling.project import Project
+from accuacl.labeling.records import Person
+from accuacl.labeling.settings import make
+from web_browser import Watch, browser
+from web_project import link, running
+
+NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+OUT = Path(__file__).parents[1] / "docs" / "images"
+
+
+def write_digits(folder: Path) -> None:
+    """A third of them, in folders `first` (0 to 4) and `second` (5 to 9); a file's name has the digit at its end."""
+    digits = load_digits()
+    for i, (pixels, digit) in enumerate(zip(digits.images[::3], digits.target[::3], strict=True)):
+        place = folder / ("first" if digit < 5 else "second")
+        place.mkdir(parents=True, exist_ok=True)
+        image = Image.fromarray((255 - pixels * 15.9).astype(np.uint8)).resize((96, 96), Image.Resampling.BICUBIC)
+        image.save(place / f"{i:04}-{digit}.png")
+
+
+def truth(project: Project, item: int) -> int:
+    return int(project.item(item).path.stem[-1])
+
+
+def label_one(project: Project, person: Person) -> bool:
+    """The next one, one in thirty wrong; whether there was any."""
+    pick = project.store.lease(person)
+    if pick is not None:
+        said = (truth(project, pick.item) + (pick.item % 30 == 7)) % len(project.store.classes())
+        project.store.label(person, pick.item, said, f"scripted-{pick.item}")
+    return pick is not None
+
+
+def label_rest(project: Project, people: list[Person]) -> None:
+    """All that is left of the round and in nobody's hands."""
+    while all(label_one(project, person) for person in people):
+        pass
+
+
+def shoot(page: object, name: str) -> None:
+    """What is seen, as a PNG of few colours, since that is what the page has."""
+    path = OUT / f"labelling-{name}.png"
+    page.screenshot(path=path)
+    Image.open(path).convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        path, optimize=True
+    )
+    print(path, path.stat().st_size)
+
+
+def main() -> None:
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
+    write_digits(folder / "digits")
+    OUT.mkdir(parents=True, exist_ok=True)
+    watch, quiet = Watch(), lambda done, total: None
+    settings = make({"kind": "images", "per_round": 40, "rounds": 3})
+    with Project.create(folder / "digits-project", settings, NAMES[:5]) as project:
+        project.add(read_images(folder / "digits" / "first", quiet))
+        people = [project.store.person_of(project.store.add_person(name)) for name in ("Grace", "Katherine")]
+        with running(project, pause=0.05) as server, browser() as chromium:
+            page = watch.page(chromium)
+            page.goto(link(server, project, "Ada"))
+            page.wait_for_selector("#view img")
+            for _ in range(9):
+                item = int(page.locator("#view img").get_attribute("src").split("/")[2])
+                page.keyboard.press(str(truth(project, item) + 1))
+                page.wait_for_selector(f"#view img:not([src='/item/{item}/image'])")
+            page.wait_for_timeout(300)
+            shoot(page, "start")
+            label_rest(project, people)
+            item = int(page.locator("#view img").get_attribute("src").split("/")[2])
+            page.keyboard.press(str(truth(project, item) + 1))
+            page.get_by_text("The model is learning").wait_for()
+            page.wait_for_timeout(1500)
+            shoot(page, "training")
+            page.wait_for_selector("#desk:not([hidden])", timeout=120_000)
+            page.locator("#why summary").click()
+            page.keyboard.press("g")
+            page.wait_for_selector("#guessed:not(:empty)")
+            page.locator("#view").focus()
+            shoot(page, "why")
+            page.goto("about:blank")
+            project.add(read_images(folder / "digits" / "second", quiet))
+            for name in NAMES[5:]:
+                project.store.add_class(name)
+            while (status := project.store.status()) and (status.task, status.round) != (1, 2):
+                label_rest(project, people)
+                time.sleep(0.2)
+            for _ in range(13):
+                label_one(project, people[0])
+            page.goto(server)
+            page.wait_for_selector("#view img")
+            page.keyboard.press("/")
+            page.keyboard.type("se")
+            shoot(page, "search")
+            for dark, name in ((False, "Mary"), (True, "Dorothy")):
+                one = watch.page(chromium, dark=dark)
+                one.goto(link(server, project, name))
+                one.wait_for_selector("#view img")
+                if dark:
+                    one.wait_for_timeout(300)
+                    shoot(one, "dark")
+                one.goto(f"{server}/dashboard")
+                one.set_viewport_size({"width": 1100, "height": 800 if dark else 2100})
+                one.wait_for_load_state("networkidle")
+                shoot(one, "dashboard-dark" if dark else "dashboard")
+                one.close()
+            phone = watch.page(chromium, phone=True)
+            phone.goto(link(server, project, "Annie"))
+            phone.wait_for_selector("#view img")
+            phone.wait_for_timeout(300)
+            shoot(phone, "phone")
+            phone.goto(f"{server}/dashboard")
+            phone.wait_for_load_state("networkidle")
+            shoot(phone, "phone-dashboard")
+            page.goto("about:blank")
+            phone.goto("about:blank")
+    print(watch.complaints)
+
+
+if __name__ == "__main__":
+    main()
