@@ -14,7 +14,6 @@ rows which that bound cannot tell apart are computed again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,65 +21,27 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.features import Features
+from accuacl.sums import SUM_ROWS, FisherSum, Progress, Vector, exact_entries, mix, past_weight, round_mean, settle
 
-Vector = NDArray[np.float64]
-Progress = Callable[[int], None]  # told how many rows have been dealt with since the last call
+__all__ = [
+    "SUM_ROWS",
+    "FisherSum",
+    "Progress",
+    "Target",
+    "distribution",
+    "exact_entries",
+    "magnitude",
+    "may_be_below",
+    "mix",
+    "past_weight",
+    "settle",
+    "sweep_distribution",
+    "sweep_magnitude",
+]
 
 EPS32 = float(np.finfo(np.float32).eps)
-SUM_ROWS = 256  # rows per matrix product: a block of 512-wide float64 embeddings is 1 MiB
-SWEEP_ENTRIES = 150_000  # kept entries per block of the float32 sweep, so that three buffers stay in the L2 cache
+SWEEP_ENTRIES = 400_000  # kept entries per block of the float32 sweeps: a few MiB, and few calls
 EXACT_ENTRIES = 200_000  # the same for float64
-
-
-@dataclass(frozen=True)
-class FisherSum:
-    """The sum of the embeddings of `count` examples (K x d, float64). Sums of parts add up to that of the whole.
-
-    >>> part = Features(np.ones((2, 3)), np.full((2, 2), 0.5))
-    >>> both = FisherSum.of(part) + FisherSum.of(part)
-    >>> both.count, both.mean.tolist()
-    (4, [[0.25, 0.25, 0.25], [0.25, 0.25, 0.25]])
-    """
-
-    total: Vector
-    count: int
-
-    @classmethod
-    def of(cls, features: Features, rows: int = SUM_ROWS, progress: Progress | None = None) -> FisherSum:
-        total = np.zeros((features.K, features.d))
-        rows = max(1, min(rows, len(features)))
-        a, g = np.empty((rows, features.K)), np.empty((rows, features.d))
-        spare = np.empty_like(total)
-        for _, block in features.blocks(rows):
-            n = len(block)
-            np.copyto(g[:n], block.embeddings)
-            np.multiply(g[:n], g[:n], out=g[:n])
-            np.copyto(a[:n], block.probabilities)
-            a[:n] -= a[:n] ** 2
-            total += np.matmul(a[:n].T, g[:n], out=spare)
-            if progress:
-                progress(n)
-        return cls(total, len(features))
-
-    def __add__(self, other: FisherSum) -> FisherSum:
-        return FisherSum(self.total + other.total, self.count + other.count)
-
-    @property
-    def mean(self) -> Vector:
-        """The mean embedding; zero for the empty set."""
-        return self.total / max(self.count, 1)
-
-
-def past_weight(past: int, current: int) -> float:
-    """lambda of theorem 4.1: the share of the past in all examples that have arrived."""
-    return past / (past + current) if past + current else 0.0
-
-
-def mix(new: FisherSum, memory: FisherSum | None, lam: float) -> Vector:
-    """The target's mean embedding: lam * mean of the memory + (1 - lam) * mean of the new; no memory, no past."""
-    if memory is None or memory.count == 0:
-        return new.mean
-    return lam * memory.mean + (1 - lam) * new.mean
 
 
 @dataclass(frozen=True)
@@ -101,8 +62,7 @@ class Target:
 
         Sums taken in another order differ in their last bits, so the mean is rounded to float32's precision first.
         """
-        mantissa, exponent = np.frexp(mean)
-        mean = np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent)
+        mean = round_mean(mean)
         kept = np.argsort(-mean, axis=1, kind="stable")[:, : min(keep, mean.shape[1])]
         values = np.take_along_axis(mean, kept, axis=1).ravel()
         scale = float(values.mean()) if scaled else 1.0
@@ -162,17 +122,17 @@ def sweep_distribution(
     # sum t log t + 2 log 2, what is left of the divergence when the terms with q are taken away
     fixed = float((np.exp(target.log_softmax) * target.log_softmax).sum() + 2 * np.log(2))
     sweep = _Gather(features, target, rows, 1 / np.sqrt(target.scale))
-    q, spare = torch.empty(rows, m), torch.empty(rows, m)
+    q = torch.empty(rows, m)
     for start, block in features.blocks(rows):
         b = len(block)
-        u, v, w = sweep(block), q[:b], spare[:b]
+        u, v, w = sweep(block), q[:b], sweep.spare[:b]
         peak = torch.amax(u, 1, keepdim=True, out=largest[start : start + b].unsqueeze(1))
         u.sub_(peak).clamp_(min=-80)  # below that exp gives denormals, which cost five times as much
-        torch.exp(u, out=v)
+        np.exp(u.numpy(), out=v.numpy())  # NumPy's exp and log take half of torch's time
         z = v.sum(1, keepdim=True)
         d = torch.mul(v, u, out=u).sum(1, keepdim=True).div_(z).sub_(z.log())
         v.div_(z).add_(t)
-        torch.log(v, out=w)
+        np.log(v.numpy(), out=w.numpy())
         d -= w.mul_(v).sum(1, keepdim=True)
         torch.add(d[:, 0], fixed, out=value[start : start + b]).mul_(0.5)
         if progress:
@@ -180,6 +140,30 @@ def sweep_distribution(
     # The divergence moves by at most 1.06 max|du|, and du is below 6 eps u; the sums, of size 4 log m, are cascaded.
     bound = EPS32 * (8.0 * largest.double().numpy() + 64.0 * (1 + np.log(m)))
     return value.double().numpy(), bound
+
+
+def may_be_below(features: Features, target: Target, cut: float) -> NDArray[np.int64]:
+    """The rows whose divergence may be at most `cut`: in less time than the sweep takes, when they are few.
+
+    The divergence is at least log 2 times 1 - sum sqrt(q t), the squared Hellinger distance.
+    """
+    m = target.kept.size
+    if target.scale == 0 or cut >= np.log(2):
+        return np.arange(len(features))
+    rows = max(1, min(len(features), SWEEP_ENTRIES // m))
+    near = np.empty(len(features), bool)
+    sweep = _Gather(features, target, rows, 1 / np.sqrt(2 * target.scale))
+    root = torch.from_numpy(np.exp(target.log_softmax / 2)).float()
+    for start, block in features.blocks(rows):
+        u = sweep(block)  # half of the exponents: exp gives the roots
+        peak = torch.amax(u, 1, keepdim=True)
+        u.sub_(peak).clamp_(min=-40)
+        np.exp(u.numpy(), out=u.numpy())
+        overlap = torch.mv(u, root).div_(torch.linalg.vector_norm(u, dim=1)).double()
+        # Rounding moves the overlap by less than the largest error of an exponent, and both sums by m eps.
+        error = EPS32 * (16.0 * peak[:, 0].double() + 64.0 + 4.0 * m)
+        near[start : start + len(block)] = ~(np.log(2) * (1 - overlap - error) > cut).numpy()  # NaN: it may be
+    return np.flatnonzero(near)
 
 
 def sweep_magnitude(
@@ -229,7 +213,8 @@ class _Gather:
         self.h, self.a = np.empty((rows, features.d), np.float32), np.empty((rows, features.K), np.float32)
         if target:
             self.columns = torch.from_numpy(target.kept.ravel())
-            self.u = torch.empty(rows, target.kept.size)
+            self.classes = torch.arange(features.K).repeat_interleave(target.kept.shape[1])
+            self.u, self.spare = torch.empty(rows, target.kept.size), torch.empty(rows, target.kept.size)
 
     def factors(self, block: Features) -> tuple[torch.Tensor, torch.Tensor]:
         n = len(block)
@@ -247,5 +232,5 @@ class _Gather:
         n = len(block)
         a, g = self.factors(block)
         u = torch.index_select(g, 1, self.columns, out=self.u[:n])
-        u.view(n, a.shape[1], -1).mul_(a.unsqueeze(2))
-        return u
+        # twice as fast as multiplying k columns by one
+        return u.mul_(torch.index_select(a, 1, self.classes, out=self.spare[:n]))

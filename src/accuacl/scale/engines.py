@@ -9,5 +9,11 @@ from accuacl.scale.work import Engine
 def get(name: str, workers: int = 0, address: str | None = None) -> Engine:
     """The engine called `name`: local processes, or a Ray cluster at `address` (unset: one on this machine)."""
     if name == "local":
+        if address:
+            raise ValueError(f"address is {address!r} but the engine is local; give --engine ray to use a cluster.")
         return Local(workers)
+    if name == "ray":
+        from accuacl.scale.ray import Ray  # Ray is looked for only when it is wanted
+
+        return Ray(workers, address)
     raise ValueError(f"there is no engine {name!r}; give local or ray.")

@@ -13,7 +13,8 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from accuacl.scale.work import Done, Function, Tell, attempt
 
@@ -21,74 +22,117 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 
 
 class Local:
-    """`map` over processes."""
+    """`map` over processes.
+
+    They are started by the first `map`; used with `with`, they stay until the end of the block, else of that `map`.
+    """
 
     def __init__(self, workers: int = 0, retries: int = 2) -> None:
         if workers < 0:
             raise ValueError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
         self.workers = workers or len(os.sched_getaffinity(0))
         self.retries = retries
+        self._staff: list[_Worker] = []
+        self._inside = 0
+
+    def __enter__(self) -> Self:
+        self._inside += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inside -= 1
+        if not self._inside:
+            self._dismiss(self._staff)
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, tell)` for each item, results as they come. `function` must be importable by its name."""
+        """`function(item, report)` for each item, results as they come. `function` must be importable by its name."""
         waiting = deque((index, 0) for index in range(len(items)))
-        workers: list[_Worker] = []
         try:
-            while waiting or any(worker.busy for worker in workers):
-                while waiting and len(workers) < self.workers:
-                    workers.append(_Worker(function))
-                for worker in workers:
-                    if waiting and not worker.busy:
-                        worker.give(*waiting.popleft(), items)
-                for pipe in wait([worker.pipe for worker in workers if worker.busy]):
-                    worker = next(worker for worker in workers if worker.pipe is pipe)
+            while waiting or any(worker.work for worker in self._staff):
+                for _ in range(min(len(waiting), self.workers) - len(self._staff)):
+                    self._staff.append(_Worker())
+                for worker in sorted(self._staff, key=lambda worker: len(worker.work)):
+                    # One item ahead, so that nobody waits for the next; but not near the end, where some would idle.
+                    ahead = len(waiting) > 2 * self.workers
+                    while waiting and len(worker.work) < 1 + ahead:
+                        worker.give(function, *waiting.popleft(), items)
+                busy = {worker.pipe: worker for worker in self._staff if worker.work}
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
                     try:
                         kind, value = worker.pipe.recv()
                     except (EOFError, OSError):  # it is dead
-                        workers.remove(worker)
-                        index, tried = worker.item
-                        how = worker.end()
-                        if tried < self.retries:
-                            waiting.appendleft((index, tried + 1))
-                        else:
-                            yield Done(index, error=f"its process died {tried + 1} times ({how}).")
+                        yield from self._replace(worker, waiting)
                         continue
-                    index = worker.item[0]
-                    if kind == "progress":
+                    if kind == "ready":
+                        worker.ready = True
+                    elif kind == "progress":
                         if tell:
-                            tell(index, *value)
+                            tell(worker.work[0][0], *value)
                     else:
-                        worker.busy = False
-                        yield Done(index, **value)
+                        yield Done(worker.work.popleft()[0], **value)
         finally:
-            for worker in workers:
-                worker.end()
+            self._dismiss([worker for worker in self._staff if worker.work or not self._inside])
+
+    def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
+        """Take back what a dead worker had; what has been tried too often has failed."""
+        self._staff.remove(worker)
+        how = worker.end()
+        if not worker.ready:
+            raise ValueError(
+                f"a worker process could not start ({how}); a script that works with several processes must do so "
+                "under `if __name__ == '__main__':`."
+            )
+        index, tried = worker.work.popleft()
+        waiting.extendleft(reversed(worker.work))
+        if tried < self.retries:
+            waiting.appendleft((index, tried + 1))
+        else:
+            yield Done(index, error=f"its process died {tried + 1} times ({how}).")
+
+    def _dismiss(self, workers: list[_Worker]) -> None:
+        for worker in list(workers):
+            worker.close()
+        for worker in list(workers):
+            worker.end()
+            self._staff.remove(worker)
 
 
 class _Worker:
     """A process and the pipe to it."""
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self) -> None:
         context = mp.get_context("spawn")
         self.pipe, theirs = context.Pipe()
         held, self.lifeline = context.Pipe(duplex=False)
-        self.process = context.Process(target=_work, args=(function, theirs, held))
-        with _environment(ONE_THREAD):
+        self.process = context.Process(target=_work, args=(theirs, held), daemon=True)
+        with _environment(ONE_THREAD), _interrupts_held():
             self.process.start()
         theirs.close()
         held.close()
-        self.busy = False
-        self.item = (-1, 0)  # which it has, and how often that was tried before
+        self.ready = False
+        self.work: deque[tuple[int, int]] = deque()  # which items it has, and how often each was tried before
+        self.function: Function | None = None
 
-    def give(self, index: int, tried: int, items: Sequence[Any]) -> None:
-        self.busy, self.item = True, (index, tried)
+    def give(self, function: Function, index: int, tried: int, items: Sequence[Any]) -> None:
+        self.work.append((index, tried))
         with contextlib.suppress(OSError):  # a worker that died while idle is noticed when its pipe is read
-            self.pipe.send(items[index])
+            if function is not self.function:
+                self.pipe.send(("function", function))
+                self.function = function
+            self.pipe.send(("item", items[index]))
+
+    def close(self) -> None:
+        """Tell it to end: at once if it is busy, for nobody wants the result any more."""
+        if self.work:
+            self.process.kill()
+        self.pipe.close()
 
     def end(self) -> str:
-        """Stop it; how it ended, in words."""
-        if self.process.is_alive() and not self.pipe.closed:
-            self.process.join(0.2 if not self.busy else 0)
+        """See that it has ended; how, in words."""
+        self.process.join(2)
         self.process.kill()
         self.process.join()
         self.pipe.close()
@@ -97,23 +141,39 @@ class _Worker:
         return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def _work(function: Function, pipe: Connection, held: Connection) -> None:
+def _work(pipe: Connection, held: Connection) -> None:
     """A worker's life: items come in, results go out, until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_until_parent_ends, args=(held,), daemon=True).start()
-    while True:
-        try:
-            item = pipe.recv()
-        except EOFError:
-            return
-        value = attempt(function, item, lambda done, text: pipe.send(("progress", (done, text))))
-        pipe.send(("done", value))
+    function: Function | None = None
+    try:
+        pipe.send(("ready", None))
+        while True:
+            kind, given = pipe.recv()
+            if kind == "function":
+                function = given
+            elif function is not None:
+                value = attempt(function, given, lambda done, text: pipe.send(("progress", (done, text))))
+                pipe.send(("done", value))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
 
 
 def _until_parent_ends(held: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         held.recv()
     os._exit(1)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C comes a little later, and not at all to a process that is started meanwhile and does not ignore it yet."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

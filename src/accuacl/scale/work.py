@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 Report = Callable[[float, str], None]  # how far one item is, of 1, and in words
 Function = Callable[[Any, Report], Any]
@@ -21,13 +22,22 @@ class Done:
 
 
 class Engine(Protocol):
-    """Something that works through items, in any order, in several places at once."""
+    """Something that works through items, in any order, in several places at once.
+
+    Used with `with`, its workers stay from one `map` to the next.
+    """
 
     workers: int
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come."""
+        """`function(item, report)` for each item, results as they come. An item is looked up when its turn comes."""
         ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
 
 def attempt(function: Function, item: Any, report: Report) -> dict[str, Any]:

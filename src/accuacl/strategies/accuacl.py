@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from accuacl import fisher
+from accuacl.features import Features
 from accuacl.strategies.query import Query, Selection, number, whole_number
 from accuacl.strategies.ranking import Indices, Vector, among_smallest, in_slices, largest, round_off, smallest
 
@@ -47,12 +49,9 @@ def accuacl(
     {'distribution': [0.005, 0.004, 0.003], 'magnitude': [0.197, 0.184, 0.169]}
     """
     oversample = number("oversample", oversample, 1, math.inf, "a number of at least 1")
-    scores = _Scores(query, variant, keep, total_classes, lam)
-    candidates = among_smallest(
-        math.ceil(min(oversample * query.count, len(query.pool))), *scores.sweep_distribution(), scores.distribution
-    )
-    order = np.argsort(-round_off(in_slices(scores.magnitude, candidates)), kind="stable")[: query.count]
-    return scores.explain(candidates[order])
+    scores = _scores(query, variant, keep, total_classes, lam)
+    many = candidates(oversample, query.count, len(query.pool))
+    return scores.largest_of(among_smallest(many, *scores.sweep_distribution(), scores.distribution), query.count)
 
 
 def accuacl_distribution(
@@ -74,7 +73,7 @@ def accuacl_distribution(
     >>> select("accuacl-distribution", pool=pool, budget=2, keep=2).indices
     array([2, 0])
     """
-    scores = _Scores(query, variant, keep, total_classes, lam)
+    scores = _scores(query, variant, keep, total_classes, lam)
     rows, _ = smallest(query.count, *scores.sweep_distribution(), scores.distribution)
     return scores.explain(rows)
 
@@ -99,7 +98,7 @@ def accuacl_magnitude(
     >>> select("accuacl-magnitude", pool=pool, budget=2).indices
     array([1, 2])
     """
-    scores = _Scores(query, variant, keep, total_classes, lam)
+    scores = _scores(query, variant, keep, total_classes, lam)
     rows, _ = largest(query.count, *scores.sweep_magnitude(), scores.magnitude)
     return scores.explain(rows)
 
@@ -129,34 +128,53 @@ def accuacl_full(
     return accuacl(query, variant=variant, keep=keep, total_classes=total_classes, lam=lam, oversample=oversample)
 
 
-class _Scores:
-    """The target of a query, and both scores of its pool against it: rough ones of all, exact ones of some."""
+def candidates(oversample: float, count: int, n: int) -> int:
+    """How many of n are looked at for `count` picks."""
+    return math.ceil(min(oversample * count, n))
 
-    def __init__(
-        self, query: Query, variant: str, keep: int | None, total_classes: int | None, lam: float | None
-    ) -> None:
-        self.pool, self.chunk = query.pool, query.chunk or None
-        self.tick = query.ticker(2 * len(self.pool))
+
+@dataclass(frozen=True)
+class Options:
+    """The options of accuacl for K classes, checked and filled in."""
+
+    released: bool
+    keep: int
+    lam: float | None  # None: the share of the past
+
+    @classmethod
+    def of(cls, K: int, variant: str, keep: int | None, total_classes: int | None, lam: float | None) -> Options:
         if variant not in ("released", "paper"):
             raise ValueError(f"variant is {variant!r}; give 'released' or 'paper'.")
         released = variant == "released"
-        total = self.pool.K if total_classes is None else whole_number("total_classes", total_classes, self.pool.K)
+        total = K if total_classes is None else whole_number("total_classes", total_classes, K)
         if keep is None:
-            keep = 5 * total // self.pool.K if released else (10 if total <= 10 else 5)
-        keep = whole_number("keep", keep, 1)
+            keep = 5 * total // K if released else (10 if total <= 10 else 5)
         if lam is not None:
             lam = number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
-        elif query.past is None and query.memory is not None and len(query.memory):
+        return cls(released, whole_number("keep", keep, 1), lam)
+
+    def weight(self, past: int | None, current: int, remembered: int) -> float:
+        """The weight of the past, of which `remembered` examples are in the memory."""
+        if self.lam is not None:
+            return self.lam
+        if past is None and remembered:
             raise ValueError(
                 "memory was given without past or lam; say how many examples the finished tasks had (past=)."
             )
-        else:
-            lam = fisher.past_weight(query.past or 0, len(self.pool) + len(query.labelled or ()))
-        rows = self.chunk or fisher.SUM_ROWS
-        new = fisher.FisherSum.of(self.pool, rows, self.tick)
-        memory = fisher.FisherSum.of(query.memory, rows) if query.memory is not None else None
-        self.target = fisher.Target.of(fisher.mix(new, memory, lam), keep, scaled=released)
-        self.counted = self.target if released else None  # whose entries count for the magnitude; None: all
+        return fisher.past_weight(past or 0, current)
+
+    def target(self, mean: Vector) -> fisher.Target:
+        return fisher.Target.of(mean, self.keep, scaled=self.released)
+
+
+class Scores:
+    """Both scores of a pool against a target: rough ones of all, exact ones of some."""
+
+    def __init__(
+        self, pool: Features, target: fisher.Target, released: bool, chunk: int = 0, tick: fisher.Progress | None = None
+    ) -> None:
+        self.pool, self.target, self.chunk, self.tick = pool, target, chunk or None, tick
+        self.counted = target if released else None  # whose entries count for the magnitude; None: all
 
     def sweep_distribution(self) -> tuple[Vector, Vector]:
         return fisher.sweep_distribution(self.pool, self.target, self.chunk, self.tick)
@@ -170,6 +188,29 @@ class _Scores:
     def magnitude(self, rows: Indices) -> Vector:
         return fisher.magnitude(self.pool.rows(rows), self.counted)
 
+    def largest_of(self, rows: Indices, count: int) -> Selection:
+        """The `count` with the largest embedding of these rows, which are in rising order."""
+        order = np.argsort(-round_off(in_slices(self.magnitude, rows)), kind="stable")[:count]
+        return self.explain(rows[order])
+
     def explain(self, rows: Indices) -> Selection:
         scores = {"distribution": in_slices(self.distribution, rows), "magnitude": in_slices(self.magnitude, rows)}
         return Selection(rows, scores)
+
+
+def _scores(query: Query, variant: str, keep: int | None, total_classes: int | None, lam: float | None) -> Scores:
+    """The target of a query, and the scores of its pool."""
+    options = Options.of(query.pool.K, variant, keep, total_classes, lam)
+    pool, memory, tick = query.pool, query.memory, query.ticker(2 * len(query.pool))
+    weight = options.weight(query.past, len(pool) + len(query.labelled or ()), len(memory or ()))
+    rows = query.chunk or fisher.SUM_ROWS
+    mean = fisher.settle(
+        fisher.FisherSum.of(pool, rows, tick),
+        fisher.FisherSum.of(memory, rows) if memory is not None else None,
+        weight,
+        lambda entries: (
+            fisher.exact_entries(pool, entries),
+            fisher.exact_entries(memory, entries) if memory is not None else [],
+        ),
+    )
+    return Scores(pool, options.target(mean), options.released, query.chunk, tick)

@@ -37,7 +37,7 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
     """
     lam = number("lam", lam, np.finfo(float).tiny, math.inf, "a number above 0")
     oversample = number("oversample", oversample, 1, math.inf, "a number of at least 1")
-    limit = _available() if memory_limit is None else whole_number("memory_limit", memory_limit, 0)
+    limit = available() if memory_limit is None else whole_number("memory_limit", memory_limit, 0)
     _check_memory(query, limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
@@ -77,9 +77,9 @@ def _greedy(query: Query, lam: float, wanted: int) -> Selection:
 
 
 def _check_memory(query: Query, limit: int) -> None:
-    """Refuse before allocating: large matrices, two K x K ones a row, features in float64, a block's products."""
+    """Refuse before allocating."""
     n, d, K = len(query.pool), query.pool.d, query.pool.K
-    need = 40 * (d * K) ** 2 + 16 * n * K**2 + 8 * n * (d + 4 * K) + 24 * block_rows(d, K) * K * max(d, K)
+    need = needed(n, d, K)
     if need > limit:
         raise TooLarge(
             f"bait needs {need:,} bytes for {n} examples with d={d} and K={K} and may use {limit:,}; "
@@ -88,7 +88,12 @@ def _check_memory(query: Query, limit: int) -> None:
         )
 
 
-def _available() -> int:
+def needed(n: int, d: int, K: int) -> int:
+    """Bytes: large matrices, two K x K ones a row, features in float64, a block's products."""
+    return 40 * (d * K) ** 2 + 16 * n * K**2 + 8 * n * (d + 4 * K) + 24 * block_rows(d, K) * K * max(d, K)
+
+
+def available() -> int:
     """Bytes of memory that this process can still get: of the machine, and of the container it may be in."""
     free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for line in _lines("/proc/meminfo"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -28,15 +30,22 @@ def entropy(query: Query) -> Selection:
     (array([1, 2]), array([0.693, 0.5  ]))
     """
     p = query.pool.probabilities
-    rough = np.empty(len(p))
-    size, tick = query.chunk or ROWS, query.ticker(len(p))
+    rows, values = largest(query.count, *sweep(p, query.chunk, query.ticker(len(p))), lambda rows: exact(p[rows]))
+    return Selection(rows, {"entropy": values})
+
+
+def sweep(
+    p: NDArray[np.floating], rows: int = 0, tick: Callable[[int], None] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """`exact` in float32 and, for each row, a bound on how far it is from the exact value."""
+    rough, size = np.empty(len(p)), rows or ROWS
     tiny = float(np.finfo(np.float32).tiny)
     for start in range(0, len(p), size):
         block = torch.from_numpy(np.array(p[start : start + size], np.float32))
         rough[start : start + size] = -(block.clamp(min=tiny).log_().mul_(block).sum(1)).numpy()
-        tick(len(block))
-    rows, values = largest(query.count, rough, EPS32 * (64 + p.shape[1] / 16) * (rough + 1), lambda r: exact(p[r]))
-    return Selection(rows, {"entropy": values})
+        if tick:
+            tick(len(block))
+    return rough, EPS32 * (64 + p.shape[1] / 16) * (rough + 1)
 
 
 def exact(p: NDArray[np.floating]) -> NDArray[np.float64]:

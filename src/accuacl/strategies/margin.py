@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import smallest
@@ -23,16 +26,21 @@ def margin(query: Query) -> Selection:
     >>> select("margin", pool=pool, budget=2).indices
     array([1, 2])
     """
-    p = query.pool.probabilities
-    margins = np.empty(len(p))
-    size, tick = query.chunk or ROWS, query.ticker(len(p))
+    values = margins(query.pool.probabilities, query.chunk, query.ticker(len(query.pool)))
+    rows, picked = smallest(query.count, values, 0.0, lambda rows: values[rows])
+    return Selection(rows, {"margin": picked})
+
+
+def margins(p: NDArray[np.floating], rows: int = 0, tick: Callable[[int], None] | None = None) -> NDArray[np.float64]:
+    """The difference between the two largest of each row."""
+    out, size = np.empty(len(p)), rows or ROWS
     for start in range(0, len(p), size):
         block = p[start : start + size]
         if p.shape[1] > 1:
             two = np.partition(block, -2, axis=1)[:, -2:].astype(np.float64)
-            margins[start : start + size] = two[:, 1] - two[:, 0]
+            out[start : start + size] = two[:, 1] - two[:, 0]
         else:
-            margins[start : start + size] = block[:, 0]
-        tick(len(block))
-    rows, values = smallest(query.count, margins, 0.0, lambda rows: margins[rows])
-    return Selection(rows, {"margin": values})
+            out[start : start + size] = block[:, 0]
+        if tick:
+            tick(len(block))
+    return out

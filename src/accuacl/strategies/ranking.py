@@ -22,18 +22,32 @@ def among_smallest(count: int, value: Vector, bound: Vector | float, exact: Exac
     `value` is within `bound` of the exact one wherever both are finite. Only rows that could be in or out by that are
     given to `exact`. Values that agree to twelve digits are ties.
     """
+    return narrow(count, value, bound, exact)[0]
+
+
+def narrow(count: int, value: Vector, bound: Vector | float, exact: Exact) -> tuple[Indices, Vector, Vector]:
+    """The same rows with their values and bounds, which are 0 where the exact value had to be computed."""
+    bound = np.broadcast_to(bound, value.shape)
     if count >= len(value):
-        return np.arange(len(value))
+        return np.arange(len(value)), value, bound
     if count == 0:
-        return np.empty(0, np.int64)
+        return np.empty(0, np.int64), np.empty(0), np.empty(0)
+    least, most = reach(value, bound)
+    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
+    open_ = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
+    value, bound = value.copy(), bound.copy()
+    value[open_], bound[open_] = in_slices(exact, open_), 0.0
+    order = np.argsort(round_off(value[open_]), kind="stable")  # stable: rows are in rising order already
+    rows = np.sort(np.append(np.flatnonzero(inside), open_[order[: count - int(inside.sum())]]))
+    return rows, value[rows], bound[rows]
+
+
+def reach(value: Vector, bound: Vector) -> tuple[Vector, Vector]:
+    """The least and the most that each value can be, so that what lies apart by these is no tie."""
     known = np.isfinite(value) & np.isfinite(bound)
     slack = np.where(known, bound + np.abs(value) * (4 / DIGITS), np.inf)
     value = np.where(known, value, 0.0)
-    least, most = value - slack, value + slack
-    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
-    open_ = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
-    order = np.argsort(round_off(in_slices(exact, open_)), kind="stable")  # stable: rows are in rising order already
-    return np.sort(np.append(np.flatnonzero(inside), open_[order[: count - int(inside.sum())]]))
+    return value - slack, value + slack
 
 
 def smallest(count: int, value: Vector, bound: Vector | float, exact: Exact) -> tuple[Indices, Vector]:

@@ -30,13 +30,14 @@ def uniform(query: Query) -> Selection:
     return Selection(rows, {"draw": hashes[rows] / 2.0**64})
 
 
-def hash_ids(seed: int, ids: NDArray[np.int64]) -> NDArray[np.uint64]:
+def hash_ids(seed: int, ids: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A 64-bit hash of (seed, id): each passes the finaliser of SplitMix64, the seed first."""
-    start = _mix(np.array([seed % 2**64], np.uint64) + np.uint64(0x9E3779B97F4A7C15))
-    return _mix(ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start)
+    start = mix64(np.array([seed % 2**64], np.uint64) + np.uint64(0x9E3779B97F4A7C15))
+    return mix64(ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start)
 
 
-def _mix(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser: every bit of x moves half of the bits, and no two x end alike."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -1,0 +1,64 @@
+"""Picks as a file: Parquet, CSV or JSON lines, by the ending of its name. It is whole or absent."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from accuacl.experiment.files import write_bytes
+from accuacl.scale.select import Picked
+
+ENDINGS = (".parquet", ".csv", ".jsonl")
+
+
+def check_place(path: Path) -> None:
+    """Refuse a name that could not be written to, before any work is done."""
+    if path.suffix not in ENDINGS:
+        raise ValueError(f"{path} ends in {path.suffix or 'nothing'!r}; give a name that ends in {', '.join(ENDINGS)}.")
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of a file in it.")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise ValueError(f"there is no folder {folder} to write {path.name} to; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{folder} may not be written to; give another --out.")
+
+
+def write_picks(path: Path, picked: Picked) -> None:
+    """id, rank (from 1) and scores, one row a pick, in selection order."""
+    check_place(path)
+    columns = {"id": picked.ids.tolist(), "rank": list(range(1, len(picked) + 1))}
+    columns |= {name: scores.tolist() for name, scores in picked.scores.items()}
+    text = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix)
+    try:
+        write_bytes(path, text(columns).encode() if text else _parquet(columns))
+    except OSError as error:
+        raise ValueError(
+            f"{path} could not be written ({error.strerror or error}); make room or give another --out."
+        ) from None
+
+
+def _csv(columns: dict[str, list[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _json_lines(columns: dict[str, list[Any]]) -> str:
+    rows = zip(*columns.values(), strict=True)
+    return "".join(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
+
+
+def _parquet(columns: dict[str, list[Any]]) -> bytes:
+    out = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns), out)
+    return out.getvalue().to_pybytes()

@@ -1,0 +1,96 @@
+"""Work shared out to a Ray cluster. The only file that imports Ray.
+
+A worker or node that dies is replaced by Ray and its item done again. Every node needs this package and the files that
+items name, under the same paths.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import socket
+from collections import deque
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from accuacl.scale.work import Done, Function, Tell, attempt
+
+
+class Ray:
+    """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
+
+    def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2) -> None:
+        if workers < 0:
+            raise ValueError(f"workers is {workers}; give a number of CPUs, or 0 for all that the cluster has.")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            ray: Any = importlib.import_module("ray")
+        except ImportError:
+            raise ValueError("the engine ray needs Ray; install it with: pip install 'accuacl[cluster]'.") from None
+        self.ray, self.retries = ray, retries
+        self.ours = not ray.is_initialized()
+        if self.ours and address:
+            try:
+                _knock(address)
+                ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+            except Exception as error:  # Ray has many ways to say that it cannot connect
+                why = " ".join(str(error).split())
+                raise ValueError(f"no Ray cluster answers at {address} ({why}); give the address of one.") from None
+        elif self.ours:
+            ray.init(
+                "local",
+                num_cpus=workers or len(os.sched_getaffinity(0)),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",  # nobody else is to reach it
+            )
+        cpus = int(ray.cluster_resources().get("CPU", 1))
+        self.workers = max(1, min(workers or cpus, cpus))
+        self._inside = 0
+
+    def __enter__(self) -> Self:
+        self._inside += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inside -= 1
+        if self.ours and not self._inside:
+            self.ray.shutdown()
+
+    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+        """`function(item, report)` for each item, results as they come; progress is told an item at a time."""
+        shared = self.ray.put(function)  # once, however many items there are
+        task = self.ray.remote(num_cpus=1, max_retries=self.retries)(_one)  # one CPU: one thread
+        waiting = deque(range(len(items)))
+        running: dict[Any, int] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for the next
+                    index = waiting.popleft()
+                    running[task.remote(shared, items[index])] = index
+                for ref in self.ray.wait(list(running), num_returns=1)[0]:
+                    index = running.pop(ref)
+                    try:
+                        yield Done(index, **self.ray.get(ref))
+                    except self.ray.exceptions.RayError as error:
+                        first = " ".join(str(error).split()).split(". ")[0]
+                        yield Done(index, error=f"its worker died {self.retries + 1} times ({first}).")
+        finally:
+            for ref in running:
+                self.ray.cancel(ref, force=True)
+
+
+def _knock(address: str) -> None:
+    """Ray itself would try an address for minutes where nobody is."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+def _one(function: Function, item: Any) -> dict[str, Any]:
+    return attempt(function, item, lambda done, text: None)

@@ -1,0 +1,93 @@
+"""What is checked on Ray, in one cluster: run by test_scale_ray.py in a process and a network of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+from accuacl import scale
+from accuacl.scale import engines
+from accuacl.scale.ray import Ray
+
+
+def fails(item, report):
+    if item == 1:
+        raise ValueError("one is wrong")
+    return item
+
+
+def dies(folder, often, item, report):
+    """Is killed the first `often` times that it is given item 3."""
+    if item == 3 and len(list(folder.iterdir())) < often:
+        (folder / str(time.time_ns())).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def kill_a_worker(killed: list[int]) -> None:
+    """One that is at work on a shard."""
+    for _ in range(600):
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                name = (entry / "cmdline").read_bytes()
+                if name.startswith(b"ray::_one"):
+                    os.kill(int(entry.name), signal.SIGKILL)
+                    killed.append(int(entry.name))
+                    return
+            except OSError:
+                continue
+        time.sleep(0.02)
+
+
+def main() -> None:
+    folder, places = sys.argv[1], Path(sys.argv[2])
+    found: dict[str, object] = {}
+    with engines.get("ray", workers=2) as engine:
+        found["workers"] = engine.workers
+        done = {end.index: end for end in engine.map(fails, range(4))}
+        found["errors"] = [done[i].error for i in range(4)]
+        (places / "once").mkdir()
+        found["once"] = sorted(end.value for end in engine.map(functools.partial(dies, places / "once", 1), range(6)))
+        (places / "always").mkdir()
+        ends = {end.index: end for end in engine.map(functools.partial(dies, places / "always", 99), range(6))}
+        found["always"] = [ends[3].error, sum(not end.error for end in ends.values())]
+        options = {"budget": 300, "shard_rows": 500, "seed": 3}
+        found["picks"] = {
+            name: scale.select(folder, name, engine=engine, **options).ids.tolist() for name in ("accuacl", "uniform")
+        }
+        # Already connected: found, used, and left alone.
+        found["connected"] = scale.select(folder, engine="ray", **options).ids.tolist()
+        assert engine.ray.is_initialized()
+        killed: list[int] = []
+        killer = threading.Thread(target=kill_a_worker, args=(killed,))
+        killer.start()
+        found["killed"] = scale.select(folder, engine=engine, **(options | {"shard_rows": 50})).ids.tolist()
+        killer.join()
+        found["kills"] = len(killed)
+        bad = np.ones((3, 6), np.float32)
+        bad[1, 2] = np.nan
+        from accuacl.scale.write import write_pool
+
+        write_pool(places / "bad.parquet", [1, 2, 3], bad, np.full((3, 4), 0.25, np.float32))
+        try:
+            scale.select(places / "bad.parquet", engine=engine, budget=1)
+        except ValueError as error:
+            found["bad"] = str(error)
+    found["shut"] = not engine.ray.is_initialized()
+    try:
+        Ray(address="127.0.0.1:1")
+    except ValueError as error:
+        found["nobody"] = str(error)
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
