@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import signal
+import sqlite3
 import sys
 import threading
 import time
@@ -15,7 +17,9 @@ import numpy as np
 
 from accuacl import scale
 from accuacl.scale import engines
+from accuacl.scale.local import Local
 from accuacl.scale.ray import Ray
+from accuacl.scale.sweep import cells, sweep
 
 
 def fails(item, report):
@@ -45,6 +49,31 @@ def kill_a_worker(killed: list[int]) -> None:
             except OSError:
                 continue
         time.sleep(0.02)
+
+
+def sweep_with_a_death(places: Path, engine: Ray) -> dict[str, object]:
+    """Matrices of a sweep whose worker is killed in the middle of a run, and how often that run was begun."""
+    settings = {"benchmark": "split-digits", "tasks": 3, "labels": 20, "rounds": 4, "epochs": 40, "seeds": [0, 1]}
+    out = places / "sweep"
+
+    def kill_when_begun() -> None:
+        while not any(_labels(journal) for journal in out.glob("*/journal.sqlite")):
+            time.sleep(0.02)
+        kill_a_worker([])
+
+    killer = threading.Thread(target=kill_when_begun)
+    killer.start()
+    outcome = sweep(cells(settings), out, out / "results.csv", engine)
+    killer.join()
+    alone = sweep(cells(settings), places / "alone", places / "alone.csv", Local(1))
+    pick = [{row["seed"]: row["accuracy_matrix"] for row in some.rows} for some in (outcome, alone)]
+    return {"failed": outcome.failed, "same": pick[0] == pick[1], "runs": len(pick[0])}
+
+
+def _labels(journal: Path) -> int:
+    with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(journal)) as db:
+        return int(db.execute("SELECT COUNT(*) FROM steps WHERE kind = 'label'").fetchone()[0])
+    return 0
 
 
 def main() -> None:
@@ -81,6 +110,7 @@ def main() -> None:
             scale.select(places / "bad.parquet", engine=engine, budget=1)
         except ValueError as error:
             found["bad"] = str(error)
+        found["sweep"] = sweep_with_a_death(places, engine)
     found["shut"] = not engine.ray.is_initialized()
     try:
         Ray(address="127.0.0.1:1")

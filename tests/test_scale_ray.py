@@ -76,6 +76,10 @@ def test_errors_and_deaths(found):
     assert "bad.parquet, row group 0, row 1: embeddings: column 2 is nan" in found["bad"]
 
 
+def test_a_sweep_whose_worker_dies_goes_on_from_the_journal(found):
+    assert found["sweep"] == {"failed": {}, "same": True, "runs": 2}
+
+
 def test_nobody_at_the_address(found):
     assert found["nobody"].startswith("no Ray cluster answers at 127.0.0.1:1 (")
     assert "\n" not in found["nobody"]

@@ -18,6 +18,7 @@ from accuacl.cli.sweep import (
     Address,
     DataDir,
     EngineName,
+    Gpus,
     Only,
     Plugin,
     Results,
@@ -49,6 +50,7 @@ def paper(
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
+    gpus: Gpus = 0.0,
     data_dir: DataDir = None,
     plugin: Plugin = None,
 ) -> None:
@@ -70,7 +72,8 @@ def paper(
     everything = cells(recipe, {"scale": scale}, data_dir)
     wanted = narrow(everything, only or [])
     table = results or out / "results.csv"
-    outcome = perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ())
+    with engines.get(engine, workers, address, gpus) as chosen:
+        outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
     known = {key(settings(row)): row for row in (read_csv(table) if table.exists() else [])}
     if rows := [known[cell.key] for cell in everything if cell.key in known]:  # also what was done before
         write_csv(out / f"{name}.csv", rows)

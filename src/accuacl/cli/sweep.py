@@ -32,6 +32,7 @@ Only = Annotated[
 Workers = Annotated[int, typer.Option(min=0, help="Runs at a time, one thread each; 0: as many as there are cores.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Where runs go on: local (processes) or ray.")]
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster's address; unset: one on this machine.")]
+Gpus = Annotated[float, typer.Option(min=0, help="Ray: the share of a GPU that each run takes, like 0.5.")]
 Results = Annotated[Path | None, typer.Option(help="The table of results (OUT/results.csv); runs in it are skipped.")]
 DataDir = Annotated[Path | None, typer.Option(help="Where the data lies; also the environment variable ACCUACL_DATA.")]
 Plugin = Annotated[list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")]
@@ -46,6 +47,7 @@ def sweep(
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
+    gpus: Gpus = 0.0,
     data_dir: DataDir = None,
     plugin: Plugin = None,
 ) -> None:
@@ -58,7 +60,9 @@ def sweep(
     wanted = narrow(cells(settings.read(file), data_dir=data_dir), only or [])
     out = out or Path("runs") / file.stem
     table = results or out / "results.csv"
-    tell_failures(perform(wanted, out, table, engines.get(engine, workers, address), data_dir, plugin or ()))
+    with engines.get(engine, workers, address, gpus) as chosen:
+        outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
+    tell_failures(outcome)
 
 
 def tell_failures(outcome: Outcome) -> None:

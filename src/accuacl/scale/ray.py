@@ -21,15 +21,17 @@ from accuacl.scale.work import Done, Function, Tell, attempt
 class Ray:
     """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
 
-    def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2) -> None:
+    def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
         if workers < 0:
             raise ValueError(f"workers is {workers}; give a number of CPUs, or 0 for all that the cluster has.")
+        if not 0 <= gpus < float("inf"):
+            raise ValueError(f"gpus is {gpus}; give the share of a GPU that each item takes, like 0.5.")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         try:
             ray: Any = importlib.import_module("ray")
         except ImportError:
             raise ValueError("the engine ray needs Ray; install it with: pip install 'accuacl[cluster]'.") from None
-        self.ray, self.retries = ray, retries
+        self.ray, self.retries, self.gpus = ray, retries, gpus
         self.ours = not ray.is_initialized()
         if self.ours and address:
             try:
@@ -47,8 +49,14 @@ class Ray:
                 logging_level=logging.ERROR,
                 _node_ip_address="127.0.0.1",  # nobody else is to reach it
             )
-        cpus = int(ray.cluster_resources().get("CPU", 1))
-        self.workers = max(1, min(workers or cpus, cpus))
+        there = ray.cluster_resources()
+        if gpus > there.get("GPU", 0):
+            self._leave()
+            raise ValueError(
+                f"gpus is {gpus:g} but the cluster has {there.get('GPU', 0):g}; give a smaller share, or 0."
+            )
+        cpus = int(there.get("CPU", 1))
+        self.workers = max(1, min(workers or cpus, cpus, int(there["GPU"] / gpus) if gpus else cpus))
         self._inside = 0
 
     def __enter__(self) -> Self:
@@ -59,13 +67,17 @@ class Ray:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._inside -= 1
-        if self.ours and not self._inside:
+        if not self._inside:
+            self._leave()
+
+    def _leave(self) -> None:
+        if self.ours:
             self.ray.shutdown()
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
         """`function(item, report)` for each item, results as they come; progress is told an item at a time."""
         shared = self.ray.put(function)  # once, however many items there are
-        task = self.ray.remote(num_cpus=1, max_retries=self.retries)(_one)  # one CPU: one thread
+        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(_one)  # one CPU: one thread
         waiting = deque(range(len(items)))
         running: dict[Any, int] = {}
         try:
