@@ -13,7 +13,7 @@ from accuacl.labeling.project import Project
 from accuacl.labeling.settings import make
 from accuacl.labeling.source import Source
 
-SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8}
+SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
 
 
 def blobs(task: int, count: int = 60, d: int = 6) -> tuple[Source, list[str]]:

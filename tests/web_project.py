@@ -36,7 +36,7 @@ def image_project(folder: Path, per_round: int = 4, rounds: int = 2, epochs: int
         name = STRANGE if i == 1 else f"{i:03}.png"
         picture(i).save(images / name)
     sizes = {"image_size": 32, "per_round": per_round, "rounds": rounds, "epochs": epochs}
-    settings = make({"kind": "images", "model": "conv4"} | sizes)
+    settings = make({"kind": "images", "model": "conv4", "strategy": "accuacl"} | sizes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it learns from scratch
         project = Project.create(folder / "project", settings, ["cat", "dog"])

@@ -26,7 +26,7 @@ class Settings(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind = Field(description="What there is to label.")
-    strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}.")
+    strategy: str = Field("badge", description=f"What gets labelled: {', '.join(STRATEGIES)}.")
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
     per_round: int = Field(50, ge=1, description="Labels asked for in each round.")
