@@ -21,9 +21,9 @@ EVALUATED = 256  # examples at a time
 class DERpp(Learner):
     """CE(new) + 0.1 MSE(logits of replayed, those stored) + 0.5 CE(replayed).
 
-    paper: one memory batch for both terms, full or none; a class-balanced memory, whose logits are those after the
-    task in eval mode. original: a batch for each term, from a reservoir that is offered every new batch with the
-    logits that training just gave.
+    paper: one memory batch for both terms, full or none, in one pass with the new; a class-balanced memory, whose
+    logits are those after the task in eval mode. original: a batch for each term, from a reservoir that is offered
+    every new batch with the logits that training just gave.
     """
 
     def __init__(self, round: Round) -> None:
@@ -40,20 +40,22 @@ class DERpp(Learner):
         self.replay = cycle(inside, self.round.settings.batch, self.draws, full=True)
 
     def loss(self, rows: Tensor) -> Tensor:
+        if self.live:
+            return self._with_two_batches(rows)
+        inside, n = next(self.replay, None), len(rows)
+        # One pass for both, as the paper's code had it: BatchNorm then sees in training what it will see in testing.
+        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        z = self.round.logits(x)
+        loss = cross_entropy(z[:n], y[:n])
+        if inside is None:
+            return loss
+        return loss + ALPHA * logit_error(z[n:], self.stored[inside.to(z.device)]) + BETA * cross_entropy(z[n:], y[n:])
+
+    def _with_two_batches(self, rows: Tensor) -> Tensor:
         x, y = self.round.augmented(rows)
         z = self.round.logits(x)
         self.answer = z.detach()
         loss = cross_entropy(z, y)
-        if self.live:
-            return self._with_two_batches(loss)
-        inside = next(self.replay, None)
-        if inside is None:
-            return loss
-        x, y = self.round.augmented(self.round.memory_rows[inside])
-        z = self.round.logits(x)
-        return loss + ALPHA * logit_error(z, self.stored[inside.to(z.device)]) + BETA * cross_entropy(z, y)
-
-    def _with_two_batches(self, loss: Tensor) -> Tensor:
         if not len(self.buffer):
             return loss
         for term in ("logits", "labels"):
