@@ -115,7 +115,7 @@ def test_a_strategy_of_ones_own(ask, tmp_path):
         (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has none."),
         (["--out", "p.csv", "--pool", "b.parquet"], "pool: there is no file or folder b.parquet; give one"),
         (["--out", "p.csv", "--embedding-column", "h"], "none called 'h'; say which one is the embedding"),
-        (["--out", "p.csv", "--exclude", "none.txt"], "No such file or directory: 'none.txt'"),
+        (["--out", "p.csv", "--exclude", "none.txt"], "there is no file none.txt"),
         (["--out", "p.csv", "--exclude", "words.txt"], "'abc' is to be left out, but the pool's ids are whole numbers"),
         (["--out", "p.csv", "--exclude", "pool.parquet"], "pool.parquet is not text; write the ids"),
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
@@ -161,3 +161,22 @@ def test_processes_interrupted_and_uninterrupted(tmp_path):
     for pid in children.stdout.split():
         assert not os.path.exists(f"/proc/{pid}/exe") or "Z" in open(f"/proc/{pid}/stat").read()  # noqa: SIM115
     assert not list(tmp_path.glob("picked*"))
+
+
+def test_what_is_read_is_never_written_to(ask, tmp_path):
+    before = (tmp_path / "pool.parquet").read_bytes()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "pool.parquet").write_bytes(before)
+    for pool, out in (("pool.parquet", "pool.parquet"), ("folder", "folder/picked.parquet")):
+        code, said = ask("--pool", pool, "--strategy", "entropy", "--budget", 3, "--out", out)
+        assert (code, "belongs to what is read" in said) == (2, True)
+    assert (tmp_path / "pool.parquet").read_bytes() == before
+    assert not (tmp_path / "folder" / "picked.parquet").exists()
+
+
+def test_a_list_of_ids_from_elsewhere(ask, tmp_path):
+    (tmp_path / "known.txt").write_bytes("\ufeff1\r\n2\r\n\r\n".encode())
+    common = ("--pool", "pool.parquet", "--strategy", "entropy", "--budget", 3, "--out", "a.csv")
+    assert "498 picked by entropy, 2 left out" in ask(*common, "--exclude", "known.txt")[1]
+    code, said = ask(*common, "--exclude", "nothing.txt")
+    assert (code, "there is no file nothing.txt" in said) == (2, True)

@@ -135,7 +135,7 @@ def test_killed_and_started_again(tmp_path, images, net):
     command += ["--model", f"{script}:slow", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     for _ in range(600):
-        if (out / "manifest.json").exists():
+        if (out / "000001.parquet").exists():
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGKILL)

@@ -14,6 +14,7 @@ from accuacl import NAMES, Features, scale, select
 from accuacl.scale import pool as pools
 from accuacl.scale.local import Local
 from accuacl.scale.ranks import STREAMED
+from accuacl.scale.write import write_pool
 from pools import Inline, table, write
 from problems import features, random_problem
 
@@ -194,3 +195,38 @@ def test_row_groups_are_joined_to_shards():
     pieces = tuple(pools.Piece("a", 0, 0, i, 0, rows) for i, rows in enumerate([5, 5, 20, 1, 1, 1]))
     pool = pools.Pool(pools.Layout(pools.Columns(), ("id",)), pieces)
     assert [[piece.rows for piece in shard] for shard in pool.shards(10)] == [[5, 5], [20], [1, 1, 1]]
+
+
+@pytest.mark.parametrize("strategy", ["kcenter", "badge", "accuacl"])
+def test_text_ids_are_left_out_of_every_strategy(tmp_path, strategy):
+    rng = np.random.default_rng(0)
+    h, p = rng.normal(size=(20, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 20).astype(np.float32)
+    for names in ([str(i) for i in range(20)], [f"img{i:02}" for i in range(20)]):
+        write_pool(tmp_path / "pool.parquet", names, h, p)
+        picked = scale.select(tmp_path / "pool.parquet", strategy, budget=18, exclude=names[3:5])
+        assert (picked.rows, picked.excluded) == (18, 2)
+        assert not {*names[3:5]} & {*picked.ids}
+
+
+def test_many_tiny_row_groups_do_not_fill_a_pipe(tmp_path):
+    n = 3000
+    rng = np.random.default_rng(0)
+    h, p = rng.normal(size=(n, 2)).astype(np.float32), rng.dirichlet(np.ones(2), n).astype(np.float32)
+    columns = {"id": pa.array(range(n)), "embedding": pa.array(h.tolist(), pa.list_(pa.float32(), 2))}
+    columns["probability"] = pa.array(p.tolist(), pa.list_(pa.float32(), 2))
+    pq.write_table(pa.table(columns), tmp_path / "pool.parquet", row_group_size=1)
+    picked = scale.select(tmp_path / "pool.parquet", "entropy", budget=5, workers=1)
+    assert picked.ids.tolist() == select("entropy", pool=Features(h, p), budget=5).indices.tolist()
+
+
+def test_empty_files_and_missing_lists(tmp_path):
+    h, p = [[1.0, 2.0], [3.0, 4.0]], [[0.5, 0.5], [0.1, 0.9]]
+    kinds = {"id": pa.int64(), "embedding": pa.list_(pa.float32()), "probability": pa.list_(pa.float32())}
+    for name, rows in (("0.parquet", ([], [], [])), ("1.parquet", ([1, 2], h, p))):
+        arrays = [pa.array(values, kind) for values, kind in zip(rows, kinds.values(), strict=True)]
+        pq.write_table(pa.table(arrays, names=list(kinds)), tmp_path / name)
+    assert scale.select(tmp_path, "entropy", budget=1).ids.tolist() == [1]
+    arrays = [pa.array(values, kind) for values, kind in zip(([3, 4], [None, h[0]], p), kinds.values(), strict=True)]
+    pq.write_table(pa.table(arrays, names=list(kinds)), tmp_path / "2.parquet")
+    with pytest.raises(ValueError, match=r"2\.parquet, row group 0, row 0"):
+        scale.select(tmp_path, "accuacl", budget=1)

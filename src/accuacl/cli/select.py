@@ -83,6 +83,7 @@ def select(
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     check_place(out)
+    _check_apart(out, [*pool, *(memory or ()), *(labelled or ())])
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
@@ -119,6 +120,14 @@ def select(
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 
 
+def _check_apart(out: Path, sources: list[Any]) -> None:
+    """What is read must not be written to, nor a folder of it made to hold something else."""
+    for source in map(Path, sources):
+        inside = source.is_dir() and out.suffix == ".parquet" and out.resolve().is_relative_to(source.resolve())
+        if inside or out.resolve() == source.resolve():
+            raise ValueError(f"{out} belongs to what is read; give an --out elsewhere.")
+
+
 class _Speed(ProgressColumn):
     """Rows per second."""
 
@@ -128,7 +137,9 @@ class _Speed(ProgressColumn):
 
 def _ids(path: Path) -> list[str]:
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
+    except FileNotFoundError:
+        raise ValueError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text; write the ids to leave out there, one a line.") from None
     return [line for line in lines if line.strip()]

@@ -43,7 +43,8 @@ def embed(
     if shard_rows < 1 or batch < 1:
         raise ValueError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
     manifest = _begin(out, {
-        "inputs": fingerprint(inputs), "model": checkpoint.fingerprint, "half": half, "shard_rows": shard_rows
+        "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
+        "shard_rows": shard_rows,
     }, fresh)  # fmt: skip
     device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if device.startswith("cuda") and not torch.cuda.is_available():
@@ -115,6 +116,7 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     if not path.exists():
         if any(out.glob("*.parquet")):
             raise ValueError(f"{out} holds Parquet files that are not of this pool; give an empty or a new folder.")
+        write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
     try:
         found = json.loads(path.read_text())
@@ -128,9 +130,9 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
                     f"{out} was begun with other {key.replace('_', ' ')}; give another --out, "
                     "or start over with --fresh."
                 )
-        for name in shards:
-            (out / Path(name).name).unlink(missing_ok=True)
-        path.unlink()
+        for shard in out.glob("[0-9][0-9][0-9][0-9][0-9][0-9].parquet*"):
+            shard.unlink(missing_ok=True)
+        write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
     for left in out.glob("*.parquet.*.part"):  # of one that was killed
         left.unlink(missing_ok=True)

@@ -27,6 +27,7 @@ class Inputs(Protocol):
     """Examples in a fixed order, each with an id."""
 
     files: list[str]
+    reading: list[Any]  # how they are read, as JSON
 
     def __len__(self) -> int: ...
 
@@ -56,6 +57,7 @@ class Vectors:
 
     def __init__(self, file: str) -> None:
         self.files = [file]
+        self.reading: list[Any] = []
         try:
             self.array = np.load(file, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
@@ -79,7 +81,7 @@ class Folder:
         if not self.paths:
             raise ValueError(f"{folder} holds no images and no Parquet files; give a folder that does.")
         self.files, self.folder = [str(path) for path in self.paths], folder
-        self.decoding = _Decoding(size, skip_bad)
+        self.decoding, self.reading = _Decoding(size, skip_bad), [size, skip_bad]
 
     def __len__(self) -> int:
         return len(self.paths)
@@ -116,6 +118,7 @@ class Table:
                 self.groups.append((file, group, first, rows))
                 first += rows
         self.rows, self.decoding = first, _Decoding(size, skip_bad)
+        self.reading = [size, skip_bad, self.column, self.id]
 
     def __len__(self) -> int:
         return self.rows

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from accuacl.scale.ids import kind_of
 
+PIECES = 256  # row groups in a shard at most: a shard is a message, and must fit into a pipe
 SHARD_ROWS = 1 << 17  # row groups are joined up to this many rows
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
@@ -76,7 +77,7 @@ class Pool:
         found: list[list[Piece]] = []
         held = 0
         for piece in self.pieces:
-            if not found or held + piece.rows > rows:
+            if not found or held + piece.rows > rows or len(found[-1]) == PIECES:
                 found.append([])
                 held = 0
             found[-1].append(piece)
@@ -87,16 +88,21 @@ class Pool:
 def open_pool(source: Source, columns: Columns, wanted: tuple[str, ...], what: str = "pool") -> Pool:
     """The pool in these files. `wanted`: which of its columns are needed; `what` it is, for errors."""
     layout: Layout | None = None
+    empty: Layout | None = None  # of a file without rows, which fits to any other
     first = ""
     pieces: list[Piece] = []
     for file in files_of(source, what):
         parquet = open_parquet(file)
         found = _layout(file, parquet, columns, wanted)
+        if not parquet.metadata.num_rows:
+            empty = empty or found
+            continue
         if layout and found != layout:
             raise ValueError(f"{file} has {_described(found)}, but {first} has {_described(layout)}; make them alike.")
         if not layout:
             layout, first = found, file
         pieces += _pieces(file, parquet.metadata)
+    layout = layout or empty
     if layout is None:
         raise ValueError(
             f"{what}: {source} holds no Parquet files; give a file, a folder or a pattern like 'a/*.parquet'."
@@ -172,8 +178,11 @@ def _list(file: str, parquet: pq.ParquetFile, column: str) -> tuple[int, str]:
     if pa.types.is_fixed_size_list(type_):
         width = int(type_.list_size)
     else:
-        first = read(file, parquet, 0, [column], 1) if parquet.metadata.num_rows else []
-        width = len(next((batch.column(0)[0] for batch in first if len(batch)), [None]) or [])
+        lists_there = (batch.column(0).drop_null() for batch in read(file, parquet, None, [column], 1024))
+        first = next((found[0] for found in lists_there if len(found)), None)
+        if first is None:  # no row that could say
+            return 0, kind
+        width = len(first)
     if width < 1:
         raise ValueError(f"{file}: {column} holds empty lists; every row needs at least one number.")
     return width, kind

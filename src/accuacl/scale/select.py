@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from accuacl import strategies
@@ -14,7 +15,7 @@ from accuacl.features import Features
 from accuacl.fisher import Target, settle
 from accuacl.scale import engines
 from accuacl.scale.crew import Crew, Progress
-from accuacl.scale.ids import Excluded
+from accuacl.scale.ids import Excluded, as_column
 from accuacl.scale.pool import SHARD_ROWS, Columns, Pool, Source, open_pool
 from accuacl.scale.ranks import FISHER, STREAMED, Draw, Rank, columns_of
 from accuacl.scale.scan import InMemory, Scan
@@ -147,7 +148,7 @@ def _whole(
     """Read everything, then as in memory. Rows that are left out are known, so they count as labelled."""
     check_fits(strategy, pool, sum(_rows(other) for other in sets.values()), memory_limit)
     ids, features = read_sorted(pool, trust_ids, progress)
-    gone = left_out.among(ids)
+    gone = left_out.among(as_column(pa.array(ids.tolist(), pa.large_string())) if ids.dtype == object else ids)
     given: dict[str, Any] = {}
     for name, other in sets.items():
         given[name] = read_all(other) if isinstance(other, Pool) else other
