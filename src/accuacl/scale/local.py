@@ -80,7 +80,7 @@ class Local:
         """Take back what a dead worker had; what has been tried too often has failed."""
         self._staff.remove(worker)
         how = worker.end()
-        if not worker.ready:
+        if not worker.ready and not how.startswith("killed"):
             raise ValueError(
                 f"a worker process could not start ({how}); a script that works with several processes must do so "
                 "under `if __name__ == '__main__':`."
