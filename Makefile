@@ -2,12 +2,13 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+STUDIO := .venv-label-studio
 # Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: help demo test lint bench setup clean
+.PHONY: help demo test test-label-studio lint bench setup clean
 help:  ## show the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
@@ -25,6 +26,16 @@ demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then
 test: lint  ## run ruff, mypy and all tests
 	$(BIN)/python -m pytest
 
+# Label Studio wants other versions of much, so it has an environment of its own; only torch is the same.
+$(STUDIO)/ready: pyproject.toml constraints.txt
+	test -x $(STUDIO)/bin/python || $(PYTHON) -m venv $(STUDIO)
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[labelstudio]" label-studio "$$(grep '^torch==' constraints.txt)"
+	touch $@
+
+test-label-studio: $(STUDIO)/ready  ## install a real Label Studio (1 GB), start it where it reaches nothing else, and go to it and back
+	unshare --net $(if $(filter 0,$(shell id -u)),,--map-root-user) bash -c \
+		'ip link set lo up && exec $(STUDIO)/bin/python tests/label_studio/round_trip.py'
+
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -34,4 +45,4 @@ bench: $(VENV)/ready  ## measure speed and memory of every strategy on this mach
 	$(BIN)/accuacl bench
 
 clean:  ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(STUDIO) .pytest_cache .mypy_cache .ruff_cache .hypothesis

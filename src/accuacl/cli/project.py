@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,6 +18,10 @@ from accuacl.cli.app import app, console, progress
 from accuacl.experiment import Event, LabelsPending
 from accuacl.labeling.images import read_images
 from accuacl.labeling.intervals import Estimate
+from accuacl.labeling.label_studio import TOKEN
+from accuacl.labeling.label_studio import pull as pull_from
+from accuacl.labeling.label_studio import push as push_to
+from accuacl.labeling.label_studio_answers import Pulled
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import Settings, make
 from accuacl.labeling.source import Source
@@ -30,6 +35,9 @@ Images = Annotated[Path | None, typer.Option(help="A folder of images.")]
 Vectors = Annotated[Path | None, typer.Option(help="A Parquet file: `id`, and `embedding` or columns of numbers.")]
 Texts = Annotated[Path | None, typer.Option(help="A .csv file or JSON lines.")]
 Column = Annotated[str, typer.Option(help="The column with the texts.")]
+Server = Annotated[
+    str, typer.Option("--label-studio", metavar="URL", help=f"The server; the token is taken from {TOKEN}.")
+]
 NOT_ASKED = ("kind", "digest")  # settings that follow from others
 
 
@@ -191,6 +199,66 @@ def export(
         written = write(project, out, predict, column, lambda done, total: tell(Event(done / total, "predicting")))
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)
+
+
+@commands.command()
+def push(directory: Dir, label_studio: Server) -> None:
+    """Let people label the open round in Label Studio: makes the project there, and adds the tasks it does not have."""
+    with Project.open(directory) as project:
+        _push(project, label_studio)
+
+
+@commands.command()
+def pull(
+    directory: Dir,
+    label_studio: Server,
+    watch: Annotated[bool, typer.Option("--watch", help="Ask again until the round is complete.")] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Train when the round is complete, and push the next; with --watch, go on.")
+    ] = False,
+    every: Annotated[float, typer.Option(min=1, help="Seconds between questions.")] = 10.0,
+    new_classes: Annotated[
+        bool, typer.Option("--new-classes", help="A choice that is not known becomes a class.")
+    ] = False,
+) -> None:
+    """Take what people have said in Label Studio since: labels, corrections, and skips, which cost nothing.
+
+    Exit code 2: something was refused; the rest was taken.
+    """
+    told: set[str] = set()
+    with Project.open(directory) as project, _noting() as bar:
+
+        def tell(pulled: Pulled) -> None:
+            for title, said in (("refused", pulled.refused), ("left", pulled.left)):
+                for text in dict.fromkeys(said):
+                    if text not in told:
+                        console.print(f"[yellow]{title}:[/yellow] {escape(text)}", soft_wrap=True)
+                told.update(said)
+            if pulled.labelled or pulled.skipped or pulled.corrected or not watch:
+                console.print(f"{pulled.labelled} labelled, {pulled.skipped} skipped, {pulled.corrected} corrected")
+            bar(Event(0.0, f"waiting for labels; {project.state().text}"))
+
+        while True:
+            token = os.environ.get(TOKEN, "")
+            pulled = pull_from(project, label_studio, token, watch, new_classes=new_classes, every=every, tell=tell)
+            state = project.state()
+            if not train or not state.ready:
+                break
+            state = project.advance(bar)
+            if state.waiting != "labels":
+                break
+            _push(project, label_studio)
+            if not watch:
+                break
+    console.print(escape(state.text) + (" Next: [bold]accuacl project train[/bold]" if state.ready else ""))
+    if pulled.refused:
+        raise typer.Exit(2)
+
+
+def _push(project: Project, url: str) -> None:
+    pushed = push_to(project, url, os.environ.get(TOKEN, ""))
+    place = f"{url.rstrip('/')}/projects/{pushed.project}"
+    console.print(f"{escape(place)}: {pushed.added} tasks added, {pushed.there} were there", soft_wrap=True)
 
 
 def _read(

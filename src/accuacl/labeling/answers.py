@@ -89,6 +89,16 @@ def history(tx: Transaction, item: int) -> list[Event]:
     return [Event(*row) for row in rows]
 
 
+def requests(tx: Transaction, prefix: str) -> dict[str, Event]:
+    """What came of the requests that begin so, first to last."""
+    rows = tx.all(
+        "SELECT request, id, time, kind, person, item, class, text FROM events "
+        "WHERE request >= ? AND request < ? ORDER BY id",
+        *(prefix, prefix + chr(0x10FFFF)),
+    )
+    return {request: Event(*row) for request, *row in rows}
+
+
 def _earlier(tx: Transaction, kind: str, person: Person, request: str) -> Any:
     """What came of the same request before, as (event, item, class): an answer may be lost on its way."""
     if not 1 <= len(request) <= LONGEST_REQUEST:

@@ -177,6 +177,11 @@ class Store:
         with self._db.read() as tx:
             return answers.history(tx, item)
 
+    def requests(self, prefix: str) -> dict[str, Event]:
+        """What came of the requests that begin so, first to last."""
+        with self._db.read() as tx:
+            return answers.requests(tx, prefix)
+
     def counts_by_class(self) -> dict[int, int]:
         """How many items have each class now."""
         return dict(sorted(Counter(self.labels().values()).items()))
