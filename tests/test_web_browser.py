@@ -122,6 +122,7 @@ def test_a_class_is_added_and_used(chromium, watch, server, project):
     assert labels(project) == [2]
     page.keyboard.press("a")
     page.keyboard.press("Escape")
+    expect(page.locator("#new")).to_be_hidden()
     press(page, "3")
     assert labels(project) == [2, 2]
 

@@ -1,0 +1,6 @@
+"""For all tests."""
+
+import signal
+
+# A shell that starts a job in the background has it ignore Ctrl-C, and all that it starts; tests send Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
