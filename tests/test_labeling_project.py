@@ -393,7 +393,6 @@ def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, u
             break
         assert done.returncode == -signal.SIGKILL, done.stderr
         kills += 1
-    assert kills >= 0  # how many there were depends on the machine; what is compared does not
     with Project.open(folder) as project:
         found, labels, estimates = undisturbed
         assert project.store.labels() == labels
