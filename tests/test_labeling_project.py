@@ -386,7 +386,7 @@ def undisturbed(tmp_path_factory):
 def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, seed):
     folder, draw = tmp_path / "p", random.Random(seed)
     new_project(folder, 0).close()
-    for _ in range(12):
+    for kills in range(12):
         done = drive(folder, draw.choice([draw.random(), draw.randint(2, 60)]) if kills < 6 else 0)
         if done.returncode == 0:
             break
