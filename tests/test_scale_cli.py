@@ -43,6 +43,7 @@ def ask(monkeypatch, capsys, tmp_path):
         with pytest.raises(SystemExit) as end:
             main()
         said = capsys.readouterr()
+        run.errors = said.err
         return end.value.code or 0, said.out + said.err
 
     return run
@@ -104,6 +105,32 @@ def test_a_strategy_of_ones_own(ask, tmp_path):
     from accuacl.strategies import REGISTRY
 
     del REGISTRY["first-ones"]
+
+
+@pytest.mark.parametrize("strategy", ["accuacl", "uniform", "margin", "kcenter"])
+def test_no_picks_have_the_types_of_some(ask, tmp_path, strategy):
+    write(tmp_path / "words.parquet", [f"a{i}" for i in range(500)], POOL, 100)
+    for pool in ("pool.parquet", "words.parquet"):
+        schemas = []
+        for budget in (0, 3):
+            code, said = ask("--pool", pool, "--strategy", strategy, "--budget", budget, "--out", "p.parquet")
+            assert code == 0, said
+            found = pq.read_table(tmp_path / "p.parquet")
+            assert found.num_rows == budget
+            schemas.append(found.schema)
+        assert schemas[0].equals(schemas[1]), schemas
+
+
+@pytest.mark.parametrize("strategy", ["accuacl", "uniform", "kcenter"])
+def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, strategy):
+    (tmp_path / "known.txt").write_text("3\n4\n4\n700\n800\n800\n")
+    common = ("--pool", "pool.parquet", "--strategy", strategy, "--budget", 3, "--out", "p.csv", "--exclude")
+    code, said = ask(*common, "known.txt")
+    assert (code, "3 of 498 picked" in said) == (0, True)
+    assert ask.errors == "note: 2 of the 4 ids in known.txt are not in the pool.\n"
+    (tmp_path / "known.txt").write_text("3\n4\n")
+    assert ask(*common, "known.txt")[0] == 0
+    assert ask.errors == ""
 
 
 @pytest.mark.parametrize(

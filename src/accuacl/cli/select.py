@@ -115,6 +115,9 @@ def select(
         )
     write_picks(out, picked)
     seconds = time.perf_counter() - start
+    if picked.unknown:
+        total = picked.unknown + picked.excluded
+        typer.echo(f"note: {picked.unknown:,} of the {total:,} ids in {exclude} are not in the pool.", err=True)
     left_out = f", {picked.excluded:,} left out" if exclude else ""
     console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{left_out}: {escape(str(out))}")
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")

@@ -34,11 +34,13 @@ def check_place(path: Path) -> None:
 def write_picks(path: Path, picked: Picked) -> None:
     """id, rank (from 1) and scores, one row a pick, in selection order."""
     check_place(path)
-    columns = {"id": picked.ids.tolist(), "rank": list(range(1, len(picked) + 1))}
-    columns |= {name: scores.tolist() for name, scores in picked.scores.items()}
+    columns = {"id": pa.array(picked.ids.tolist(), pa.string() if picked.ids.dtype == object else pa.int64())}
+    columns |= {"rank": pa.array(range(1, len(picked) + 1), pa.int64())}
+    columns |= {name: pa.array(scores) for name, scores in picked.scores.items()}
+    table = pa.table(columns)
     text = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix)
     try:
-        write_bytes(path, text(columns).encode() if text else _parquet(columns))
+        write_bytes(path, text(table.to_pydict()).encode() if text else _parquet(table))
     except OSError as error:
         raise ValueError(
             f"{path} could not be written ({error.strerror or error}); make room or give another --out."
@@ -58,7 +60,7 @@ def _json_lines(columns: dict[str, list[Any]]) -> str:
     return "".join(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) + "\n" for row in rows)
 
 
-def _parquet(columns: dict[str, list[Any]]) -> bytes:
+def _parquet(table: pa.Table) -> bytes:
     out = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), out)
+    pq.write_table(table, out)
     return out.getvalue().to_pybytes()

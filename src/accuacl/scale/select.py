@@ -35,6 +35,7 @@ class Picked:
     scores: dict[str, NDArray[np.float64]]
     rows: int  # of the pool, without those left out
     excluded: int  # rows that were left out
+    unknown: int = 0  # ids that were to be left out and are not in the pool
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -106,7 +107,7 @@ def select(
             rank = Draw(seed, budget) if strategy == "uniform" else Rank(strategy, budget)
         found = scan.best(rank, first=fisher is None)
     selection = rank.answer(found, min(budget, len(scan)))
-    return Picked(found.ids[selection.indices], selection.scores, len(scan), scan.excluded)
+    return _picked(pool, found.ids[selection.indices], selection.scores, len(scan), scan.excluded, left_out)
 
 
 class _Fisher:
@@ -160,7 +161,14 @@ def _whole(
         options = {"memory_limit": memory_limit} | options
     tell = (lambda done, total: progress("selecting", done, total)) if progress else None
     picked = strategies.select(strategy, pool=features, progress=tell, **given, **options)
-    return Picked(ids[picked.indices], picked.scores, len(ids), int(gone.sum()))
+    return _picked(pool, ids[picked.indices], picked.scores, len(ids), int(gone.sum()), left_out)
+
+
+def _picked(
+    pool: Pool, ids: NDArray[Any], scores: dict[str, NDArray[Any]], rows: int, excluded: int, left_out: Excluded
+) -> Picked:
+    kind = object if pool.layout.id == "text" else np.int64  # also where nothing was picked
+    return Picked(ids.astype(kind), scores, rows, excluded, max(0, len(left_out) - excluded))
 
 
 def _joined(a: Features, b: Features) -> Features:
