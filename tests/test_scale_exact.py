@@ -135,6 +135,32 @@ def test_other_column_names_lists_and_number_types(problem, tmp_path):
         same(found, expected, np.array(ids.to_pylist(), object if i == 2 else np.int64))
 
 
+@pytest.mark.parametrize("name", ["accuacl", "uniform", "kcenter"])
+@pytest.mark.parametrize("kind", ["large_string", "string_view", "dictionary", "dictionary of large_string"])
+def test_every_type_of_text_is_text(problem, tmp_path, name, kind):
+    some, words = problem[0].rows(slice(0, 200)), pa.array([f"{'é' * (i % 5)}{i}" for i in range(200)])
+    if "large_string" in kind:
+        ids = words.cast(pa.large_string())
+    else:
+        ids = words.cast(pa.string_view()) if kind == "string_view" else words
+    ids = ids.dictionary_encode() if "dictionary" in kind else ids
+    options = {"budget": 9, "engine": Inline(), "exclude": ["0", "éé7"], "shard_rows": 50}
+    expected = scale.select(write(tmp_path / "plain.parquet", words, some, 30), name, **options)
+    found = scale.select(write(tmp_path / "other.parquet", ids, some, 30), name, **options)
+    assert (found.ids.tolist(), found.excluded) == (expected.ids.tolist(), 2)
+    for score in expected.scores:
+        np.testing.assert_array_equal(found.scores[score], expected.scores[score])
+
+
+def test_a_missing_or_repeated_id_in_a_dictionary_is_named(problem, tmp_path):
+    words = [f"a{i}" for i in range(100)]
+    for wrong, says in ((None, r"row group 1, row 42 has no id"), ("a7", r"id 'a7' is there twice: .*row 7, .*row 42")):
+        ids = pa.array([*words[:42], wrong, *words[43:]]).dictionary_encode()
+        pool = write(tmp_path / "a.parquet", ids, problem[0].rows(slice(0, 100)), 30)
+        with pytest.raises(ValueError, match=says):
+            scale.select(pool, "margin", budget=3, engine=Inline())
+
+
 def test_rows_left_out_count_as_labelled(problem, folder, tmp_path):
     pool, memory = problem
     gone = np.random.default_rng(1).choice(3000, 500, replace=False)
@@ -148,7 +174,7 @@ def test_rows_left_out_count_as_labelled(problem, folder, tmp_path):
                 folder, name, budget=30, exclude=exclude, memory=memory, past=5000, engine=Inline(), shard_rows=400
             )
             same(found, expected, left)
-            assert (found.rows, found.excluded) == (2500, 500)
+            assert (found.rows, found.excluded, found.unknown) == (2500, 500, len(exclude) - 500)
     words = write(tmp_path / "words.parquet", [f"a{i:04}" for i in range(3000)], pool)
     found = scale.select(words, "margin", budget=30, exclude=[f"a{i:04}" for i in gone], engine=Inline())
     expected = select("margin", pool=pool.rows(left), budget=30)

@@ -19,14 +19,16 @@ Column: TypeAlias = Any  # of a chunk: Numbers, or an Arrow array of text
 
 def kind_of(type_: pa.DataType) -> str:
     """ "number", "text", or nothing for a type that cannot be an id."""
+    if pa.types.is_dictionary(type_):
+        return kind_of(type_.value_type)
     if pa.types.is_integer(type_):
         return "number"
-    return "text" if pa.types.is_string(type_) or pa.types.is_large_string(type_) else ""
+    return "text" if str(type_) in ("string", "large_string", "string_view") else ""
 
 
 def as_column(array: pa.Array) -> Column:
     """The ids of a chunk: int64 numbers or Arrow text. ValueError where a number does not fit."""
-    if pa.types.is_integer(array.type):
+    if kind_of(array.type) == "number":
         return array.cast(pa.int64()).to_numpy(zero_copy_only=True)
     return array.cast(pa.large_string())
 
