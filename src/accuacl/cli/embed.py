@@ -57,7 +57,11 @@ def embed(
     inputs = open_inputs(data, size, column, id_column, skip_bad)
     if checkpoint is None:
         assert model is not None
-        checkpoint = of_module(model, weights, torch.from_numpy(inputs.read(0, 2)[1]))
+        some = (inputs.read(start, start + 2)[1] for start in range(0, len(inputs), 2))
+        example = next((rows for rows in some if len(rows)), None)
+        if example is None:
+            raise ValueError(f"none of the images in {data} can be read; give some that can.")
+        checkpoint = of_module(model, weights, torch.from_numpy(example))
     with progress(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         job = bar.add_task("embedding", total=len(inputs))
         rows = embed_to(

@@ -54,27 +54,26 @@ def chunks(layout: Layout, shard: Shard, wanted: tuple[str, ...]) -> Iterator[Ch
     file = ""
     for piece in shard:
         if piece.file != file:
-            file, parquet = piece.file, _unchanged(piece)
+            file, parquet = piece.file, unchanged(piece)
         first = piece.first
         for batch in read(piece.file, parquet, piece.group, names, rows):
             parts: dict[str, Any] = {
                 name: batch.column(batch.schema.get_field_index(getattr(layout.columns, name))) for name in wanted
             }
             for name, column in parts.items():
-                if column.null_count:
-                    row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
-                    raise ValueError(f"{piece.at(first + row)} has no {name}; fill it in or drop the row.")
+                check_present(piece, first, name, column)
             yield Chunk(
                 piece,
                 first,
-                _ids(piece, first, parts["id"]) if "id" in parts else None,
-                _matrix(piece, first, "embedding", parts.get("embedding"), layout.d, len(batch)),
-                _matrix(piece, first, "probability", parts.get("probability"), layout.K, len(batch)),
+                ids_of(piece, first, parts["id"]) if "id" in parts else None,
+                matrix(piece, first, "embedding", parts.get("embedding"), layout.d, len(batch)),
+                matrix(piece, first, "probability", parts.get("probability"), layout.K, len(batch)),
             )
             first += len(batch)
 
 
-def _unchanged(piece: Piece) -> Any:
+def unchanged(piece: Piece) -> Any:
+    """The open file; refused if it is not what was found at first."""
     parquet = open_parquet(piece.file)
     stat = os.stat(piece.file)
     if (stat.st_size, stat.st_mtime_ns) != (piece.size, piece.changed):
@@ -82,7 +81,15 @@ def _unchanged(piece: Piece) -> Any:
     return parquet
 
 
-def _ids(piece: Piece, first: int, column: Any) -> Column:
+def check_present(piece: Piece, first: int, name: str, column: Any) -> None:
+    """Refuse a column in which a value is missing; `first` is the row of the file that it begins with."""
+    if column.null_count:
+        row = int(np.argmax(column.is_null().to_numpy(zero_copy_only=False)))
+        raise ValueError(f"{piece.at(first + row)} has no {name}; fill it in or drop the row.")
+
+
+def ids_of(piece: Piece, first: int, column: Any) -> Column:
+    """The ids in a column."""
     try:
         return as_column(column)
     except pa.ArrowInvalid:
@@ -90,7 +97,8 @@ def _ids(piece: Piece, first: int, column: Any) -> Column:
         raise ValueError(f"{piece.at(first + row)}: id {column[row]} is beyond int64; give smaller ones.") from None
 
 
-def _matrix(piece: Piece, first: int, name: str, column: Any, width: int, rows: int) -> Array:
+def matrix(piece: Piece, first: int, name: str, column: Any, width: int, rows: int) -> Array:
+    """The numbers in a column of lists, all of one length; ones for no column."""
     if column is None:
         return np.broadcast_to(np.ones(1, np.float32), (rows, 1))
     if not pa.types.is_fixed_size_list(column.type):

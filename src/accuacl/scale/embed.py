@@ -81,7 +81,16 @@ def _embed(
             except RuntimeError as error:  # torch's way to say that the shapes do not fit
                 why = " ".join(str(error).split())
                 raise ValueError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
-            parts.append(_checked(h, p, half, names))
+            try:
+                parts.append(_checked(h, p, half, names))
+            except ValueError:
+                finite = np.isfinite(raw.reshape(len(raw), -1)).all(axis=1)
+                if finite.all():
+                    raise
+                row = int(np.argmin(finite))
+                raise ValueError(
+                    f"{inputs.where(start + row)}: its vector has a number that is not finite; mend or drop the row."
+                ) from None
         ids += names
         start = end
         if progress:

@@ -101,7 +101,7 @@ def open_pool(source: Source, columns: Columns, wanted: tuple[str, ...], what: s
             raise ValueError(f"{file} has {_described(found)}, but {first} has {_described(layout)}; make them alike.")
         if not layout:
             layout, first = found, file
-        pieces += _pieces(file, parquet.metadata)
+        pieces += pieces_of(file, parquet.metadata)
     layout = layout or empty
     if layout is None:
         raise ValueError(
@@ -141,7 +141,8 @@ def open_parquet(file: str) -> pq.ParquetFile:
         raise ValueError(f"{file} is not a readable Parquet file ({_one_line(error)}); write it again.") from None
 
 
-def _pieces(file: str, metadata: pq.FileMetaData) -> list[Piece]:
+def pieces_of(file: str, metadata: pq.FileMetaData) -> list[Piece]:
+    """The row groups of a file that have rows."""
     stat, first, found = os.stat(file), 0, []
     for group in range(metadata.num_row_groups):
         rows = metadata.row_group(group).num_rows
@@ -169,23 +170,32 @@ def _layout(file: str, parquet: pq.ParquetFile, columns: Columns, wanted: tuple[
 
 
 def _list(file: str, parquet: pq.ParquetFile, column: str) -> tuple[int, str]:
-    """Width and float type of a column of lists; lists that could have any length are as long as the first."""
+    """Width and float type of a column of lists."""
     type_ = parquet.schema_arrow.field(column).type
-    lists = pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_)
-    if not lists or str(type_.value_type) not in FLOATS:
+    if not is_lists(type_) or str(type_.value_type) not in FLOATS:
         raise ValueError(f"{file}: {column} holds {type_}; give lists of float32 or float16, all of one length.")
-    kind = FLOATS[str(type_.value_type)]
+    return width_of(file, parquet, column), FLOATS[str(type_.value_type)]
+
+
+def is_lists(type_: pa.DataType) -> bool:
+    """Whether a column holds lists."""
+    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_))
+
+
+def width_of(file: str, parquet: pq.ParquetFile, column: str) -> int:
+    """How long a column's lists are: those that could have any length as long as the first, 0 if there is none."""
+    type_ = parquet.schema_arrow.field(column).type
     if pa.types.is_fixed_size_list(type_):
         width = int(type_.list_size)
     else:
         lists_there = (batch.column(0).drop_null() for batch in read(file, parquet, None, [column], 1024))
         first = next((found[0] for found in lists_there if len(found)), None)
         if first is None:  # no row that could say
-            return 0, kind
+            return 0
         width = len(first)
     if width < 1:
         raise ValueError(f"{file}: {column} holds empty lists; every row needs at least one number.")
-    return width, kind
+    return width
 
 
 def read(file: str, parquet: pq.ParquetFile, group: int | None, columns: Sequence[str], rows: int) -> Iterable[Any]:

@@ -1,0 +1,186 @@
+"""Images or vectors in Parquet files, read from one end to the other, once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from accuacl.scale.chunks import check_present, ids_of, matrix, unchanged
+from accuacl.scale.ids import kind_of
+from accuacl.scale.pixels import Decoding
+from accuacl.scale.pool import Piece, is_lists, open_parquet, pieces_of, read, width_of
+
+IMAGE, VECTOR = ("img", "image"), ("vector", "embedding", "features")
+BINARY = ("binary", "large_binary", "binary_view")
+IDS = {"": "no ids", "number": "ids of numbers", "text": "ids of text"}
+READ_BYTES, READ_ROWS = 32 << 20, 1024  # read at a time
+
+Batch: TypeAlias = tuple[list[Any], NDArray[Any]]  # ids; images uint8 (n, H, W, 3) or vectors float32 (n, d)
+
+
+class Table:
+    """A column of Parquet files; the id is their id column, or else the row number over all files.
+
+    A `read` that begins where the last one ended goes on there, so that reading all of a row group in parts takes as
+    long as reading it at once.
+    """
+
+    def __init__(self, files: list[str], size: int, column: str, id_column: str, skip_bad: bool) -> None:
+        if not files:
+            raise ValueError("there are no Parquet files of that name; give a file, a folder or a pattern.")
+        self.files, self.column, self.id = files, column, ""
+        self.pieces: list[Piece] = []
+        self.width = 0  # of vectors
+        known: tuple[str, str] | None = None
+        for file in files:
+            parquet = open_parquet(file)
+            if not parquet.metadata.num_rows:  # then its columns may be of any type
+                continue
+            self.column = self.column or _column(file, parquet.schema_arrow)
+            found = _kinds(file, parquet.schema_arrow, self.column, id_column)
+            if known is None:
+                known, self.id = found, id_column if found[1] else ""
+                self.width = width_of(file, parquet, self.column) if found[0] == "vectors" else 0
+            elif found != known:
+                has, had = (f"{kind} and {IDS[ids]}" for kind, ids in (found, known))
+                raise ValueError(f"{file} has {has}, but {self.pieces[0].file} has {had}; make them alike.")
+            self.pieces += pieces_of(file, parquet.metadata)
+        self.vectors = known is not None and known[0] == "vectors"
+        self.rows, self.decoding = sum(piece.rows for piece in self.pieces), Decoding(size, skip_bad)
+        self.reading = [size, skip_bad, self.column, self.id]
+        self._next = -1  # the row that `_coming`, after `_left`, goes on with
+        self._left: tuple[Piece, int, Any] | None = None
+        self._coming: Iterator[tuple[Piece, int, Any]] = iter(())
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def where(self, row: int) -> str:
+        """The place of a row in words."""
+        for piece in self.pieces:
+            if row < piece.rows:
+                return piece.at(piece.first + row)
+            row -= piece.rows
+        raise IndexError(row)
+
+    def read(self, start: int, stop: int) -> Batch:
+        ids: list[Any] = []
+        parts: list[NDArray[Any]] = []
+        rows: NDArray[Any]
+        for number, piece, first, batch in self._batches(start, min(stop, self.rows)):
+            names: list[Any] = list(range(number, number + len(batch)))
+            if self.id:
+                column = _of(batch, self.id)
+                check_present(piece, first, self.id, column)
+                names = ids_of(piece, first, column).tolist()
+            values = _of(batch, self.column)
+            if self.vectors:
+                check_present(piece, first, "vector", values)
+                with np.errstate(over="ignore"):  # what the model makes of the infinite is looked at
+                    rows = matrix(piece, first, "vector", values, self.width, len(batch)).astype(np.float32)
+            else:
+                kept, rows = self.decoding(_images(piece, first, values))
+                names = [names[i] for i in kept]
+            ids += names
+            parts.append(rows)
+        return ids, np.concatenate([part for part in parts if len(part)] or parts[:1])
+
+    def _batches(self, start: int, stop: int) -> Iterator[tuple[int, Piece, int, Any]]:
+        """The rows from start to stop: (number of the first, its row group, its row of the file, a record batch)."""
+        if start != self._next:
+            self._left, self._coming = None, self._from(start)
+        self._next = -1  # until it is known how far this one came
+        while start < stop:
+            piece, first, batch = self._left or next(self._coming)
+            count = min(len(batch), stop - start)
+            self._left = (piece, first + count, batch.slice(count)) if count < len(batch) else None
+            yield start, piece, first, batch.slice(0, count)
+            start += count
+        self._next = start
+
+    def _from(self, start: int) -> Iterator[tuple[Piece, int, Any]]:
+        """Everything from a row on, some at a time."""
+        columns, file = [self.column, *([self.id] if self.id else [])], ""
+        for piece in self.pieces:
+            if start < piece.rows:
+                if piece.file != file:
+                    file, parquet = piece.file, unchanged(piece)
+                first = piece.first
+                for batch in read(file, parquet, piece.group, columns, _at_a_time(parquet, piece, self.column)):
+                    if start < len(batch):
+                        yield piece, first + start, batch.slice(start)
+                    start = max(0, start - len(batch))
+                    first += len(batch)
+            else:
+                start -= piece.rows
+
+
+def _column(file: str, schema: pa.Schema) -> str:
+    """The column that is called what images or vectors are called."""
+    found = next((name for name in (*IMAGE, *VECTOR) if name in schema.names), "")
+    if not found:
+        raise ValueError(
+            f"{file} has the columns {', '.join(schema.names)}; say with --column which one holds images or vectors."
+        )
+    return found
+
+
+def _kinds(file: str, schema: pa.Schema, column: str, id_column: str) -> tuple[str, str]:
+    """("images" or "vectors", "number" or "text" for what the ids are, "" if there is no id column)."""
+    asked = [(column, "--column"), *([(id_column, "--id-column")] if id_column not in ("", "id") else [])]
+    for name, option in asked:
+        if name not in schema.names:
+            raise ValueError(
+                f"{file} has the columns {', '.join(schema.names)} and no {name!r}; give another {option}."
+            )
+    type_ = schema.field(column).type
+    numbers = is_lists(type_) and (pa.types.is_integer(type_.value_type) or pa.types.is_floating(type_.value_type))
+    inside = (
+        next((field.type for field in type_ if field.name == "bytes"), None) if pa.types.is_struct(type_) else type_
+    )
+    if not numbers and str(inside) not in (*BINARY, "null"):
+        raise ValueError(
+            f"{file}: {column} holds {type_}; give images (their bytes) or vectors (lists of numbers), "
+            "or another --column."
+        )
+    ids = ""
+    if id_column in schema.names:
+        ids = kind_of(schema.field(id_column).type)
+        if not ids:
+            raise ValueError(
+                f"{file}: {id_column} holds {schema.field(id_column).type}; give whole numbers or text, "
+                "or --id-column '' for row numbers."
+            )
+    return "vectors" if numbers else "images", ids
+
+
+def _at_a_time(parquet: pq.ParquetFile, piece: Piece, column: str) -> int:
+    """How many rows of a row group are read in one go: fewer where images are large."""
+    group = parquet.metadata.row_group(piece.group)
+    parts = (group.column(i) for i in range(group.num_columns))
+    size = sum(part.total_uncompressed_size for part in parts if f"{part.path_in_schema}.".startswith(f"{column}."))
+    return max(1, min(READ_ROWS, piece.rows * READ_BYTES // max(1, size)))
+
+
+def _of(batch: Any, column: str) -> Any:
+    return batch.column(batch.schema.get_field_index(column))
+
+
+def _images(piece: Piece, first: int, values: Any) -> Iterator[tuple[str, Any]]:
+    if pa.types.is_struct(values.type):  # as Hugging Face writes them
+        values = pc.struct_field(values, "bytes")
+    return ((piece.at(first + i), functools.partial(_present, value)) for i, value in enumerate(values))
+
+
+def _present(image: Any) -> bytes:
+    data: bytes | None = image.as_py()
+    if data is None:
+        raise ValueError("the row has no image bytes")
+    return data
