@@ -265,18 +265,14 @@ def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
     sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path, table, Local(1))
     rows = record.read_csv(table)
     older = [{key: value for key, value in row.items() if key not in ("width", "lam_from", "test")} for row in rows]
-    table.write_text("")
-    table.unlink()
     record.write_csv(table, [{**older[0], "seed": 7}])
     record.add_to_csv(table, rows)
     both = record.read_csv(table)
     assert [row["seed"] for row in both] == [0, 7]
     assert both[0]["width"] == both[1]["width"] == 0
-    text = table.read_text().splitlines()
     bare = ["benchmark,memory,learner,strategy,average_accuracy,forgetting,width", "split-digits,5,er,uniform,50,3,"]
     table.write_text("\n".join(bare) + "\n")
     assert record.settings(record.read_csv(table)[0])["width"] == 0
-    assert text
 
 
 def test_two_sweeps_may_share_a_table(tmp_path):

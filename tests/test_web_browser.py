@@ -127,6 +127,41 @@ def test_a_class_is_added_and_used(chromium, watch, server, project):
     assert labels(project) == [2, 2]
 
 
+def test_a_late_answer_does_not_bring_back_what_was(chromium, watch, server, project):
+    """The state asked for before a class was added, which arrives after it."""
+    page = enter(watch.page(chromium), server, project)
+    late = []
+    page.route("**/api/state", lambda route: route.continue_() if late else late.append((route, route.fetch())))
+    while not late:
+        page.wait_for_timeout(100)
+    page.keyboard.press("a")
+    page.keyboard.type("okapi")
+    press(page, "Enter")
+    route, response = late[0]
+    with page.expect_response("**/api/state"):
+        route.fulfill(response=response)
+    page.wait_for_timeout(200)
+    assert page.locator("#classes button").count() == 3
+    press(page, "3")
+    assert labels(project) == [2, 2]
+
+
+def test_no_class_changes_its_key_while_an_example_is_shown(chromium, watch, server, project):
+    for name in ("okapi", "zebra"):
+        project.store.add_class(name)
+    page = enter(watch.page(chromium), server, project)
+    project.store.merge_class(1, 0)
+    project.store.add_class("yak")
+    expect(page.locator("#classes button:disabled")).to_have_text(re.compile("dog"))
+    expect(page.locator("#classes button")).to_have_count(5)
+    page.keyboard.press("2")  # it is gone
+    press(page, "3")
+    assert labels(project) == [2]
+    expect(page.locator("#classes button")).to_have_count(4)
+    press(page, "2")
+    assert labels(project) == [2, 2]
+
+
 def test_many_classes_are_searched(chromium, watch, server, project):
     for i in range(40):
         project.store.add_class(f"animal {i}")

@@ -14,6 +14,8 @@ from accuacl.experiment import LabelsPending
 
 __all__ = ["app", "bench", "embed", "main", "paper", "project", "report", "run", "select", "sweep"]
 
+RESUMED = ("run", "sweep", "paper", "embed", "project")  # commands that record what they have done
+
 
 def main() -> None:
     """Run the command; wrong input ends with one sentence and exit code 2."""
@@ -33,7 +35,8 @@ def main() -> None:
     except (ValueError, OSError) as error:
         print(f"accuacl: {error}", file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
-        print("accuacl: interrupted; the same command goes on where it was.", file=sys.stderr)
+        goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in RESUMED else ""
+        print(f"accuacl: interrupted{goes_on}.", file=sys.stderr)
         sys.exit(130)
     sys.exit(2)
 

@@ -48,6 +48,21 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
     return learners.Transform(mean, std, crop, flip=True)
 
 
+def training_of(config: Config, classes: int, device: str) -> learners.Settings:
+    """How to train a head of so many classes."""
+    return learners.Settings(
+        epochs=config.epochs,
+        batch=config.batch,
+        lr=config.lr,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+        capacity=config.memory,
+        classes=classes,
+        device=device,
+        cycled=config.replay == "cycled",
+    )
+
+
 def device_of(config: Config) -> str:
     """Where to compute: the GPU if there is one, unless told otherwise."""
     if config.device == "auto":

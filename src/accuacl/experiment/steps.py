@@ -20,7 +20,7 @@ from accuacl.experiment.config import Config
 from accuacl.experiment.files import load_arrays, load_tensors, save_arrays, save_tensors
 from accuacl.experiment.journal import weight_files
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
-from accuacl.experiment.setting import device_of, open_stream, transform_of
+from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
 from accuacl.features import Features
 from accuacl.memory import Memory
 
@@ -59,17 +59,7 @@ class Steps:
         self.tasks = list(self.stream)[: config.tasks or None]
         self.device = device_of(config)
         self.transform = transform_of(self.data.name, self.data.train.inputs)
-        self.settings = learners.Settings(
-            epochs=config.epochs,
-            batch=config.batch,
-            lr=config.lr,
-            momentum=config.momentum,
-            weight_decay=config.weight_decay,
-            capacity=config.memory,
-            classes=len(self.stream.order),
-            device=self.device,
-            cycled=config.replay == "cycled",
-        )
+        self.settings = training_of(config, len(self.stream.order), self.device)
         self.model(None)  # a network that does not fit the data is refused before anything is done
         self.loading = time.perf_counter() - started
 

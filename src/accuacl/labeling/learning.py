@@ -20,7 +20,7 @@ from accuacl.data import Rows, Task
 from accuacl.experiment import Event, LabelsPending
 from accuacl.experiment.files import load_tensors
 from accuacl.experiment.journal import Journal
-from accuacl.experiment.setting import device_of
+from accuacl.experiment.setting import device_of, training_of
 from accuacl.experiment.steps import Handle, Ids, Steps
 from accuacl.features import Features
 from accuacl.labeling import backbones
@@ -52,17 +52,7 @@ class PeopleSteps(Steps):
         self.tasks = [Task(task.index, (), task.ids, EMPTY) for task in tasks.all()]
         self.device = device_of(self.config)
         self.transform = learners.Transform() if settings.frozen else backbones.load(settings).transform
-        self.settings = learners.Settings(
-            epochs=settings.epochs,
-            batch=settings.batch,
-            lr=settings.lr,
-            momentum=settings.momentum,
-            weight_decay=settings.weight_decay,
-            capacity=settings.memory,
-            classes=1,
-            device=self.device,
-            cycled=True,
-        )
+        self.settings = training_of(self.config, 1, self.device)
         self.loading = 0.0
         self.made: list[dict[str, Any]] = []  # the tasks whose inputs are ready
         self.all_inputs: Inputs | None = None

@@ -13,15 +13,14 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from accuacl.scale.work import Done, Function, Tell, attempt
+from accuacl.scale.work import Done, Function, Staying, Tell, attempt
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-class Local:
+class Local(Staying):
     """`map` over processes.
 
     They are started by the first `map`; used with `with`, they stay until the end of the block, else of that `map`.
@@ -33,18 +32,6 @@ class Local:
         self.workers = workers or len(os.sched_getaffinity(0))
         self.retries = retries
         self._staff: list[_Worker] = []
-        self._inside = 0
-
-    def __enter__(self) -> Self:
-        self._inside += 1
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._inside -= 1
-        if not self._inside:
-            self._dismiss(self._staff)
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
         """`function(item, report)` for each item, results as they come. `function` must be importable by its name."""
@@ -91,6 +78,9 @@ class Local:
             waiting.appendleft((index, tried + 1))
         else:
             yield Done(index, error=f"its process died {tried + 1} times ({how}).")
+
+    def _leave(self) -> None:
+        self._dismiss(self._staff)
 
     def _dismiss(self, workers: list[_Worker]) -> None:
         for worker in list(workers):

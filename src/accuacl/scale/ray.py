@@ -12,13 +12,12 @@ import os
 import socket
 from collections import deque
 from collections.abc import Iterator, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
-from accuacl.scale.work import Done, Function, Tell, attempt
+from accuacl.scale.work import Done, Function, Staying, Tell, attempt
 
 
-class Ray:
+class Ray(Staying):
     """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
 
     def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
@@ -57,18 +56,6 @@ class Ray:
             )
         cpus = int(there.get("CPU", 1))
         self.workers = max(1, min(workers or cpus, cpus, int(there["GPU"] / gpus) if gpus else cpus))
-        self._inside = 0
-
-    def __enter__(self) -> Self:
-        self._inside += 1
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._inside -= 1
-        if not self._inside:
-            self._leave()
 
     def _leave(self) -> None:
         if self.ours:

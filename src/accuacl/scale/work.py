@@ -40,6 +40,27 @@ class Engine(Protocol):
     ) -> None: ...
 
 
+class Staying:
+    """What `with` does for an engine: its workers stay until the outermost block ends."""
+
+    _inside = 0
+
+    def __enter__(self) -> Self:
+        self._inside += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._inside -= 1
+        if not self._inside:
+            self._leave()
+
+    def _leave(self) -> None:
+        """Let the workers go."""
+        raise NotImplementedError
+
+
 def attempt(function: Function, item: Any, report: Report) -> dict[str, Any]:
     """Do one item: its value, or the error in a sentence. Wrong input is said as it is, faults with their kind."""
     try:

@@ -13,14 +13,23 @@ export function onChoose(act) {
   choose = act;
 }
 
-export function setClasses(classes) {
-  const text = JSON.stringify(classes);
+// While an example is shown, no class changes its key: one that is gone keeps its place until the next example.
+export function setClasses(classes, another) {
+  const now = another ? classes : inPlace(classes);
+  const text = JSON.stringify(now);
   if (text === drawn) return; // redrawing would take the focus from a button
   drawn = text;
-  all = classes;
+  all = now;
   find.hidden = all.length <= MANY;
   none.hidden = all.length > 0;
   draw();
+}
+
+function inPlace(classes) {
+  const there = new Map(classes.map((one) => [one.id, one]));
+  const old = all.map((one) => there.get(one.id) ?? { ...one, gone: true });
+  const known = new Set(all.map((one) => one.id));
+  return [...old, ...classes.filter((one) => !known.has(one.id))];
 }
 
 // Names that have what is typed: the whole name before beginnings, those before the rest.
@@ -49,6 +58,7 @@ const found = (list) => (list.length ? `Enter picks ${list[0].name}` : "No class
 function button(one, key, first) {
   const element = document.createElement("button");
   element.dataset.id = one.id;
+  element.disabled = Boolean(one.gone);
   element.classList.toggle("first", first);
   if (key) {
     const hint = document.createElement("kbd");
@@ -65,7 +75,7 @@ function button(one, key, first) {
 }
 
 function pick(one) {
-  if (!one) return;
+  if (!one || one.gone) return;
   if (search.value) {
     search.value = "";
     draw();

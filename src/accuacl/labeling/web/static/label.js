@@ -11,13 +11,16 @@ let pick = null;
 let state = null;
 let busy = false;
 let batch = null; // the round that the last example was of
+let draws = 0; // a state asked for before the last one is older than what is shown
 
 function draw(view) {
+  draws += 1;
   state = view.state;
   show.progress(state);
-  setClasses(view.classes);
+  const another = view.pick !== undefined && view.pick?.item !== pick?.item;
+  setClasses(view.classes, another);
   at("undo").disabled = !state.undo;
-  if (view.pick !== undefined && view.pick?.item !== pick?.item) {
+  if (another) {
     pick = view.pick;
     at("guessed").textContent = "";
     if (pick) show.example(pick);
@@ -118,8 +121,9 @@ async function watch() {
     await pause(700);
     if (busy || document.hidden || (pick && tick % 5)) continue; // seldom while there is something to do
     try {
+      const before = draws;
       const view = await get("/api/state");
-      if (busy) continue;
+      if (busy || draws !== before) continue;
       show.trouble("");
       draw(view);
       if (!pick && state.phase === "labelling" && state.free > 0) await next();
