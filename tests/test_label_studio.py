@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from accuacl.cli import app
 from accuacl.cli import project as command
-from accuacl.labeling import label_studio
+from accuacl.labeling import label_studio, label_studio_tasks
 from accuacl.labeling.images import read_images
 from accuacl.labeling.label_studio import connect, pull, push
 from accuacl.labeling.project import Project
@@ -141,17 +141,17 @@ def test_pushing_again_adds_only_what_is_missing(project, server):
 
 
 def test_a_push_that_was_stopped_finds_its_project_again(project, server, monkeypatch):
-    save = label_studio._save
+    save = label_studio.save
 
     def stopped(project, link):
         if link.project is not None:
             raise KeyboardInterrupt
         save(project, link)
 
-    monkeypatch.setattr(label_studio, "_save", stopped)
+    monkeypatch.setattr(label_studio, "save", stopped)
     with pytest.raises(KeyboardInterrupt):
         push(project, **both(server))
-    monkeypatch.setattr(label_studio, "_save", save)
+    monkeypatch.setattr(label_studio, "save", save)
     assert push(project, **both(server)).added == 8
     assert server.calls.count("create") == 1
 
@@ -344,7 +344,7 @@ def test_images_and_texts_are_shown(tmp_path, server):
 
 
 def test_large_rounds_are_sent_in_parts(project, server, monkeypatch):
-    monkeypatch.setattr(label_studio, "MOST", 400)
+    monkeypatch.setattr(label_studio_tasks, "MOST", 400)
     push(project, **both(server))
     assert 1 < server.calls.count("import") <= 8
     assert len(server.all) == 8
@@ -363,6 +363,14 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
     monkeypatch.setitem(sys.modules, "label_studio_sdk", None)
     with pytest.raises(ValueError, match=r"pip install 'accuacl\[labelstudio\]'"):
         connect(URL, TOKEN)
+    for said, known in (({"release": "1.23.2"}, True), ({"hello": "world"}, False), ({"release": None}, False)):
+        there = Thing(versions=Thing(get=lambda said=said: Thing(**said)))
+        sdk = Thing(LabelStudio=lambda base_url, api_key, there=there: there)
+        monkeypatch.setitem(sys.modules, "label_studio_sdk", sdk)
+        if known:
+            assert connect(URL, TOKEN) is there
+        else:
+            says("answers, but not as Label Studio does", client=None)
     says("nothing of this project is at http://127.0.0.1:8091 yet; push it first", pull)
     server.broken = Refusal(401)
     says("does not accept the token", url="http://elsewhere")  # and is not remembered

@@ -262,6 +262,12 @@ def test_vectors_from_parquet(tmp_path):
         ({"a": [1.0, float("nan")]}, "row 1 is not finite"),
         ({"id": ["a", "a"], "a": [1, 2]}, "'a' is there more than once"),
         ({"a": pa.array([], pa.int64())}, "has no vectors"),
+        ({"embedding": pa.array([], pa.list_(pa.float32()))}, "has no vectors"),
+        ({"embedding": [1.0, 2.0]}, "holds double; give lists of numbers"),
+        ({"embedding": ["one"]}, "holds string; give lists of numbers"),
+        ({"embedding": [["one"]]}, "give lists of numbers"),
+        ({"embedding": [[1.0], [None]]}, "row 1 is not finite"),
+        ({"id": ["a", None], "a": [1, 2]}, "row 1 has no id"),
     ],
 )
 def test_wrong_vectors_are_one_sentence(tmp_path, columns, says):
@@ -278,7 +284,7 @@ def test_texts_from_csv_and_json_lines(tmp_path):
     source = read_texts(tmp_path / "t.csv", "text")
     assert (source.names, source.texts) == (["7", "8"], ["Where is, my card?", "Hëllo"])
     lines = [json.dumps({"utterance": "one\ntwo"}), "", json.dumps({"utterance": "three"})]
-    (tmp_path / "t.jsonl").write_text("\n".join(lines))
+    (tmp_path / "t.jsonl").write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
     source = read_texts(tmp_path / "t.jsonl", "utterance")
     assert (source.names, source.texts) == (["0", "1"], ["one\ntwo", "three"])
 
@@ -294,6 +300,10 @@ def test_texts_from_csv_and_json_lines(tmp_path):
         ("t.jsonl", "no json\n", "neither a .csv file nor JSON lines"),
         ("t.csv", b"text\n\xff\xfe\n", "not a CSV file in UTF-8"),
         ("t.csv", "id,text\n1,a\n1,b\n", "'1' is there more than once"),
+        ("t.csv", "text,id\na,1\nb\n", "row 1 has no id"),
+        ("t.csv", "id,text\n1,a\n2\n", "row 1 has no text"),
+        ("t.jsonl", '{"text": "a\\ud800"}\n', "row 0 has characters that cannot be written"),
+        ("t.jsonl", '{"text": "a", "id": "\\udfff"}\n', "row 0 has characters that cannot be written"),
     ],
 )
 def test_wrong_texts_are_one_sentence(tmp_path, name, content, says):

@@ -16,6 +16,7 @@ import pytest
 from PIL import Image
 
 from accuacl import models
+from accuacl.cli import app
 from accuacl.experiment.files import load_tensors
 from accuacl.experiment.journal import Journal
 from accuacl.labeling.export import export
@@ -25,6 +26,7 @@ from accuacl.labeling.loader import load
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import has_pretrained, make
 from accuacl.labeling.tables import read_texts
+from accuacl.labeling.tasks import Tasks
 from scripted import answer, blobs, finish, new_project, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -68,7 +70,8 @@ def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
         ]
         rows = table(tmp_path / "e" / "labels.csv")
         assert len(rows) == 32
-        assert rows[0]["class"] == '=odd, "name"'
+        assert rows[0]["class"] == '\'=odd, "name"'  # which no spreadsheet reckons with
+        assert pq.read_table(tmp_path / "e" / "labels.parquet")["class"][0].as_py() == '=odd, "name"'
         assert rows[0]["person"] == "Bob"
         assert rows[0]["name"] == project.item(item).name
         assert rows[0]["source"] == "blobs 0"
@@ -280,6 +283,17 @@ def test_the_commands_from_new_to_export(tmp_path):
     assert cli("person", folder, "revoke", "Ada")[0] == 0
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()) is None
+
+
+def test_a_project_that_cannot_be_filled_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Tasks, "add", full)
+    path = write_blobs(tmp_path / "v.parquet", 0)
+    with pytest.raises(OSError, match="No space"):
+        app(["project", "new", str(tmp_path / "p"), "--vectors", str(path)], standalone_mode=False)
+    assert not (tmp_path / "p").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ import httpx
 import pytest
 from PIL import Image
 
+from accuacl.labeling.web import app
 from accuacl.labeling.web.guard import LIMIT
+from accuacl.labeling.web.pictures import THUMB, picture
 from web_project import image_project, log_in, raw, running
 
 SCRIPT = "<script>alert(1)</script>"
@@ -111,6 +113,15 @@ def test_half_an_image_is_not_sent_and_a_vanished_one_is_said_to_be(client, proj
     assert client.get("/item/0/image").status_code == 404
     path.unlink()
     assert client.get("/item/0/image").status_code == 404
+
+
+def test_a_thumbnail_is_made_once(client, monkeypatch):
+    made = []
+    monkeypatch.setattr(app, "picture", lambda data, side: made.append(side) or picture(data, side))
+    answers = [client.get("/item/1/thumb") for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert answers[0].content == answers[2].content
+    assert made == [THUMB]
 
 
 @pytest.mark.parametrize("side", [65_000, 11_000])  # beyond Pillow's own limit, and below it

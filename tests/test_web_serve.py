@@ -77,6 +77,7 @@ def test_the_user_is_let_in_when_nobody_is_known(project, said):
     said.clear()
     serve(project, port=0, say=said.append)  # known now, by a cookie
     assert not any("token=" in line for line in said)
+    assert said[0].endswith("gets a new one by --person NAME.")
 
 
 def test_a_new_link_ends_the_old_one(project, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,10 +19,10 @@ from accuacl.cli.app import app, console, progress
 from accuacl.experiment import Event, LabelsPending
 from accuacl.labeling.images import read_images
 from accuacl.labeling.intervals import Estimate
-from accuacl.labeling.label_studio import TOKEN
 from accuacl.labeling.label_studio import pull as pull_from
 from accuacl.labeling.label_studio import push as push_to
 from accuacl.labeling.label_studio_answers import Pulled
+from accuacl.labeling.label_studio_link import TOKEN
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import Settings, make
 from accuacl.labeling.source import Source
@@ -62,7 +63,11 @@ def new(
         if not source.names:
             raise ValueError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
         with Project.create(directory, make(chosen | {"kind": source.kind}), names) as project:
-            _added(project, source)
+            try:
+                _added(project, source)
+            except BaseException:  # what is half made would be in the way of the next try
+                shutil.rmtree(directory)
+                raise
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
 
 
@@ -152,7 +157,7 @@ def serve(
     ),
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0: any that is free.")] = 8765,
     person: Annotated[
-        list[str] | None, typer.Option(help="Print a login link for this person; may be repeated.")
+        list[str] | None, typer.Option(help="Print a new login link for this person; an old one ends. May be repeated.")
     ] = None,
     allow_host: Annotated[
         list[str] | None, typer.Option(help="Another name the page may be opened by; may be repeated.")

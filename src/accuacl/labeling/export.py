@@ -62,7 +62,7 @@ def _labels(project: Project, out: Path) -> list[Path]:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({key: _inert(value) for key, value in row.items()} for row in rows)
     write_text(out / "labels.csv", text.getvalue())
     kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_())
     sink = io.BytesIO()
@@ -134,8 +134,19 @@ def _predictions(project: Project, out: Path, given: Path, column: str, tell: Te
     for start in range(0, len(items), 256):
         classes, confidences = model.predict(items[start : start + 256])
         rows = zip(source.names[start : start + 256], classes, confidences, strict=True)
-        writer.writerows([name, label, f"{confidence:.4f}"] for name, label, confidence in rows)
+        writer.writerows([_inert(name), _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
         tell(min(start + 256, len(items)), len(items))
-    writer.writerows([name, "", ""] for name in source.bad)
+    writer.writerows([_inert(name), "", ""] for name in source.bad)
     write_text(out / "predictions.csv", text.getvalue())
     return out / "predictions.csv"
+
+
+def _inert(value: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: annotators name classes, and strangers name files."""
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value

@@ -25,8 +25,11 @@ def read_vectors(path: Path) -> Source:
     except (pa.ArrowInvalid, OSError) as error:
         raise ValueError(f"{path} is not a readable Parquet file ({error}); write it again.") from error
     if "embedding" in table.column_names:
+        kind = table.schema.field("embedding").type
+        if not (_is_row(kind) and _is_number(kind.value_type)):
+            raise ValueError(f"{path}: the column `embedding` holds {kind}; give lists of numbers.")
         rows = table.column("embedding").to_pylist()
-        if len({None if row is None else len(row) for row in rows}) != 1:
+        if len({None if row is None else len(row) for row in rows}) > 1:
             raise ValueError(f"{path}: the embeddings have different lengths; give one length for all rows.")
         vectors = np.array(rows, np.float32)
     else:
@@ -55,10 +58,10 @@ def read_texts(path: Path, column: str) -> Source:
             raise ValueError(f"{path}: row {number} has no text under {column!r}; give --column, or mend the row.")
         if not text.strip() or len(text) > LONGEST_TEXT:
             raise ValueError(f"{path}: the text of row {number} is empty or longer than {LONGEST_TEXT} characters.")
-        texts.append(text)
+        texts.append(_encodable(path, number, text))
     if not texts:
         raise ValueError(f"{path} has no texts; give at least one.")
-    named = [row["id"] for row in rows] if all("id" in row for row in rows) else range(len(rows))
+    named = [row.get("id") for row in rows] if any("id" in row for row in rows) else range(len(rows))
     return Source("texts", str(path.resolve()), _names(path, named), texts=texts)
 
 
@@ -77,7 +80,7 @@ def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:
 
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file):
                 if line.strip():
                     row = json.loads(line)
@@ -89,11 +92,28 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _names(path: Path, given: Any) -> list[str]:
-    names = [str(name) for name in given]
+    given = list(given)
+    if None in given:
+        raise ValueError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
+    names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
     return names
+
+
+def _encodable(path: Path, number: int, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair, which JSON lets through
+        raise ValueError(f"{path}: row {number} has characters that cannot be written as UTF-8; mend it.") from None
+    return text
+
+
+def _is_row(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
 def _is_number(kind: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
+from functools import lru_cache
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -15,6 +16,7 @@ from starlette.exceptions import HTTPException
 from accuacl.labeling.project import Project
 from accuacl.labeling.web import api, images, pages, session
 from accuacl.labeling.web.guard import Guard, Hosts
+from accuacl.labeling.web.pictures import THUMB, picture
 from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
@@ -34,6 +36,9 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.project, app.state.trainer = project, trainer
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before it
+    app.state.picture = lambda item: picture(project.image_bytes(item)[0])
+    # Kept, some 50 MB: else all of a contact sheet's large images would be decoded for each who looks at it.
+    app.state.thumb = lru_cache(maxsize=1024)(lambda item: picture(project.image_bytes(item)[0], THUMB))
     app.state.cookie = session.cookie_name(project.directory)
     app.include_router(api.router)
     app.include_router(images.router)

@@ -47,8 +47,12 @@ def serve(
         if not is_loopback(host):
             say(LOUD.format(host=host, port=port, plain="" if cert else PLAIN))
         where = f"{'https' if cert else 'http'}://{_in_url(_reachable(host))}:{port}"
-        for name, token in _invite(project, people):
+        invited = _invite(project, people)
+        for name, token in invited:
             say(f"{name}: {where}/login#token={token}")
+        if not invited:
+            known = [person.name for person in project.store.people() if not person.revoked]
+            say(f"known here: {', '.join(known)}. Whoever has lost their link gets a new one by --person NAME.")
         say(f"{where} (stop with Ctrl+C)")
         trainer = Trainer(project)
         app = make_app(project, Hosts(host, [*allow_host, _reachable(host)]), trainer)
