@@ -246,7 +246,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--data", "x.npy"], "give either --run, the directory of a finished run, or --model"),
+        (["--data", "x.npy"], "give either --run, the directory of a finished run or of a project, or --model"),
         (["--data", "x.npy", "--run", "nowhere"], "nowhere is not the directory of a finished run"),
         (["--data", "x.npy", "--run", "a", "--weights", "b"], "--weights are for --model; a run has its own"),
         (["--data", "x.npy", "--model", "net.py"], "model is 'net.py'; give a Python file and a function"),

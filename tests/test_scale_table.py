@@ -200,8 +200,8 @@ ODD = {
     "no id": ({"id": ids(23, None), "vector": FINE}, r"b\.parquet, row group 2, row 23 has no id; fill it in"),
     "a large id": ({"id": pa.array(ids(23, 2**63), pa.uint64()), "vector": FINE}, r"row 23: id 9\d+ is beyond int64"),
     "ids of floats": ({"id": [0.5] * 30, "vector": FINE}, r"b\.parquet: id holds double; give whole numbers or text"),
-    "text and numbers": ({"id": ["a"] * 30, "vector": FINE}, r"b\.parquet has vectors and ids of text, but .*a\.parq"),
-    "ids and none": ({"vector": FINE}, r"b\.parquet has vectors and no ids, but .* vectors and ids of numbers; make"),
+    "text and numbers": ({"id": ["a"] * 30, "vector": FINE}, r"b\.parquet has vectors in vector and ids of text, but "),
+    "ids and none": ({"vector": FINE}, r"b\.parquet has vectors in vector and no ids, but .* and ids of numbers; make"),
     "no vector": ({"id": ids(0, 0), "vector": at(23, None)}, r"b\.parquet, row group 2, row 23 has no vector; fill"),
     "a missing number": (
         {"id": ids(0, 0), "vector": at(23, [1.0, None, 1.0, 1.0])},
@@ -217,8 +217,8 @@ ODD = {
     "one number": ({"id": ids(0, 0), "vector": [1.0] * 30}, r"b\.parquet: vector holds double; give images \(their by"),
     "lists of text": ({"id": ids(0, 0), "vector": [["a"]] * 30}, r"b\.parquet: vector holds list<.*string>; give im"),
     "a struct": ({"id": ids(0, 0), "vector": [{"path": "a"}] * 30}, r"b\.parquet: vector holds struct<.*; give images"),
-    "images": ({"id": ids(0, 0), "vector": [b"x"] * 30}, r"b\.parquet has images and ids .*a\.parquet has vectors"),
-    "no column": ({"id": ids(0, 0), "x": FINE}, r"b\.parquet has the columns id, x and no 'vector'; give another --c"),
+    "images": ({"id": ids(0, 0), "vector": [b"x"] * 30}, r"b\.parquet has images in vector .*a\.parquet has vectors"),
+    "no column": ({"id": ids(0, 0), "x": FINE}, r"b\.parquet has the columns id, x; say with --column which one"),
 }
 
 

@@ -11,19 +11,27 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.cli.app import app, console, progress
-from accuacl.scale.checkpoint import of_module, of_run
+from accuacl.labeling.project import Project
+from accuacl.labeling.trained import Texts, trained
+from accuacl.scale.checkpoint import Checkpoint, of_module, of_run
 from accuacl.scale.embed import embed as embed_to
-from accuacl.scale.inputs import open_inputs
+from accuacl.scale.inputs import Inputs, open_inputs
 from accuacl.scale.write import GROUP_ROWS
 
 
 @app.command()
 def embed(
     data: Annotated[
-        str, typer.Option(help="A folder of images, Parquet (file, folder or pattern) of images or vectors, or a .npy.")
+        str,
+        typer.Option(
+            help="A folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy; "
+            "for a project of texts .csv or JSON lines."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
-    run: Annotated[Path | None, typer.Option(help="The directory of a finished run: its model embeds.")] = None,
+    run: Annotated[
+        Path | None, typer.Option(help="The directory of a finished run, or of a project: its model embeds.")
+    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -33,7 +41,7 @@ def embed(
     weights: Annotated[Path | None, typer.Option(help="Weights for --model, as safetensors.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Write float16: half of the bytes.")] = False,
     image_size: Annotated[int, typer.Option(min=0, help="Side to bring images to; 0: the run's, or as they are.")] = 0,
-    column: Annotated[str, typer.Option(help="Parquet column of images or vectors (img, image, vector, ...).")] = "",
+    column: Annotated[str, typer.Option(help="Column of images, vectors or texts (img, image, vector, ...).")] = "",
     id_column: Annotated[str, typer.Option(help="Parquet column of ids; without it ids are row numbers.")] = "id",
     skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be read.")] = False,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
@@ -49,14 +57,26 @@ def embed(
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
     if (run is None) == (model is None):
-        raise ValueError("give either --run, the directory of a finished run, or --model, your own.")
+        raise ValueError("give either --run, the directory of a finished run or of a project, or --model, your own.")
     if weights and not model:
         raise ValueError("--weights are for --model; a run has its own.")
-    checkpoint = of_run(run) if run else None
-    size = image_size or (checkpoint.size if checkpoint else 0)
-    inputs = open_inputs(data, size, column, id_column, skip_bad)
-    if checkpoint is None:
+    inputs: Inputs
+    checkpoint: Checkpoint
+    if run and (run / "labels.sqlite").exists():
+        with Project.open(run) as project:
+            kind, found = project.settings.kind, trained(project)
+            checkpoint = Checkpoint(found.model, found.transform, found.seen, found.side, found.fingerprint)
+            if kind == "texts":
+                inputs = Texts(project, Path(data), column or "text")
+            else:
+                numbers = kind == "vectors"
+                inputs = open_inputs(data, image_size or found.side, column, id_column, skip_bad, numbers)
+    elif run:
+        checkpoint = of_run(run)
+        inputs = open_inputs(data, image_size or checkpoint.size, column, id_column, skip_bad)
+    else:
         assert model is not None
+        inputs = open_inputs(data, image_size, column, id_column, skip_bad)
         some = (inputs.read(start, start + 2)[1] for start in range(0, len(inputs), 2))
         example = next((rows for rows in some if len(rows)), None)
         if example is None:

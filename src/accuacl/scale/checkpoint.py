@@ -53,7 +53,8 @@ def of_run(directory: Path) -> Checkpoint:
         config = Config(**result["config"])
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
-            f"{directory} is not the directory of a finished run; give one that has a result.json."
+            f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
+            "or labels.sqlite."
         ) from None
     data, labels = _recorded(directory / "journal.sqlite")
     file = directory / "weights" / str(result["weights"])

@@ -78,7 +78,7 @@ def _embed(
                 h, p = models.predict(
                     checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
                 )
-            except RuntimeError as error:  # torch's way to say that the shapes do not fit
+            except (RuntimeError, ValueError) as error:  # torch says the former when shapes do not fit
                 why = " ".join(str(error).split())
                 raise ValueError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
             try:

@@ -28,22 +28,25 @@ class Inputs(Protocol):
     def where(self, row: int) -> str: ...
 
 
-def open_inputs(source: str, size: int, column: str, id_column: str, skip_bad: bool) -> Inputs:
-    """size: side to bring images to (0: as they are); column: of Parquet files ("": found by its name)."""
-    inputs = _open(source, size, column, id_column, skip_bad)
+def open_inputs(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: bool = False) -> Inputs:
+    """size: side to bring images to (0: as they are); column: of Parquet files ("": found by its name).
+
+    numbers: Parquet is read as projects of vectors do, its column `embedding` or else all columns of numbers.
+    """
+    inputs = _open(source, size, column, id_column, skip_bad, numbers)
     if not len(inputs):
         raise ValueError(f"{source} has no rows; give images or vectors to embed.")
     return inputs
 
 
-def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool) -> Inputs:
+def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: bool) -> Inputs:
     if source.endswith(".npy"):
         return Vectors(source)
     if os.path.isdir(source) and not (parquet := files_of(source, "data")):
         return Folder(source, size, skip_bad)
     if os.path.isdir(source) or source.endswith(".parquet") or any(mark in source for mark in "*?["):
         files = parquet if os.path.isdir(source) else files_of(source, "data")
-        return Table(files, size, column, id_column, skip_bad)
+        return Table(files, size, column, id_column, skip_bad, numbers)
     raise ValueError(f"{source} is no folder, Parquet or .npy file; give images or vectors in one of these.")
 
 

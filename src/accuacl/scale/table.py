@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -25,36 +25,48 @@ READ_BYTES, READ_ROWS = 32 << 20, 1024  # read at a time
 Batch: TypeAlias = tuple[list[Any], NDArray[Any]]  # ids; images uint8 (n, H, W, 3) or vectors float32 (n, d)
 
 
+class _Found(NamedTuple):
+    """What the files of a table have: images, vectors or numbers, in which columns; of what kind ids are ("": none)."""
+
+    what: str
+    columns: tuple[str, ...]
+    ids: str
+
+    def said(self) -> str:
+        return f"{self.what} in {', '.join(self.columns)} and {IDS[self.ids]}"
+
+
 class Table:
     """A column of Parquet files; the id is their id column, or else the row number over all files.
 
+    numbers: a column of vectors called `embedding`, or else all columns of numbers, each row of them a vector.
     A `read` that begins where the last one ended goes on there, so that reading all of a row group in parts takes as
     long as reading it at once.
     """
 
-    def __init__(self, files: list[str], size: int, column: str, id_column: str, skip_bad: bool) -> None:
+    def __init__(self, files: list[str], size: int, column: str, id_column: str, skip_bad: bool, numbers: bool) -> None:
         if not files:
             raise ValueError("there are no Parquet files of that name; give a file, a folder or a pattern.")
-        self.files, self.column, self.id = files, column, ""
+        self.files = files
         self.pieces: list[Piece] = []
         self.width = 0  # of vectors
-        known: tuple[str, str] | None = None
+        known: _Found | None = None
         for file in files:
             parquet = open_parquet(file)
             if not parquet.metadata.num_rows:  # then its columns may be of any type
                 continue
-            self.column = self.column or _column(file, parquet.schema_arrow)
-            found = _kinds(file, parquet.schema_arrow, self.column, id_column)
+            found = _look(file, parquet.schema_arrow, column, id_column, numbers)
             if known is None:
-                known, self.id = found, id_column if found[1] else ""
-                self.width = width_of(file, parquet, self.column) if found[0] == "vectors" else 0
+                known = found
+                self.width = width_of(file, parquet, found.columns[0]) if found.what == "vectors" else 0
             elif found != known:
-                has, had = (f"{kind} and {IDS[ids]}" for kind, ids in (found, known))
-                raise ValueError(f"{file} has {has}, but {self.pieces[0].file} has {had}; make them alike.")
+                first = self.pieces[0].file
+                raise ValueError(f"{file} has {found.said()}, but {first} has {known.said()}; make them alike.")
             self.pieces += pieces_of(file, parquet.metadata)
-        self.vectors = known is not None and known[0] == "vectors"
+        self.what, self.columns, ids = known or _Found("", (), "")
+        self.id = id_column if ids else ""
         self.rows, self.decoding = sum(piece.rows for piece in self.pieces), Decoding(size, skip_bad)
-        self.reading = [size, skip_bad, self.column, self.id]
+        self.reading = [size, skip_bad, ", ".join(self.columns), self.id]
         self._next = -1  # the row that `_coming`, after `_left`, goes on with
         self._left: tuple[Piece, int, Any] | None = None
         self._coming: Iterator[tuple[Piece, int, Any]] = iter(())
@@ -80,17 +92,23 @@ class Table:
                 column = _of(batch, self.id)
                 check_present(piece, first, self.id, column)
                 names = ids_of(piece, first, column).tolist()
-            values = _of(batch, self.column)
-            if self.vectors:
-                check_present(piece, first, "vector", values)
-                with np.errstate(over="ignore"):  # what the model makes of the infinite is looked at
-                    rows = matrix(piece, first, "vector", values, self.width, len(batch)).astype(np.float32)
-            else:
-                kept, rows = self.decoding(_images(piece, first, values))
+            if self.what == "images":
+                kept, rows = self.decoding(_images(piece, first, _of(batch, self.columns[0])))
                 names = [names[i] for i in kept]
+            else:
+                with np.errstate(over="ignore"):  # what the model makes of the infinite is looked at
+                    rows = self._vectors(piece, first, batch).astype(np.float32)
             ids += names
             parts.append(rows)
         return ids, np.concatenate([part for part in parts if len(part)] or parts[:1])
+
+    def _vectors(self, piece: Piece, first: int, batch: Any) -> NDArray[Any]:
+        columns = [_of(batch, name) for name in self.columns]
+        for name, column in zip(self.columns, columns, strict=True):
+            check_present(piece, first, "vector" if self.what == "vectors" else name, column)
+        if self.what == "vectors":
+            return matrix(piece, first, "vector", columns[0], self.width, len(batch))
+        return np.stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in columns], axis=1)
 
     def _batches(self, start: int, stop: int) -> Iterator[tuple[int, Piece, int, Any]]:
         """The rows from start to stop: (number of the first, its row group, its row of the file, a record batch)."""
@@ -107,13 +125,13 @@ class Table:
 
     def _from(self, start: int) -> Iterator[tuple[Piece, int, Any]]:
         """Everything from a row on, some at a time."""
-        columns, file = [self.column, *([self.id] if self.id else [])], ""
+        columns, file = [*self.columns, *([self.id] if self.id else [])], ""
         for piece in self.pieces:
             if start < piece.rows:
                 if piece.file != file:
                     file, parquet = piece.file, unchanged(piece)
                 first = piece.first
-                for batch in read(file, parquet, piece.group, columns, _at_a_time(parquet, piece, self.column)):
+                for batch in read(file, parquet, piece.group, columns, _at_a_time(parquet, piece, self.columns)):
                     if start < len(batch):
                         yield piece, first + start, batch.slice(start)
                     start = max(0, start - len(batch))
@@ -122,35 +140,9 @@ class Table:
                 start -= piece.rows
 
 
-def _column(file: str, schema: pa.Schema) -> str:
-    """The column that is called what images or vectors are called."""
-    found = next((name for name in (*IMAGE, *VECTOR) if name in schema.names), "")
-    if not found:
-        raise ValueError(
-            f"{file} has the columns {', '.join(schema.names)}; say with --column which one holds images or vectors."
-        )
-    return found
-
-
-def _kinds(file: str, schema: pa.Schema, column: str, id_column: str) -> tuple[str, str]:
-    """("images" or "vectors", "number" or "text" for what the ids are, "" if there is no id column)."""
-    asked = [(column, "--column"), *([(id_column, "--id-column")] if id_column not in ("", "id") else [])]
-    for name, option in asked:
-        if name not in schema.names:
-            raise ValueError(
-                f"{file} has the columns {', '.join(schema.names)} and no {name!r}; give another {option}."
-            )
-    type_ = schema.field(column).type
-    numbers = is_lists(type_) and (pa.types.is_integer(type_.value_type) or pa.types.is_floating(type_.value_type))
-    inside = (
-        next((field.type for field in type_ if field.name == "bytes"), None) if pa.types.is_struct(type_) else type_
-    )
-    if not numbers and str(inside) not in (*BINARY, "null"):
-        raise ValueError(
-            f"{file}: {column} holds {type_}; give images (their bytes) or vectors (lists of numbers), "
-            "or another --column."
-        )
-    ids = ""
+def _look(file: str, schema: pa.Schema, column: str, id_column: str, numbers: bool) -> _Found:
+    """What a file has to embed, and to call it by."""
+    ids, has = "", f"{file} has the columns {', '.join(schema.names)}"
     if id_column in schema.names:
         ids = kind_of(schema.field(id_column).type)
         if not ids:
@@ -158,14 +150,42 @@ def _kinds(file: str, schema: pa.Schema, column: str, id_column: str) -> tuple[s
                 f"{file}: {id_column} holds {schema.field(id_column).type}; give whole numbers or text, "
                 "or --id-column '' for row numbers."
             )
-    return "vectors" if numbers else "images", ids
+    elif id_column not in ("", "id"):
+        raise ValueError(f"{has} and no {id_column!r}; give another --id-column.")
+    usual = ("embedding",) if numbers else (*IMAGE, *VECTOR)
+    column = column or next((name for name in usual if name in schema.names), "")
+    if not column and numbers:
+        columns = tuple(
+            field.name for field in schema if field.name not in ("id", id_column) and _is_number(field.type)
+        )
+        if columns:
+            return _Found("numbers", columns, ids)
+    if column not in schema.names:
+        raise ValueError(f"{has}; say with --column which one holds images or vectors.")
+    type_ = schema.field(column).type
+    if is_lists(type_) and _is_number(type_.value_type) and not pa.types.is_boolean(type_.value_type):
+        return _Found("vectors", (column,), ids)
+    if pa.types.is_struct(type_):  # as Hugging Face writes images
+        inside = next((field.type for field in type_ if field.name == "bytes"), None)
+    else:
+        inside = type_
+    if str(inside) not in (*BINARY, "null"):
+        raise ValueError(
+            f"{file}: {column} holds {type_}; give images (their bytes) or vectors (lists of numbers), "
+            "or another --column."
+        )
+    return _Found("images", (column,), ids)
 
 
-def _at_a_time(parquet: pq.ParquetFile, piece: Piece, column: str) -> int:
+def _is_number(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
+
+
+def _at_a_time(parquet: pq.ParquetFile, piece: Piece, columns: tuple[str, ...]) -> int:
     """How many rows of a row group are read in one go: fewer where images are large."""
     group = parquet.metadata.row_group(piece.group)
-    parts = (group.column(i) for i in range(group.num_columns))
-    size = sum(part.total_uncompressed_size for part in parts if f"{part.path_in_schema}.".startswith(f"{column}."))
+    parts, begin = (group.column(i) for i in range(group.num_columns)), tuple(f"{name}." for name in columns)
+    size = sum(part.total_uncompressed_size for part in parts if f"{part.path_in_schema}.".startswith(begin))
     return max(1, min(READ_ROWS, piece.rows * READ_BYTES // max(1, size)))
 
 
