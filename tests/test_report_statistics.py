@@ -12,7 +12,7 @@ from scipy import stats
 
 from accuacl.report import agreement, paper, significance
 from accuacl.report.gains import gain, in_words, relative, sentences
-from accuacl.report.groups import BASELINES, make_groups
+from accuacl.report.groups import BASELINES, make_groups, usual
 from accuacl.report.significance import paired, sign_flip
 from test_report_rows import grid, made_up, with_metrics
 
@@ -50,6 +50,13 @@ def test_gains_in_words():
     assert "The paper has +23.8 % average accuracy and 17.0 % less forgetting over all its cells" in said[0]
     assert said[1].startswith("accuacl against uniform: +20.0 % average accuracy and 25.0 % less")
     assert len(said) == 2
+    odd = [with_metrics(row, 1, 90) for row in grid(strategy=["uniform", "accuacl"], memory=100, lr=0.5)]
+    assert sentences(make_groups(rows + odd)) == said  # another setting is not the paper's table
+    assert len(sentences(make_groups(odd))) == 1  # but if there is nothing else
+    kept = ("strategy", "seed", "memory")
+    other = [row | usual(row["benchmark"], "paper") | {name: row[name] for name in kept} for row in rows]
+    both = sentences(make_groups(rows + other))
+    assert [text.split(",")[0] for text in both] == ["At cpu scale"] * 2 + ["At paper scale"] * 2
     assert sentences(make_groups(grid(strategy=["uniform", "entropy"]))) == []
     assert sentences(make_groups(grid(strategy="accuacl"))) == []
 

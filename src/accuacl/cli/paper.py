@@ -90,7 +90,9 @@ def paper(
 def _costs(scale: str) -> Table:
     """Runs of each recipe and their hours here, from the measured speed of its networks."""
     cores = len(os.sched_getaffinity(0))
-    table = Table("recipe", "runs", f"hours, {cores} cores", "what it shows", title=f"--scale {scale}")
+    note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
+    head = ("recipe", "runs", f"hours, {cores} cores", "what it shows")
+    table = Table(*head, title=f"--scale {scale}", caption=note)
     with progress() as bar:
         job = bar.add_task("", total=len(recipes.NAMES))
         for name in recipes.NAMES:

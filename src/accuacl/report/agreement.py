@@ -9,7 +9,7 @@ import numpy as np
 
 from accuacl.report import paper
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.groups import METRICS, Group, Stat, whole
+from accuacl.report.groups import METRICS, Group, Stat, comparable
 from accuacl.report.tables import marks, number
 
 
@@ -27,7 +27,7 @@ def kendall(x: Sequence[float], y: Sequence[float]) -> float | None:
 def compare(groups: Sequence[Group]) -> tuple[list[str], list[str], Table | None]:
     """How often the best strategy is the paper's, where so and where not, and a table of rank agreement."""
     cells: dict[tuple[object, str], list[Group]] = {}
-    for group in whole(groups):
+    for group in comparable(groups):
         if group["strategy"] != "full" and paper.value(("main",), group, "average_accuracy"):
             cells.setdefault((group.cell, group.learner), []).append(group)
     compared = [found for found in cells.values() if len(found) > 1]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.report import paper
-from accuacl.report.groups import BASELINES, Group, whole
+from accuacl.report.groups import BASELINES, Group, comparable
 
 Cells = Mapping[Any, Mapping[str, float]]  # the mean of each strategy, by cell
 
@@ -45,8 +45,17 @@ def gain(accuracy: Cells, forgetting: Cells, ours: str, baselines: Sequence[str]
 
 
 def sentences(groups: Sequence[Group]) -> list[str]:
-    """Gains over all of the paper's baselines and over uniform, ours and the paper's."""
-    groups = [group for group in whole(groups) if group["order"] != "tasks"]
+    """Gains over all of the paper's baselines and over uniform, ours and the paper's, for each scale."""
+    found = comparable(groups)
+    scales = list(dict.fromkeys(str(group["scale"]) for group in found))
+    said = []
+    for scale in scales:
+        these = _of_scale([group for group in found if group["scale"] == scale])
+        said += these if len(scales) == 1 else [f"At {scale} scale, {text}" for text in these]
+    return said
+
+
+def _of_scale(groups: Sequence[Group]) -> list[str]:
     accuracy, forgetting = means(groups, "average_accuracy"), means(groups, "forgetting")
     theirs = paper.main_cells("average_accuracy"), paper.main_cells("forgetting")
     same = {(group["benchmark"], group["memory"], group.learner) for group in groups}

@@ -127,6 +127,13 @@ def whole(groups: Sequence[Group]) -> list[Group]:
     return kept or list(groups)
 
 
+def comparable(groups: Sequence[Group]) -> list[Group]:
+    """Those in the usual setting of their benchmark and scale, as in the paper's main table; all if none is."""
+    settings = [name for name in OF_CELL if name not in ("benchmark", "memory", "scale")]
+    kept = [group for group in whole(groups) if not _unusual(group, settings)]
+    return kept or whole(groups)
+
+
 def usual(benchmark: str, scale: str) -> dict[str, Any]:
     """The settings that a run has which sets none."""
     fields = {name: field.default for name, field in Config.model_fields.items()}
