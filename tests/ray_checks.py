@@ -36,6 +36,13 @@ def dies(folder, often, item, report):
     return item
 
 
+def slow(item, report):
+    for step in range(20):
+        report(step / 20, f"{item} at {step}")
+        time.sleep(0.2)
+    return item
+
+
 def kill_a_worker(killed: list[int]) -> None:
     """One that is at work on a shard."""
     for _ in range(600):
@@ -83,6 +90,9 @@ def main() -> None:
         found["workers"] = engine.workers
         done = {end.index: end for end in engine.map(fails, range(4))}
         found["errors"] = [done[i].error for i in range(4)]
+        told: list[tuple[int, float, str]] = []
+        list(engine.map(slow, [5, 6], lambda *news: told.append(news)))
+        found["told"] = told
         (places / "once").mkdir()
         found["once"] = sorted(end.value for end in engine.map(functools.partial(dies, places / "once", 1), range(6)))
         (places / "always").mkdir()

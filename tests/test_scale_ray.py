@@ -76,6 +76,15 @@ def test_errors_and_deaths(found):
     assert "bad.parquet, row group 0, row 1: embeddings: column 2 is nan" in found["bad"]
 
 
+def test_it_is_told_how_far_each_item_is(found):
+    assert {index for index, *_ in found["told"]} == {0, 1}
+    for index in (0, 1):
+        parts = [(part, text) for i, part, text in found["told"] if i == index]
+        assert len(parts) > 1
+        assert parts == sorted(parts)
+        assert all(text == f"{index + 5} at {round(20 * part)}" for part, text in parts)
+
+
 def test_a_sweep_whose_worker_dies_goes_on_from_the_journal(found):
     assert found["sweep"] == {"failed": {}, "same": True, "runs": 2}
 

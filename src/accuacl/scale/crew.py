@@ -35,7 +35,8 @@ class Crew:
             if self.progress:
                 self.progress(what, round(self.done), self.total)
 
-        for end in self.engine.map(function, shards if items is None else items, tell):
+        watched = tell if self.progress else None
+        for end in self.engine.map(function, shards if items is None else items, watched):
             if end.error:
                 piece = shards[end.index][0]
                 named = end.error if piece.file in end.error else f"{piece.file}, row group {piece.group}: {end.error}"

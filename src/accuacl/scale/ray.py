@@ -10,11 +10,14 @@ import importlib
 import logging
 import os
 import socket
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accuacl.scale.work import Done, Function, Staying, Tell, attempt
+
+OFTEN = 0.5  # seconds between two reports of a worker, and between two looks at them
 
 
 class Ray(Staying):
@@ -62,7 +65,8 @@ class Ray(Staying):
             self.ray.shutdown()
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come; progress is told an item at a time."""
+        """`function(item, report)` for each item, results as they come."""
+        board: Any = self.ray.remote(num_cpus=0)(_Board).remote() if tell else None
         shared = self.ray.put(function)  # once, however many items there are
         task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(_one)  # one CPU: one thread
         waiting = deque(range(len(items)))
@@ -71,8 +75,13 @@ class Ray(Staying):
             while waiting or running:
                 while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for the next
                     index = waiting.popleft()
-                    running[task.remote(shared, items[index])] = index
-                for ref in self.ray.wait(list(running), num_returns=1)[0]:
+                    running[task.remote(shared, items[index], index, board)] = index
+                ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if tell else None)[0]
+                if tell:
+                    for index, (done, text) in self.ray.get(board.take.remote()).items():
+                        if index in running.values():  # a late word of one that has ended is no news
+                            tell(index, done, text)
+                for ref in ended:
                     index = running.pop(ref)
                     try:
                         yield Done(index, **self.ray.get(ref))
@@ -82,6 +91,8 @@ class Ray(Staying):
         finally:
             for ref in running:
                 self.ray.cancel(ref, force=True)
+            if board is not None:
+                self.ray.kill(board)
 
 
 def _knock(address: str) -> None:
@@ -91,5 +102,27 @@ def _knock(address: str) -> None:
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
-def _one(function: Function, item: Any) -> dict[str, Any]:
-    return attempt(function, item, lambda done, text: None)
+class _Board:
+    """Where workers write how far they are: the last word of each item since it was looked at."""
+
+    def __init__(self) -> None:
+        self.news: dict[int, tuple[float, str]] = {}
+
+    def note(self, index: int, done: float, text: str) -> None:
+        self.news[index] = (done, text)
+
+    def take(self) -> dict[int, tuple[float, str]]:
+        news, self.news = self.news, {}
+        return news
+
+
+def _one(function: Function, item: Any, index: int, board: Any) -> dict[str, Any]:
+    last = 0.0
+
+    def report(done: float, text: str) -> None:
+        nonlocal last
+        if board is not None and time.monotonic() - last >= OFTEN:
+            last = time.monotonic()
+            board.note.remote(index, done, text)
+
+    return attempt(function, item, report)

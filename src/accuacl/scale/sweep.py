@@ -181,7 +181,7 @@ def _do(
             tell(before + sum(parts.values()), f"{cells[index].name}: {text}")
 
     items = [(cell.config.model_dump(), out / cell.name, data_dir, tuple(plugins)) for cell in cells]
-    for end in engine.map(run_cell, items, progress):
+    for end in engine.map(run_cell, items, progress if tell else None):
         cell = cells[end.index]
         if end.error:
             outcome.failed[cell.name] = end.error
