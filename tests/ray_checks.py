@@ -37,19 +37,19 @@ def dies(folder, often, item, report):
 
 
 def slow(item, report):
-    for step in range(20):
-        report(step / 20, f"{item} at {step}")
+    for step in range(50):
+        report(step / 50, f"{item} at {step}")
         time.sleep(0.2)
     return item
 
 
-def kill_a_worker(killed: list[int]) -> None:
+def kill_a_worker(killed: list[int], kind: bytes = b"ray::_one") -> None:
     """One that is at work on a shard."""
     for _ in range(600):
         for entry in Path("/proc").glob("[0-9]*"):
             try:
                 name = (entry / "cmdline").read_bytes()
-                if name.startswith(b"ray::_one"):
+                if name.startswith(kind):
                     os.kill(int(entry.name), signal.SIGKILL)
                     killed.append(int(entry.name))
                     return
@@ -93,6 +93,10 @@ def main() -> None:
         told: list[tuple[int, float, str]] = []
         list(engine.map(slow, [5, 6], lambda *news: told.append(news)))
         found["told"] = told
+        killer = threading.Thread(target=kill_a_worker, args=([], b"ray::_Board"))
+        killer.start()
+        found["without board"] = sorted(end.value for end in engine.map(slow, [7, 8], lambda *news: None))
+        killer.join()
         (places / "once").mkdir()
         found["once"] = sorted(end.value for end in engine.map(functools.partial(dies, places / "once", 1), range(6)))
         (places / "always").mkdir()

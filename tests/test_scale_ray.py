@@ -80,9 +80,10 @@ def test_it_is_told_how_far_each_item_is(found):
     assert {index for index, *_ in found["told"]} == {0, 1}
     for index in (0, 1):
         parts = [(part, text) for i, part, text in found["told"] if i == index]
-        assert len(parts) > 1
+        assert parts
         assert parts == sorted(parts)
-        assert all(text == f"{index + 5} at {round(20 * part)}" for part, text in parts)
+        assert found["without board"] == [7, 8]  # who told it was killed
+        assert all(text == f"{index + 5} at {round(50 * part)}" for part, text in parts)
 
 
 def test_a_sweep_whose_worker_dies_goes_on_from_the_journal(found):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import re
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from accuacl.experiment.plugins import load_plugins
 from accuacl.scale import Columns
 from accuacl.scale import select as select_from
 from accuacl.scale.picks import check_place, write_picks
+from accuacl.scale.pool import files_of
 from accuacl.strategies import NAMES
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -83,7 +85,7 @@ def select(
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     check_place(out)
-    _check_apart(out, [*pool, *(memory or ()), *(labelled or ())])
+    _check_apart(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
@@ -123,12 +125,25 @@ def select(
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 
 
-def _check_apart(out: Path, sources: list[Any]) -> None:
-    """What is read must not be written to, nor a folder of it made to hold something else."""
-    for source in map(Path, sources):
-        inside = source.is_dir() and out.suffix == ".parquet" and out.resolve().is_relative_to(source.resolve())
-        if inside or out.resolve() == source.resolve():
-            raise ValueError(f"{out} belongs to what is read; give an --out elsewhere.")
+def _check_apart(out: Path, sources: list[Any], exclude: Path | None) -> None:
+    """What is read must not be written to, nor would the next reading of it find something else there."""
+    target, read = out.resolve(), list[str | Path]([exclude] if exclude else [])
+    for source in sources:
+        read += files_of(source, "pool")
+        folder = Path(source).resolve()
+        inside = folder.is_dir() and out.suffix == ".parquet" and target.is_relative_to(folder)
+        if inside or _matches(target, folder):
+            read.append(out)
+    if target in {Path(path).resolve() for path in read}:
+        raise ValueError(f"{out} belongs to what is read; give an --out elsewhere.")
+
+
+def _matches(path: Path, pattern: Path) -> bool:
+    """As glob would find it."""
+    if "**" in pattern.parts:
+        return fnmatch.fnmatch(str(path), str(pattern))
+    pairs = zip(path.parts, pattern.parts, strict=False)
+    return len(path.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
 
 
 class _Speed(ProgressColumn):

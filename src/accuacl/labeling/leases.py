@@ -15,13 +15,9 @@ def lease(tx: Transaction, person: Person, seconds: float) -> Pick | None:
     state = tx.one(OPEN_ROUND)
     if state is None or rounds.snapshot(tx, *state) is not None:
         return None
-    own = tx.one(
-        f"SELECT {rounds.PICK} FROM holders h JOIN picks p ON p.item = h.item "
-        "WHERE h.task = ? AND h.round = ? AND h.person = ? AND h.until > ? ORDER BY h.id DESC LIMIT 1",
-        *(*state, person.id, tx.now),
-    )
+    own = held(tx, person)
     if own is not None:
-        return rounds.pick(own)
+        return own
     free = tx.one(
         f"SELECT {rounds.PICK} FROM picks p WHERE p.task = ? AND p.round = ? "
         "AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item = p.item) "
@@ -32,6 +28,19 @@ def lease(tx: Transaction, person: Person, seconds: float) -> Pick | None:
         return None
     tx.event("lease", person=person.id, item=free[0], until=tx.now + seconds)
     return rounds.pick(free)
+
+
+def held(tx: Transaction, person: Person) -> Pick | None:
+    """What the person has in hand in the open round, the latest first."""
+    state = tx.one(OPEN_ROUND)
+    if state is None or rounds.snapshot(tx, *state) is not None:
+        return None
+    own = tx.one(
+        f"SELECT {rounds.PICK} FROM holders h JOIN picks p ON p.item = h.item "
+        "WHERE h.task = ? AND h.round = ? AND h.person = ? AND h.until > ? ORDER BY h.id DESC LIMIT 1",
+        *(*state, person.id, tx.now),
+    )
+    return None if own is None else rounds.pick(own)
 
 
 def renew(tx: Transaction, person: Person, item: int, seconds: float) -> None:

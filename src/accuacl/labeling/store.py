@@ -131,6 +131,11 @@ class Store:
         with self._db.write() as tx:
             return leases.lease(tx, person, seconds)
 
+    def held(self, person: Person) -> Pick | None:
+        """What the person has in hand."""
+        with self._db.read() as tx:
+            return leases.held(tx, person)
+
     def renew(self, person: Person, item: int, seconds: float = LEASE) -> None:
         """Keep the item for so many seconds from now."""
         with self._db.write() as tx:

@@ -87,7 +87,7 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
                     if not isinstance(row, dict):
                         raise ValueError(f"{path}: line {number + 1} is not a JSON object.")
                     yield row
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{path} is neither a .csv file nor JSON lines in UTF-8 ({error}).") from None
 
 
@@ -97,7 +97,8 @@ def _names(path: Path, given: Any) -> list[str]:
         raise ValueError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
     names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
     if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise ValueError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
     return names
 

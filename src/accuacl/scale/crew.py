@@ -35,7 +35,7 @@ class Crew:
             if self.progress:
                 self.progress(what, round(self.done), self.total)
 
-        watched = tell if self.progress else None
+        watched = tell if self.progress and self.engine.near else None
         for end in self.engine.map(function, shards if items is None else items, watched):
             if end.error:
                 piece = shards[end.index][0]

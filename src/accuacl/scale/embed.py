@@ -7,6 +7,7 @@ the work goes on with the first that is missing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,8 @@ def embed(
         "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
         "shard_rows": shard_rows,
     }, fresh)  # fmt: skip
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise ValueError(f"device is {device!r}; give cpu, cuda, cuda:1 or auto.")
     device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device is {device!r} but torch finds none; give --device cpu.")

@@ -26,6 +26,8 @@ class Local(Staying):
     They are started by the first `map`; used with `with`, they stay until the end of the block, else of that `map`.
     """
 
+    near = True
+
     def __init__(self, workers: int = 0, retries: int = 2) -> None:
         if workers < 0:
             raise ValueError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")

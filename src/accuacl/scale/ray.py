@@ -23,6 +23,8 @@ OFTEN = 0.5  # seconds between two reports of a worker, and between two looks at
 class Ray(Staying):
     """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
 
+    near = False
+
     def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
         if workers < 0:
             raise ValueError(f"workers is {workers}; give a number of CPUs, or 0 for all that the cluster has.")
@@ -65,8 +67,10 @@ class Ray(Staying):
             self.ray.shutdown()
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come."""
-        board: Any = self.ray.remote(num_cpus=0)(_Board).remote() if tell else None
+        """`function(item, report)` for each item, results as they come. tell is for items that take long: it costs an
+        actor."""
+        board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
+        asked: Any = None  # what the board was asked last; nobody waits for its answer
         shared = self.ray.put(function)  # once, however many items there are
         task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(_one)  # one CPU: one thread
         waiting = deque(range(len(items)))
@@ -78,9 +82,12 @@ class Ray(Staying):
                     running[task.remote(shared, items[index], index, board)] = index
                 ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if tell else None)[0]
                 if tell:
-                    for index, (done, text) in self.ray.get(board.take.remote()).items():
-                        if index in running.values():  # a late word of one that has ended is no news
-                            tell(index, done, text)
+                    asked = asked or board.take.remote()
+                    if self.ray.wait([asked], timeout=0)[0]:
+                        for index, (done, text) in self._news(asked).items():
+                            if index in running.values():  # a late word of one that has ended is no news
+                                tell(index, done, text)
+                        asked = None
                 for ref in ended:
                     index = running.pop(ref)
                     try:
@@ -93,6 +100,12 @@ class Ray(Staying):
                 self.ray.cancel(ref, force=True)
             if board is not None:
                 self.ray.kill(board)
+
+    def _news(self, asked: Any) -> dict[int, tuple[float, str]]:
+        try:
+            return dict(self.ray.get(asked))
+        except self.ray.exceptions.RayError:  # the board is gone; another comes, and what it said is no loss
+            return {}
 
 
 def _knock(address: str) -> None:

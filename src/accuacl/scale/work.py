@@ -28,6 +28,7 @@ class Engine(Protocol):
     """
 
     workers: int
+    near: bool  # whether it costs nothing to be told how far an item is
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
         """`function(item, report)` for each item, results as they come. An item is looked up when its turn comes."""

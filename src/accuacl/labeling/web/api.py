@@ -120,7 +120,7 @@ def release(body: Item, request: Request, person: Someone) -> View:
 @router.get("/guess/{item}")
 def guess(item: Number, request: Request, person: Someone) -> View:
     """What the model takes the example in hand for: only when asked, so that nobody is led."""
-    pick = request.app.state.project.store.lease(person)
+    pick = request.app.state.project.store.held(person)
     if pick is None or pick.item != item:
         raise HTTPException(409, "This example is not in your hands any more.")
     return views.guess(request.app.state, pick)

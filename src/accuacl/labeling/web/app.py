@@ -37,8 +37,8 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.project, app.state.trainer = project, trainer
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before it
     app.state.picture = lambda item: picture(project.image_bytes(item)[0])
-    # Kept, some 50 MB: else all of a contact sheet's large images would be decoded for each who looks at it.
-    app.state.thumb = lru_cache(maxsize=1024)(lambda item: picture(project.image_bytes(item)[0], THUMB))
+    # Kept, 50 MB at most: else all of a contact sheet's large images would be decoded for each who looks at it.
+    app.state.thumb = lru_cache(maxsize=256)(lambda item: picture(project.image_bytes(item)[0], THUMB))
     app.state.cookie = session.cookie_name(project.directory)
     app.include_router(api.router)
     app.include_router(images.router)

@@ -11,7 +11,7 @@ from accuacl.labeling.images import LARGEST_IMAGE
 
 SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
 SIDE = 2048  # pixels: larger images are made smaller
-THUMB = 224
+THUMB, THUMB_BYTES = 224, 100_000
 
 
 def picture(data: bytes, side: int = SIDE) -> tuple[bytes, str]:
@@ -24,7 +24,8 @@ def picture(data: bytes, side: int = SIDE) -> tuple[bytes, str]:
             warnings.simplefilter("ignore")  # Pillow's own, smaller limit; ours comes next
             if image.width * image.height > LARGEST_IMAGE:
                 raise ValueError("too many pixels")
-            if image.format in SHOWN and max(image.size) <= side:
+            small = side > THUMB or len(data) <= THUMB_BYTES  # a thumbnail that moves may have megabytes
+            if image.format in SHOWN and max(image.size) <= side and small:
                 image.load()  # a damaged image is found here, not in the browser
                 return data, SHOWN[image.format]
             return _encode(image, side)

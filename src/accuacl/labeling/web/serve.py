@@ -83,7 +83,7 @@ def _run(app: FastAPI, listener: socket.socket, cert: Path | None, key: Path | N
 def _invite(project: Project, people: Sequence[str]) -> list[tuple[str, str]]:
     """Names and tokens to print."""
     known = {person.name for person in project.store.people() if not person.revoked}
-    wanted = list(people) or ([] if known else [_user()])
+    wanted = list(dict.fromkeys(people)) or ([] if known else [_user()])
     invited = []
     for name in wanted:
         if name in known:

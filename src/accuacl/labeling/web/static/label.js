@@ -62,19 +62,23 @@ const undo = () => state?.undo && change("/api/undo", {}, "Undone. Here it is ag
 onChoose((one) => pick && change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`));
 
 async function guess() {
-  if (!pick) return;
+  const mine = pick;
+  if (!mine) return;
   try {
-    const { name, confidence } = await get(`/api/guess/${encodeURIComponent(pick.item)}`);
+    const { name, confidence } = await get(`/api/guess/${encodeURIComponent(mine.item)}`);
+    if (mine !== pick) return; // it was of the example before
     const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % sure)`;
     at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "The model has no guess yet.";
   } catch (error) {
-    show.trouble(error.message);
+    if (mine === pick) show.trouble(error.message);
   }
 }
 
 // The dialog for a new class.
 const dialog = at("new");
+let asked = null; // the example that it was opened for
 const openNew = () => {
+  asked = pick;
   at("new-trouble").textContent = "";
   at("new-name").value = "";
   dialog.showModal();
@@ -88,7 +92,7 @@ at("new-form").addEventListener("submit", async (event) => {
     const { added, ...view } = await post("/api/classes", { name, request: newId() });
     dialog.close();
     draw(view);
-    if (use && pick) await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
+    if (use && pick && pick === asked) await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
     else say(`Class ${name} added.`);
   } catch (error) {
     at("new-trouble").textContent = error.message;
@@ -111,7 +115,9 @@ onKey((key) => {
 // The lease is kept while the page is open, and given back when it is left.
 setInterval(() => {
   const mine = pick;
-  if (mine && !busy) post("/api/renew", { item: mine.item }).catch(() => mine === pick && next());
+  if (!mine || busy) return;
+  const lost = ({ status }) => status === 409 && mine === pick && next();
+  send("/api/renew", { item: mine.item }).then(lost, () => {}); // in half a minute again
 }, RENEW);
 addEventListener("pagehide", () => pick && send("/api/release", { item: pick.item }).catch(() => {}));
 addEventListener("pageshow", (event) => event.persisted && location.reload());
