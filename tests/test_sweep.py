@@ -56,6 +56,21 @@ def test_a_grid_is_every_combination_of_the_lists():
     ]
 
 
+def test_what_a_strategy_or_learner_ignores_makes_no_runs_of_its_own(tmp_path):
+    wanted = cells(SMALL | {"strategy": ["uniform", "accuacl"], "lambda": [0, 0.5], "order_seed": [0, 1]})
+    assert [(c.config.strategy, c.config.lam) for c in wanted] == [
+        ("uniform", None),
+        ("accuacl", 0.0),
+        ("accuacl", 0.5),
+    ]
+    table = tmp_path / "results.csv"
+    row = sweep(wanted[:1], tmp_path, table, Local(1)).rows[0]
+    record.write_csv(table, [{**row, "lam": 0.5, "order_seed": 3}])  # as it was done before
+    told = []
+    sweep(wanted[:1], tmp_path / "b", table, Local(1), done=lambda *end: told.append(end))
+    assert not told
+
+
 def test_grids_share_what_is_outside_them_and_settings_may_differ_by_scale():
     spec = {
         "title": "t",
@@ -84,6 +99,7 @@ def test_cells_that_differ_in_anything_have_directories_of_their_own():
         ({"grids": 3}, "grids must be a list"),
         ({"colour": "red"}, "colour"),
         ({"strategy": ["uniform", "magic"]}, "there is no strategy 'magic'"),
+        ({"seeds": "0-2"}, "seed is '0-2'; give a number, or a list of numbers"),
     ],
 )
 def test_a_wrong_file_is_told_in_a_sentence(tmp_path, settings, says):
@@ -92,6 +108,14 @@ def test_a_wrong_file_is_told_in_a_sentence(tmp_path, settings, says):
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_missing_file_is_told_in_a_sentence(tmp_path):
+    done = accuacl("sweep", tmp_path / "none.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == f"accuacl: {tmp_path / 'none.yaml'} cannot be read (No such file or directory); " + (
+        "give a YAML file of settings.\n"
+    )
 
 
 def test_the_table_reads_as_it_was_written(tmp_path):

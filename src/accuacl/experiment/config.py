@@ -143,6 +143,26 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         raise ValueError(f"{field} is {first['input']!r}: {message}." if field else message) from None
 
 
+def canonical(config: dict[str, Any]) -> dict[str, Any]:
+    """The config with what its strategy and learner do not look at put back to its default.
+
+    >>> canonical({"strategy": "uniform", "learner": "er", "order": "fixed", "lam": 0.5})["lam"] is None
+    True
+    """
+    unused = set()
+    if not str(config["strategy"]).startswith("accuacl"):
+        unused |= {"variant", "keep", "lam", "lam_from"}
+    if config["strategy"] not in ("accuacl", "accuacl-full", "bait"):
+        unused.add("oversample")
+    if config.get("lam") is None:
+        unused.add("lam_from")
+    if config["learner"] != "er":
+        unused.add("replay")
+    if config["order"] not in ("tasks", "classes"):
+        unused.add("order_seed")
+    return config | {name: Config.model_fields[name].default for name in unused}
+
+
 def decided_by_scale(benchmark: str) -> list[str]:
     """The settings that --scale gives defaults for."""
     scales = DEFAULTS.get(benchmark, OWN).values()
@@ -155,6 +175,9 @@ def read(path: Path) -> dict[str, Any]:
         content = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
         raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "it is not text"
+        raise ValueError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise ValueError(f"{path} holds no settings; write lines like 'learner: er'.")
     return content

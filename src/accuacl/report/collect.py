@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.experiment import metrics, record
-from accuacl.experiment.config import Config
+from accuacl.experiment.config import Config, canonical
 
 Row = dict[str, Any]
 
@@ -39,26 +39,6 @@ def unfinished(paths: Sequence[Path]) -> int:
 def is_run(path: Path) -> bool:
     """Whether the directory is that of one finished run."""
     return (path / "result.json").is_file()
-
-
-def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with what its strategy and learner do not look at put back to its default.
-
-    >>> canonical({"strategy": "uniform", "learner": "er", "order": "fixed", "lam": 0.5})["lam"] is None
-    True
-    """
-    unused = set()
-    if not str(config["strategy"]).startswith("accuacl"):
-        unused |= {"variant", "keep", "lam", "lam_from"}
-    if config["strategy"] not in ("accuacl", "accuacl-full", "bait"):
-        unused.add("oversample")
-    if config.get("lam") is None:
-        unused.add("lam_from")
-    if config["learner"] != "er":
-        unused.add("replay")
-    if config["order"] not in ("tasks", "classes"):
-        unused.add("order_seed")
-    return config | {name: Config.model_fields[name].default for name in unused}
 
 
 def _found(path: Path) -> list[tuple[str, Row]]:

@@ -18,6 +18,7 @@ from typing import Any
 
 from accuacl.data import BENCHMARKS, load
 from accuacl.experiment import Config, make, run
+from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row, add_to_csv, key, note, read_csv, row, settings
 from accuacl.scale.work import Engine
@@ -38,7 +39,7 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, ...]:
-        return key(self.config.model_dump())
+        return key(canonical(self.config.model_dump()))
 
     @property
     def source(self) -> tuple[str, int]:
@@ -57,7 +58,8 @@ class Outcome:
 def cells(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[Cell]:
     """The runs of a sweep file: every combination of the settings that are lists, in each of its grids.
 
-    `given` overrides settings. A setting may differ by scale: {smoke: ..., cpu: ..., paper: ...}.
+    `given` overrides settings. A setting may differ by scale: {smoke: ..., cpu: ..., paper: ...}. Runs that differ only
+    in what their strategy or learner does not look at are one.
 
     >>> [cell.name for cell in cells({"learner": ["er", "gss"], "seeds": [0, 1], "strategy": "entropy"})]
     ['split-digits-er-entropy-m20-s0', 'split-digits-er-entropy-m20-s1', 'split-digits-gss-entropy-m20-s0', \
@@ -73,7 +75,8 @@ def cells(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: P
         for scale in _values("scale", chosen.get("scale", "smoke"), ""):
             axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
             for values in itertools.product(*axes.values()):
-                cell = _cell(make(dict(zip(axes, values, strict=True)), data_dir), data_dir)
+                made = canonical(make(dict(zip(axes, values, strict=True)), data_dir).model_dump())
+                cell = _cell(Config(**made), data_dir)
                 if found.setdefault(cell.name, cell).config != cell.config:  # folders of the same name
                     digest = hashlib.sha256(repr(key(cell.config.model_dump())).encode()).hexdigest()[:8]
                     cell = Cell(f"{cell.name}-{digest}", cell.config)
@@ -100,6 +103,10 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
     values = value if isinstance(value, list) else [value]
     if not values:
         raise ValueError(f"{name} is an empty list; give at least one value.")
+    field = Config.model_fields.get(name)
+    for one in values:
+        if field and field.annotation is int and isinstance(one, str) and not one.isdigit():
+            raise ValueError(f"{name} is {one!r}; give a number, or a list of numbers like [0, 1, 2].")
     return values
 
 
@@ -143,7 +150,7 @@ def sweep(
             raise ValueError(f"another sweep is working in {out}; wait for it or choose another --out.") from None
         if not os.access(table.parent, os.W_OK) or table.is_dir():
             raise ValueError(f"{table} cannot be written; give another --results.")
-        known = {key(settings(one)): one for one in (read_csv(table) if table.exists() else [])}
+        known = by_key(table)
         outcome = Outcome([known[cell.key] for cell in wanted if cell.key in known])
         missing = [cell for cell in wanted if cell.key not in known]
         problems, notes = _look(missing, data_dir, tell)
@@ -159,6 +166,11 @@ def sweep(
         where = [path.resolve() if path else None for path in (out, data_dir)]  # a worker may be in another folder
         _do(doable, where[0] or out, where[1], table, engine, [path.resolve() for path in plugins], outcome, tell, done)
     return outcome
+
+
+def by_key(table: Path) -> dict[tuple[str, ...], Row]:
+    """The rows of the table, if there is one, by the keys of their cells."""
+    return {key(canonical(settings(one))): one for one in (read_csv(table) if table.exists() else [])}
 
 
 def _do(
