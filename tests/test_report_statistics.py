@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from accuacl.report import agreement, paper, significance
+from accuacl.report import agreement, paper, significance, sweep
+from accuacl.report.document import Table
 from accuacl.report.gains import gain, in_words, relative, sentences
 from accuacl.report.groups import BASELINES, make_groups, usual
 from accuacl.report.significance import paired, sign_flip
@@ -21,18 +22,18 @@ few_numbers = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, m
 
 def test_gains_of_the_papers_own_table():
     accuracy, forgetting = paper.main_cells("average_accuracy"), paper.main_cells("forgetting")
-    everywhere = gain(accuracy, forgetting, "accuacl", BASELINES)
+    everywhere = gain(relative(accuracy, "accuacl", BASELINES), relative(forgetting, "accuacl", BASELINES))
     assert (round(everywhere.accuracy, 1), round(everywhere.less_forgetting, 1)) == (23.8, 17.0)
     assert everywhere.pairs == 24 * 5 + 8  # BAIT has values in eight cells
-    uniform = gain(accuracy, forgetting, "accuacl", ["uniform"])
+    uniform = gain(relative(accuracy, "accuacl", ["uniform"]), relative(forgetting, "accuacl", ["uniform"]))
     assert (round(uniform.accuracy, 1), round(uniform.less_forgetting, 1)) == (10.0, 11.8)
     assert in_words(uniform) == "+10.0 % average accuracy and 11.8 % less forgetting"
 
 
 def test_gains_leave_out_full_what_is_missing_and_what_has_no_base():
     cells = [{"accuacl": 12.0, "uniform": 10.0, "full": 99.0}, {"accuacl": 5.0, "uniform": 0.0}, {"uniform": 3.0}]
-    assert relative(cells, "accuacl", BASELINES) == [pytest.approx(0.2)]
-    assert gain({}, {}, "accuacl", BASELINES) is None
+    assert relative(dict(enumerate(cells)), "accuacl", BASELINES) == {(0, "uniform"): pytest.approx(0.2)}
+    assert gain({}, {}) is None
 
 
 def test_gains_in_words():
@@ -52,13 +53,72 @@ def test_gains_in_words():
     assert len(said) == 2
     odd = [with_metrics(row, 1, 90) for row in grid(strategy=["uniform", "accuacl"], memory=100, lr=0.5)]
     assert sentences(make_groups(rows + odd)) == said  # another setting is not the paper's table
-    assert len(sentences(make_groups(odd))) == 1  # but if there is nothing else
+    (alone,) = sentences(make_groups(odd))  # but if there is nothing else, without the paper's
+    assert alone == "accuacl against uniform: +0.0 % average accuracy and 0.0 % less forgetting, in one cell."
     kept = ("strategy", "seed", "memory")
     other = [row | usual(row["benchmark"], "paper") | {name: row[name] for name in kept} for row in rows]
     both = sentences(make_groups(rows + other))
     assert [text.split(",")[0] for text in both] == ["At cpu scale"] * 2 + ["At paper scale"] * 2
     assert sentences(make_groups(grid(strategy=["uniform", "entropy"]))) == []
     assert sentences(make_groups(grid(strategy="accuacl"))) == []
+
+
+def test_the_papers_gain_is_over_exactly_our_pairs():
+    names = {"er": ["uniform", "accuacl"], "gss": ["badge", "kcenter", "accuacl"], "der++": ["uniform"]}
+    rows = [row for learner, some in names.items() for row in grid(learner=learner, strategy=some, memory=[100, 200])]
+    rows += grid(learner="er", strategy=["uniform", "accuacl"], memory=123)  # the paper has no such cell
+    said = sentences(make_groups(rows))[0]
+    theirs = [paper.main_cells(metric) for metric in ("average_accuracy", "forgetting")]
+    ours = [("er", "uniform"), ("gss", "badge"), ("gss", "kcenter")]
+    parts = []
+    for cells in theirs:
+        values = [
+            cells["split-cifar10", memory, learner] | {"base": base} for memory in (100, 200) for learner, base in ours
+        ]
+        parts.append(100 * np.mean([(cell["accuacl"] - cell[cell["base"]]) / cell[cell["base"]] for cell in values]))
+    assert "the mean over 7 cells and baselines. " in said
+    expected = (
+        f"{parts[0]:+.1f} % average accuracy and {-parts[1]:.1f} % less forgetting over the 6 of these that it has."
+    )
+    assert said.endswith(f"over all its cells, {expected}")
+
+
+def test_uniform_alone_is_not_all_baselines():
+    (said,) = sentences(make_groups(grid(strategy=["uniform", "accuacl"], memory=100)))
+    assert said.startswith("accuacl against uniform: ")
+    assert "The paper has +10.0 % average accuracy and 11.8 % less forgetting over all its cells, " in said
+    assert "23.8" not in said
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"tasks": 3},
+        {"tasks": 5, "last_rounds": 8},
+        {"model": "resnet18"},
+        {"labels": 500},
+        {"rounds": 10},
+        {"replay": "cycled"},
+        {"order": "classes"},
+        {"memory": 123},
+        {"benchmark": "split-digits", "memory": 50},
+    ],
+)
+def test_other_settings_have_gains_but_not_the_papers(setting):
+    rows = grid(**({"benchmark": "split-cifar100", "memory": 500, "strategy": ["uniform", "accuacl"]} | setting))
+    groups = make_groups(rows)
+    (said,) = sentences(groups)
+    assert said.startswith("accuacl against uniform: ")
+    assert "paper" not in said
+    assert agreement.compare(groups) == ([], [], None)
+    (table,) = [block for block in sweep.document(rows).blocks if isinstance(block, Table) and "learning" in block.note]
+    assert "paper" not in [column.name for column in table.columns]
+    assert "aper" not in table.note
+
+
+def test_settings_that_change_no_result_keep_the_papers_values():
+    rows = grid(strategy=["uniform", "accuacl"], memory=100, threads=2, evaluate="round")
+    assert "The paper has" in sentences(make_groups(rows))[0]
 
 
 @given(few_numbers)
@@ -98,11 +158,62 @@ def test_pairs_are_of_the_same_cell_and_seed():
     rows = grid(strategy=["uniform", "accuacl"], learner=["er", "gss"], seed=[0, 1])
     rows += grid(strategy="accuacl", learner="er", seed=[7])  # uniform has no seed 7
     rows += grid(strategy="accuacl", learner="der++", seed=[0])  # nor this learner
-    found, cells = paired(make_groups(rows), "accuacl", "uniform", "average_accuracy")
+    pairs = paired(make_groups(rows), "accuacl", "uniform", "average_accuracy")
     by = {(r["learner"], r["strategy"], r["seed"]): r["average_accuracy"] for r in rows}
     expected = [by[name, "accuacl", s] - by[name, "uniform", s] for name in ("er", "gss") for s in (0, 1)]
-    assert found == pytest.approx(expected)
-    assert cells == 2
+    assert pairs.differences == pytest.approx(expected)
+    assert (pairs.cells, pairs.seeds) == (2, 2)
+
+
+def test_the_same_run_counts_once():
+    rows = grid(strategy=["uniform", "accuacl"], memory=100, seed=[0, 1])
+    rows += [row | {"memory": 200} for row in rows]  # both larger than all labels
+    rows += [row | {"memory": 300, "accuracy_matrix": None} for row in rows[:4]]  # nobody knows
+    other = [row | {"memory": 400} for row in rows[:4]]
+    changed = [row | ({"accuracy_matrix": [[1.0]]} if row["strategy"] == "accuacl" else {}) for row in other]
+    for some, pairs, cells in ((rows[:8], 2, 1), (rows, 4, 2), (rows[:4] + changed, 4, 2)):
+        found = paired(make_groups(some), "accuacl", "uniform", "average_accuracy")
+        assert (len(found.differences), found.cells, found.seeds) == (pairs, cells, 2)
+
+
+def test_one_seed_is_never_sure():
+    rows = [
+        with_metrics(made_up(strategy=s, memory=m, learner=name), a, 1 / a)
+        for s, a in (("uniform", 10), ("accuacl", 20))
+        for m in (100, 200, 300)
+        for name in ("er", "gss", "er-ace")
+    ]
+    said, table = significance.compare(make_groups(rows))
+    assert said == ["All pairs of accuacl and others have the same seed: too few to tell a difference from luck."]
+    assert [cell.mark for cell in table.blocks[0].lines[0].cells] == [""] * 6
+    assert table.blocks[0].lines[0].cells[1].text == "0.004"
+    assert "pairs that share a seed are treated as independent" in table.note
+
+
+def test_the_summary_is_about_the_same_cells_and_each_scale_apart():
+    axes = {"strategy": ["uniform", "accuacl"], "seed": [0, 1]}
+    usual_ones = grid(learner=["er", "gss", "der++"], memory=[100, 200], **axes)
+    rows = [with_metrics(row, 20 if row["strategy"] == "accuacl" else 10) for row in usual_ones]
+    odd = [with_metrics(row, 10 if row["strategy"] == "accuacl" else 90) for row in grid(labels=[10, 20, 30], **axes)]
+    said, table = significance.compare(make_groups(rows + odd))
+    assert said[0].startswith("In average accuracy, accuacl is better than uniform (")
+    assert [block.title for block in table.blocks] == ["accuacl minus", "accuacl, all settings pooled, minus"]
+    assert [block.lines[0].cells[-2].text for block in table.blocks] == ["12", "18"]
+    assert "left out" not in table.note
+    kept = ("strategy", "learner", "seed", "memory")
+    other = [
+        row | usual(row["benchmark"], "paper") | {name: row[name] for name in kept} | {"average_accuracy": 20}
+        for row in rows
+    ]
+    said, table = significance.compare(make_groups(rows + other))
+    assert said[0].startswith("At cpu scale, in average accuracy, accuacl is better than uniform")
+    assert said[2].startswith("At paper scale, in average accuracy, accuacl is not surely better or worse than uniform")
+    assert [block.title for block in table.blocks] == ["accuacl at cpu scale minus", "accuacl at paper scale minus"]
+    short, _, _ = agreement.compare(make_groups(rows + other))
+    assert [text.split(" average")[0] for text in short[::2]] == [
+        f"At {scale} scale, the best strategy in" for scale in ("cpu", "paper")
+    ]
+    assert all("of 6 cells" in text for text in short)
 
 
 def test_what_is_sure_is_said_and_what_is_not_too():
@@ -125,6 +236,11 @@ def test_runs_that_begin_alike_count_once():
     )
     _, table = significance.compare(make_groups(rows))
     assert [cell.text for cell in table.blocks[0].lines[0].cells[-2:]] == ["2", "1"]
+    left_out = "Runs that stop early or go on longer than usual are left out."
+    assert left_out in table.note
+    for all_alike in (rows[:4], rows[4:]):
+        _, table = significance.compare(make_groups(all_alike))
+        assert left_out not in table.note
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
@@ -140,7 +256,7 @@ def test_where_the_papers_ordering_holds_and_where_not():
     theirs = {"uniform": 10.9, "entropy": 9.9, "accuacl": 14.1}  # split-cifar100, M=500, er
     rows = [with_metrics(made_up(benchmark="split-cifar100", memory=500, strategy=s), a, -a) for s, a in theirs.items()]
     short, said, table = agreement.compare(make_groups(rows))
-    assert short[0] == "The best strategy in average accuracy is the paper's best in 1 of 1 cells and learners."
+    assert short[0] == "The best strategy in average accuracy is the paper's best in 1 of 1 cell."
     assert said[0] == "The paper's best in average accuracy in split-cifar100, memory 500 (cpu scale) with er."
     assert [cell.text for cell in table.blocks[0].lines[0].cells][:2] == ["accuacl", "accuacl"]
     assert table.blocks[0].lines[0].cells[4].text == "1.00"

@@ -9,7 +9,7 @@ import numpy as np
 
 from accuacl.report import paper
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.groups import METRICS, Group, Stat, comparable
+from accuacl.report.groups import METRICS, Group, Stat, at_scale
 from accuacl.report.tables import marks, number
 
 
@@ -27,13 +27,19 @@ def kendall(x: Sequence[float], y: Sequence[float]) -> float | None:
 def compare(groups: Sequence[Group]) -> tuple[list[str], list[str], Table | None]:
     """How often the best strategy is the paper's, where so and where not, and a table of rank agreement."""
     cells: dict[tuple[object, str], list[Group]] = {}
-    for group in comparable(groups):
+    for group in groups:
         if group["strategy"] != "full" and paper.value(("main",), group, "average_accuracy"):
             cells.setdefault((group.cell, group.learner), []).append(group)
     compared = [found for found in cells.values() if len(found) > 1]
     if not compared:
         return [], [], None
-    said = [_sentences(compared, metric) for metric in ("average_accuracy", "forgetting")]
+    scales = list(dict.fromkeys(str(found[0]["scale"]) for found in compared))
+    said = []
+    for scale in scales:
+        these = [found for found in compared if found[0]["scale"] == scale]
+        for metric in ("average_accuracy", "forgetting"):
+            short, sentences = _sentences(these, metric)
+            said.append((at_scale(scale, scales, short), sentences))
     titles = dict.fromkeys(found[0].title for found in compared)
     blocks = [Block(title, [_line(found) for found in compared if found[0].title == title]) for title in titles]
     columns = [
@@ -70,7 +76,7 @@ def _sentences(compared: Sequence[Sequence[Group]], metric: str) -> tuple[str, l
                 f"{_spread(their_best[0], metric)} here."
             )
     count = sum(len(learners) for learners in agree.values())
-    total = f"{count} of {count + len(differ)} cells and learners"
+    total = f"{count} of {count + len(differ)} cells and learners" if count + len(differ) > 1 else f"{count} of 1 cell"
     short = f"The best strategy in {name} is the paper's best in {total}."
     where = "; ".join(f"{title} with {', '.join(learners)}" for title, learners in agree.items())
     return short, ([f"The paper's best in {name} in {where}."] if where else []) + differ

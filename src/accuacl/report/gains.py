@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from accuacl.report import paper
-from accuacl.report.groups import BASELINES, Group, comparable
+from accuacl.report.groups import BASELINES, Group, at_scale, by_scale, is_pooled, is_usual, own_names
 
 Cells = Mapping[Any, Mapping[str, float]]  # the mean of each strategy, by cell
+Pairs = dict[tuple[Any, str], float]  # a number for each cell and baseline
+TWO = ("average_accuracy", "forgetting")
 
 
 @dataclass(frozen=True)
@@ -21,63 +23,68 @@ class Gain:
     pairs: int
 
 
-def relative(cells: Iterable[Mapping[str, float]], ours: str, baselines: Sequence[str]) -> list[float]:
+def relative(cells: Cells, ours: str, baselines: Sequence[str]) -> Pairs:
     """(ours - base) / base of every cell and baseline that has both; none where the base is not above 0.
 
-    >>> relative([{"uniform": 10.0, "accuacl": 12.0, "entropy": 8.0}], "accuacl", ["uniform", "entropy"])
-    [0.2, 0.5]
+    >>> relative({"a cell": {"uniform": 10.0, "accuacl": 12.0, "entropy": 8.0}}, "accuacl", ["uniform", "entropy"])
+    {('a cell', 'uniform'): 0.2, ('a cell', 'entropy'): 0.5}
     """
-    return [
-        (cell[ours] - cell[base]) / cell[base]
-        for cell in cells
+    return {
+        (place, base): (cell[ours] - cell[base]) / cell[base]
+        for place, cell in cells.items()
         for base in baselines
         if ours in cell and cell.get(base, 0.0) > 0
-    ]
+    }
 
 
-def gain(accuracy: Cells, forgetting: Cells, ours: str, baselines: Sequence[str]) -> Gain | None:
-    """The mean gain over these baselines; None where there is nothing to compare."""
-    up = relative(accuracy.values(), ours, baselines)
-    down = relative(forgetting.values(), ours, baselines)
+def gain(up: Pairs, down: Pairs) -> Gain | None:
+    """The mean gain, from how much accuracy and forgetting go up; None where there is nothing to compare."""
     if not up or not down:
         return None
-    return Gain(100 * sum(up) / len(up), -100 * sum(down) / len(down), len(up))
+    return Gain(100 * sum(up.values()) / len(up), -100 * sum(down.values()) / len(down), len(up))
 
 
 def sentences(groups: Sequence[Group]) -> list[str]:
     """Gains over all of the paper's baselines and over uniform, ours and the paper's, for each scale."""
-    found = comparable(groups)
-    scales = list(dict.fromkeys(str(group["scale"]) for group in found))
-    said = []
-    for scale in scales:
-        these = _of_scale([group for group in found if group["scale"] == scale])
-        said += these if len(scales) == 1 else [f"At {scale} scale, {text}" for text in these]
-    return said
+    found = by_scale(groups)
+    return [at_scale(scale, list(found), text) for scale, these in found.items() for text in _of_scale(these)]
 
 
 def _of_scale(groups: Sequence[Group]) -> list[str]:
-    accuracy, forgetting = means(groups, "average_accuracy"), means(groups, "forgetting")
-    theirs = paper.main_cells("average_accuracy"), paper.main_cells("forgetting")
-    same = {(group["benchmark"], group["memory"], group.learner) for group in groups}
-    shared = tuple({key: cell for key, cell in cells.items() if key in same} for cells in theirs)
     there = [name for name in BASELINES if any(group.strategy == name for group in groups)]
-    said: list[str] = []
+    wanted = [(f"all baselines ({', '.join(there)})", there)] if there != ["uniform"] else []
+    said = []
     for ours in own_names(groups):
-        for what, baselines in (("all baselines", there), ("uniform", ["uniform"])):
-            found = gain(accuracy, forgetting, ours, baselines)
-            if found is None or (what == "uniform" and there == ["uniform"] and said):
+        for who, baselines in (*wanted, ("uniform", ["uniform"])):
+            up, down = (relative(means(groups, metric), ours, baselines) for metric in TWO)
+            found = gain(up, down)
+            if found is None:
                 continue
-            who = f"{what} ({', '.join(there)})" if what == "all baselines" else what
-            over = f"{found.pairs} cells" + (" and baselines" if what == "all baselines" else "")
-            text = f"{ours} against {who}: {in_words(found)}, the mean over {over}"
-            everywhere = gain(*theirs, "accuacl", BASELINES if what == "all baselines" else baselines)
-            assert everywhere is not None
-            text += f". The paper has {in_words(everywhere)} over all its cells"
-            here = gain(shared[0], shared[1], "accuacl", baselines)
-            if here is not None and here != everywhere:
-                text += f", {in_words(here)} in the cells and baselines that are here"
-            said.append(text + ".")
+            over = "cells and baselines" if baselines == there and wanted else "cells"
+            over = f"the mean over {found.pairs} {over}" if found.pairs > 1 else "in one cell"
+            over += " in several settings" if is_pooled(groups) else ""
+            text = f"{ours} against {who}: {in_words(found)}, {over}."
+            said.append(text + (_of_paper(groups, up, down, baselines) if ours == "accuacl" else ""))
     return said
+
+
+def _of_paper(groups: Sequence[Group], up: Pairs, down: Pairs, baselines: Sequence[str]) -> str:
+    """The paper's gain over the same pairs and over all it has; empty where it has none of the pairs."""
+    place = {(g.cell, g.learner): (g["benchmark"], g["memory"], g.learner) for g in groups if is_usual(g)}
+    names = baselines if baselines == ["uniform"] else BASELINES
+    theirs = [relative(paper.main_cells(metric), "accuacl", names) for metric in TWO]
+    shared = [
+        {(at, base): of[place[at], base] for at, base in mine if at in place and (place[at], base) in of}
+        for mine, of in zip((up, down), theirs, strict=True)
+    ]
+    everywhere, here = gain(*theirs), gain(*shared)
+    if everywhere is None or here is None:
+        return ""
+    text = f" The paper has {in_words(everywhere)} over all its cells"
+    if here != everywhere:
+        which = "these" if here.pairs == len(up) else f"the {here.pairs} of these that it has"
+        text += f", {in_words(here)} over {which}"
+    return text + "."
 
 
 def means(groups: Sequence[Group], metric: str) -> dict[Any, dict[str, float]]:
@@ -90,16 +97,12 @@ def means(groups: Sequence[Group], metric: str) -> dict[Any, dict[str, float]]:
     return cells
 
 
-def own_names(groups: Sequence[Group]) -> list[str]:
-    """Which AccuACL is compared with the others: the usual one, or those with other options if it is not there."""
-    names = list(dict.fromkeys(group.strategy for group in groups if group["strategy"] == "accuacl"))
-    return ["accuacl"] if "accuacl" in names else names
-
-
 def in_words(found: Gain) -> str:
     """
     >>> in_words(Gain(23.76, 17.0, 128)), in_words(Gain(-1.0, -2.0, 1))
     ('+23.8 % average accuracy and 17.0 % less forgetting', '-1.0 % average accuracy and 2.0 % more forgetting')
+    >>> in_words(Gain(-0.01, -0.01, 1))
+    '+0.0 % average accuracy and 0.0 % less forgetting'
     """
-    more = "less" if found.less_forgetting >= 0 else "more"
-    return f"{found.accuracy:+.1f} % average accuracy and {abs(found.less_forgetting):.1f} % {more} forgetting"
+    accuracy, less = round(found.accuracy, 1) + 0.0, round(found.less_forgetting, 1) + 0.0  # no -0.0
+    return f"{accuracy:+.1f} % average accuracy and {abs(less):.1f} % {'less' if less >= 0 else 'more'} forgetting"

@@ -21,6 +21,8 @@ OF_CELL = tuple(
     name for name in Config.model_fields if name not in ("strategy", "learner", "seed", *OF_STRATEGY, *OF_LEARNER)
 )
 
+HARMLESS = ("benchmark", "memory", "scale", "threads", "device", "evaluate")  # not a matter of the usual setting
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -120,18 +122,48 @@ def make_groups(rows: Iterable[Row]) -> list[Group]:
     return sorted(groups, key=_place)
 
 
-def whole(groups: Sequence[Group]) -> list[Group]:
-    """Without those that stop early or go on longer than usual: they begin just like others and would count twice."""
-    normal = {group: usual(group["benchmark"], group["scale"]) for group in groups}
-    kept = [g for g in groups if all(g[name] == normal[g][name] for name in ("tasks", "last_rounds"))]
-    return kept or list(groups)
+def is_whole(group: Group) -> bool:
+    """Whether it neither stops early nor goes on longer than usual: such runs begin just like others."""
+    normal = usual(group["benchmark"], group["scale"])
+    return all(group[name] == normal[name] for name in ("tasks", "last_rounds"))
 
 
-def comparable(groups: Sequence[Group]) -> list[Group]:
-    """Those in the usual setting of their benchmark and scale, as in the paper's main table; all if none is."""
-    settings = [name for name in OF_CELL if name not in ("benchmark", "memory", "scale")]
-    kept = [group for group in whole(groups) if not _unusual(group, settings)]
-    return kept or whole(groups)
+def is_usual(group: Group, but: Sequence[str] = ()) -> bool:
+    """Whether cell and learner are in the usual setting of their benchmark and scale, but for these settings."""
+    return not _unusual(group, [name for name in (*OF_CELL, *OF_LEARNER) if name not in (*HARMLESS, *but)])
+
+
+def by_scale(groups: Sequence[Group]) -> dict[str, list[Group]]:
+    """What a summary is about, each scale apart: cells in their usual setting.
+
+    Where these have nothing to compare AccuACL with, all that are neither cut nor prolonged, or else all.
+    """
+    found = {}
+    for scale in dict.fromkeys(str(group["scale"]) for group in groups):
+        these = [group for group in groups if group["scale"] == scale]
+        sets = [[g for g in these if is_usual(g)], [g for g in these if is_whole(g)]]
+        found[scale] = next((some for some in sets if _compares(some)), these)
+    return found
+
+
+def is_pooled(groups: Iterable[Group]) -> bool:
+    """Whether a benchmark is there in several settings."""
+    names = [name for name in (*OF_CELL, *OF_LEARNER) if name not in HARMLESS or name == "benchmark"]
+    settings = {tuple(group[name] for name in names) for group in groups}
+    return len(settings) > len({setting[names.index("benchmark")] for setting in settings})
+
+
+def own_names(groups: Sequence[Group]) -> list[str]:
+    """Which AccuACL is compared with the others: the usual one, or those with other options if it is not there."""
+    names = list(dict.fromkeys(group.strategy for group in groups if group["strategy"] == "accuacl"))
+    return ["accuacl"] if "accuacl" in names else names
+
+
+def at_scale(scale: str, scales: Sequence[str], text: str) -> str:
+    """The sentence, with its scale where there are several."""
+    if len(scales) == 1:
+        return text
+    return f"At {scale} scale, {text if text.startswith('accuacl') else text[0].lower() + text[1:]}"
 
 
 def usual(benchmark: str, scale: str) -> dict[str, Any]:
@@ -152,17 +184,26 @@ def show(value: Any) -> str:
 def say(setting: str, value: Any) -> str:
     """The setting and its value in words.
 
-    >>> say("weight_decay", 0.1), say("tasks", 3)
-    ('weight decay 0.1', 'first 3 tasks')
+    >>> say("weight_decay", 0.1), say("tasks", 3), say("tasks", 1)
+    ('weight decay 0.1', 'first 3 tasks', 'first task')
     """
     if setting == "tasks" and value:
-        return f"first {value} tasks"
+        return f"first {value} tasks" if value > 1 else "first task"
     return f"{setting.replace('_', ' ')} {show(value)}"
 
 
 def _unusual(group: Group, names: Iterable[str]) -> list[str]:
     normal = usual(group["benchmark"], group["scale"])
     return [say(name, group[name]) for name in names if group[name] != normal[name]]
+
+
+def _compares(groups: Sequence[Group]) -> bool:
+    """Whether AccuACL and another strategy are there in one cell."""
+    found: dict[object, set[bool]] = {}
+    for group in groups:
+        if group["strategy"] != "full":
+            found.setdefault((group.cell, group.learner), set()).add(group["strategy"] == "accuacl")
+    return any(len(kinds) == 2 for kinds in found.values())
 
 
 def _value(row: Row, metric: str) -> float | None:

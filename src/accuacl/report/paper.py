@@ -6,11 +6,11 @@ import csv
 from functools import cache
 from importlib import resources
 
-from accuacl.report.groups import OF_CELL, Group, Stat, show, usual
+from accuacl.report.groups import HARMLESS, OF_CELL, Group, Stat, is_usual, say, show, usual
 
 Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
 BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")
-HARMLESS = ("benchmark", "memory", "scale", "threads", "device", "evaluate", "order", "order_seed", "tasks")
+ORDER = ("order", "order_seed")
 
 
 @cache
@@ -28,14 +28,14 @@ def figures() -> dict[Key, dict[str, Stat]]:
 
 
 def value(tables: tuple[str, ...], group: Group, metric: str) -> Stat | None:
-    """The paper's value for these runs from the first of its tables that has it."""
-    found = [figures().get(_key(table, group, metric), {}) for table in tables if group["order"] == "fixed"]
+    """The paper's value from the first of its tables that has it; none for runs in another than the usual setting."""
+    found = [figures().get(_key(table, group, metric), {}) for table in tables if is_usual(group)]
     return next((next(iter(notes.values())) for notes in found if notes), None)
 
 
 def of_order(group: Group, metric: str, permuted: bool) -> Stat | None:
     """The paper's value with the tasks as they are, or its mean over four permutations: it does not say which."""
-    notes = figures().get(_key("task-order", group, metric), {})
+    notes = figures().get(_key("task-order", group, metric), {}) if is_usual(group, but=ORDER) else {}
     if not permuted:
         return notes.get("sequential")
     means = [found.mean for note, found in notes.items() if note.startswith("perm")]
@@ -59,10 +59,10 @@ def protocol(group: Group) -> str:
     parts = [
         f"{name.replace('_', ' ')} {show(group[name])} (paper: {show(theirs[name])})"
         for name in OF_CELL
-        if name not in HARMLESS and group[name] != theirs[name]
+        if name not in (*HARMLESS, *ORDER, "tasks") and group[name] != theirs[name]
     ]
     if group["tasks"]:
-        parts.insert(0, f"only the first {group['tasks']} tasks")
+        parts.insert(0, f"only the {say('tasks', group['tasks'])}")
     return f"Not the paper's protocol: {', '.join(parts)}." if parts else ""
 
 

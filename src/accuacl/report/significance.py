@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.gains import own_names
-from accuacl.report.groups import METRICS, Group, whole
+from accuacl.report.gains import TWO
+from accuacl.report.groups import METRICS, Group, at_scale, by_scale, is_pooled, is_whole, own_names
 from accuacl.report.tables import number
 
 EXACT = 16  # up to so many pairs all 2^n sign flips are tried
 DRAWS = 100_000
 SURE = 0.05
+POOLED = ", all settings pooled,"
 
 
 def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
@@ -38,46 +41,65 @@ def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
     return float(extreme.mean()) if exact else float((extreme.sum() + 1) / (DRAWS + 1))
 
 
-def paired(groups: Sequence[Group], ours: str, other: str, metric: str) -> tuple[list[float], int]:
-    """Ours minus the other's for every seed that both have in the same cell, and in how many cells."""
+@dataclass(frozen=True)
+class Paired:
+    """Ours minus the other's, from so many cells and so many different seeds."""
+
+    differences: list[float]
+    cells: int
+    seeds: int
+
+
+def paired(groups: Sequence[Group], ours: str, other: str, metric: str) -> Paired:
+    """For every seed that both have in the same cell; runs with the accuracies of an earlier pair are the same run."""
     cells: dict[object, dict[str, Group]] = {}
     for group in groups:
         cells.setdefault((group.cell, group.learner), {})[group.strategy] = group
-    found, count = [], 0
+    found: list[float] = []
+    count, seeds, known = 0, set(), set()
     for cell in cells.values():
         if ours in cell and other in cell:
             mine, theirs = cell[ours].values(metric), cell[other].values(metric)
-            both = [mine[seed] - theirs[seed] for seed in sorted(mine.keys() & theirs.keys())]
-            found += both
-            count += bool(both)
-    return found, count
+            before = len(found)
+            for seed in sorted(mine.keys() & theirs.keys()):
+                runs = _run(cell[ours], seed), _run(cell[other], seed)
+                if None not in runs and runs in known:
+                    continue
+                known.add(runs)
+                seeds.add(seed)
+                found.append(mine[seed] - theirs[seed])
+            count += len(found) > before
+    return Paired(found, count, len(seeds))
+
+
+def _run(group: Group, seed: int) -> str | None:
+    """What tells the run from others, whatever its settings; None if its accuracies were not kept."""
+    matrix = next(row.get("accuracy_matrix") for row in group.rows if row["seed"] == seed)
+    return json.dumps([group["benchmark"], group["learner"], seed, matrix]) if matrix else None
 
 
 def compare(groups: Sequence[Group]) -> tuple[list[str], Table | None]:
-    """AccuACL against every other strategy: what is sure, in words, and all differences in a table."""
+    """AccuACL against every other strategy: what is sure, in words, and all differences in a table.
+
+    The words are about the same cells as the gains, each scale apart; the table has all settings pooled too.
+    """
     said: list[str] = []
     blocks = []
-    groups = whole(groups)
-    others = dict.fromkeys(g.strategy for g in groups if g["strategy"] not in ("accuacl", "full"))
-    for ours in own_names(groups):
-        lines = []
-        verdicts: dict[tuple[str, str], list[str]] = {}
-        for other in others:
-            cells = []
-            for metric in ("average_accuracy", "forgetting"):
-                differences, count = paired(groups, ours, other, metric)
-                if not differences:
-                    break
-                p, mean = sign_flip(differences), float(np.mean(differences))
-                better = (mean > 0) == METRICS[metric].larger
-                verdict = "not sure" if p >= SURE else "better" if better else "worse"
-                verdicts.setdefault((metric, verdict), []).append(other)
-                cells += [Cell(f"{mean:+.2f}", mark="best" if verdict == "better" else ""), Cell(p_value(p))]
-            else:
-                lines.append(Line([other], [*cells, Cell(str(len(differences))), Cell(str(count))]))
-        if lines:
-            blocks.append(Block(f"{ours} minus", lines))
-            said += [_verdict(ours, metric, verdicts) for metric in ("average_accuracy", "forgetting")]
+    found = by_scale(groups)
+    cut = False
+    for scale, these in found.items():
+        where = f" at {scale} scale" if len(found) > 1 else ""
+        all_here = [group for group in groups if group["scale"] == scale]
+        everything = [group for group in all_here if is_whole(group)]
+        for ours in own_names(these):
+            lines, sentences = _against(these, ours)
+            if lines:
+                blocks.append(Block(f"{ours}{where}{POOLED if is_pooled(these) else ''} minus", lines))
+                said += [at_scale(scale, list(found), text) for text in sentences]
+                cut |= len(everything) < len(all_here) and all(map(is_whole, these))
+            more, _ = _against(everything, ours) if len(everything) > len(these) else ([], [])
+            if lines and more and more != lines:
+                blocks.append(Block(f"{ours}{where}{POOLED} minus", more))
     if not blocks:
         return [], None
     columns = [
@@ -89,12 +111,37 @@ def compare(groups: Sequence[Group]) -> tuple[list[str], Table | None]:
         Column("cells"),
     ]
     note = (
-        "Differences in points, paired by seed within each cell (benchmark, memory, learner and all other settings); "
-        f"two-sided p by flipping their signs, all ways up to {EXACT} pairs, {DRAWS:,} random ones beyond; not "
-        "corrected for the number of comparisons. Runs that stop early or go on longer than usual are left out. n "
-        "pairs cannot give a p below 2 / 2^n: five or fewer are never below 0.05. Bold: better, p < 0.05."
+        "Differences in points, paired by seed within each cell (benchmark, memory, learner and all other settings), "
+        "the same run once; pairs that share a seed are treated as independent. Two-sided p by flipping their signs, "
+        f"all ways up to {EXACT} pairs, {DRAWS:,} random ones beyond; not corrected for the number of comparisons. n "
+        "pairs cannot give a p below 2 / 2^n: five or fewer are never below 0.05. Bold: better, p < 0.05, from two "
+        f"seeds or more.{' Runs that stop early or go on longer than usual are left out.' if cut else ''}"
     )
     return said, Table("Is the difference more than luck?", ["strategy"], columns, blocks, note, by="difference")
+
+
+def _against(groups: Sequence[Group], ours: str) -> tuple[list[Line], list[str]]:
+    """A line for every other strategy that there are pairs with, and what is sure in words."""
+    lines: list[Line] = []
+    verdicts: dict[tuple[str, str], list[str]] = {}
+    most = 0
+    for other in dict.fromkeys(g.strategy for g in groups if g["strategy"] not in ("accuacl", "full")):
+        found = {metric: paired(groups, ours, other, metric) for metric in TWO}
+        if not all(pairs.differences for pairs in found.values()):
+            continue
+        cells = []
+        for metric, pairs in found.items():
+            p, mean = sign_flip(pairs.differences), float(np.mean(pairs.differences))
+            better = (mean > 0) == METRICS[metric].larger
+            verdict = "not sure" if p >= SURE or pairs.seeds < 2 else "better" if better else "worse"
+            verdicts.setdefault((metric, verdict), []).append(other)
+            cells += [Cell(f"{round(mean, 2) + 0.0:+.2f}", mark="best" if verdict == "better" else "")]
+            cells += [Cell(p_value(p))]
+        most = max(most, pairs.seeds)
+        lines.append(Line([other], [*cells, Cell(str(len(pairs.differences))), Cell(str(pairs.cells))]))
+    if lines and most < 2:
+        return lines, [f"All pairs of {ours} and others have the same seed: too few to tell a difference from luck."]
+    return lines, [_verdict(ours, metric, verdicts) for metric in TWO] if lines else []
 
 
 def p_value(p: float) -> str:
