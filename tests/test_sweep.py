@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import signal
 import subprocess
@@ -13,6 +15,7 @@ import pytest
 import yaml
 
 from accuacl import recipes
+from accuacl.cli.sweep import narrow
 from accuacl.experiment import make, record
 from accuacl.scale.local import Local
 from accuacl.scale.sweep import cells, sweep
@@ -240,6 +243,9 @@ def test_only_narrows(tmp_path):
     assert done.returncode == 0, done.stderr
     rows = record.read_csv(tmp_path / "out/results.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("entropy", 1)]
+    numbers = cells(SMALL | {"lambda": [0, 0.5, 2 / 3], "seeds": [0, 1000, 1001]})
+    chosen = narrow(numbers, ["lambda=0,0.667", "seed=1000"])
+    assert [(cell.config.lam, cell.config.seed) for cell in chosen] == [(0.0, 1000), (2 / 3, 1000)]
     for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give key=value")):
         done = accuacl("sweep", sweep_file, "--only", wrong, "--out", tmp_path / "out")
         assert (done.returncode, says in done.stderr) == (2, True)
@@ -274,6 +280,46 @@ def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
     assert len(first.splitlines()) == 6
     assert accuacl(*options).returncode == 0
     assert (tmp_path / "efficiency.csv").read_text() == first
+
+
+def test_efficiency_names_the_machines_of_its_rows_and_its_whole_command(tmp_path):
+    options = ("paper", "efficiency", "--only", "strategy=accuacl,uniform", "--out", tmp_path)
+    assert accuacl(*options).returncode == 0
+    table = tmp_path / "efficiency.csv"
+    lines = list(csv.DictReader(io.StringIO(table.read_text())))
+    for line in lines:
+        line["machine"] = "a clock" if line["strategy"] == "uniform" else "an abacus"
+    with table.open("w") as written:
+        writer = csv.DictWriter(written, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+    done = accuacl(*options)
+    page = (tmp_path / "efficiency.html").read_text()
+    assert "an abacus; a clock" in done.stdout or "a clock; an abacus" in done.stdout
+    assert "an abacus" in page
+    assert "--only=strategy=accuacl,uniform" in page
+
+
+@pytest.mark.parametrize("option", ["--results=x.csv", "--workers=2", "--engine=ray", "--gpus=0.5", "--plugin=mine.py"])
+def test_efficiency_refuses_what_it_would_ignore(tmp_path, option):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    done = accuacl("paper", "efficiency", option, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"efficiency takes no {option.partition('=')[0]}" in done.stderr
+
+
+def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    recipe = {"title": "Digits", "about": "two", **SMALL, "strategy": "uniform", "seeds": [0, 1]}
+    start = f"from accuacl import recipes; from accuacl.cli import main; recipes.read = lambda name: {recipe!r}; main()"
+    command = [sys.executable, "-c", start, "paper", "scores", "--plugin", "mine.py", "--out", "out"]
+    for more in (["--only", "strategy=last"], ["--only", "seed=0"]):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "out/scores.html").read_text()
+        assert ("--only" in page) == (more == ["--only", "strategy=last"])  # then it holds more than the last one did
+    rows = record.read_csv(tmp_path / "out/scores.csv")
+    assert [(row["strategy"], row["seed"]) for row in rows] == [("last", 0), ("last", 1), ("uniform", 0)]
 
 
 def test_costs_are_listed(tmp_path):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
@@ -21,7 +23,7 @@ MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
 
 
 def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) -> None:
-    """Measure what the table does not have yet; a task's later rounds are as its middle one."""
+    """Measure what the table does not have yet: one query a task, its middle one, which stands for the others."""
     chosen = [text.removeprefix("strategy=").split(",") for text in only]
     if any(not text.startswith("strategy=") for text in only):
         raise ValueError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
@@ -57,13 +59,12 @@ def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) 
     wanted = {tuple(str(getattr(case, name)) for name in SIZES) for case in cases}
     mine = [row for row in _read(path) if tuple(str(row[name]) for name in SIZES) in wanted]
     console.print(_table(mine, recipe))
-    console.print(f"[dim]{bench.machine()}; seed 0; in {path}[/dim]")
+    machines = "; ".join(dict.fromkeys(row["machine"] for row in mine))
+    console.print(f"[dim]{escape(machines)}; seed 0; in {escape(str(path))}[/dim]")
     found = totals(mine, recipe["rounds"] - 1)
-    again = f"accuacl paper efficiency --scale {scale}"
-    page = report.write_efficiency(
-        found, out / "efficiency.html", recipe["title"], recipe["about"], again, bench.machine()
-    )
-    console.print(f"report: {page}")
+    again = shlex.join(["accuacl", "paper", "efficiency", "--scale", scale, *(f"--only={text}" for text in only)])
+    page = report.write_efficiency(found, out / "efficiency.html", recipe["title"], recipe["about"], again, machines)
+    console.print(f"report: {escape(str(page))}")
 
 
 def totals(rows: Sequence[dict[str, str]], queries: int) -> dict[str, tuple[float, float]]:
@@ -76,9 +77,7 @@ def totals(rows: Sequence[dict[str, str]], queries: int) -> dict[str, tuple[floa
 
 
 def _table(rows: Sequence[dict[str, str]], recipe: dict[str, Any]) -> Table:
-    table = Table(
-        "strategy", "CPU s, all tasks", "x accuacl", "extra MiB, last task", "x accuacl", title=recipe["title"]
-    )
+    table = Table("strategy", "CPU s, all tasks", "x accuacl", "extra MiB, most", "x accuacl", title=recipe["title"])
     found = totals(rows, recipe["rounds"] - 1)
     ours = found.get("accuacl")
     for name, (seconds, most) in found.items():

@@ -28,10 +28,11 @@ from accuacl.cli.sweep import (
     tell_failures,
 )
 from accuacl.experiment.plugins import load_plugins
-from accuacl.experiment.record import key, read_csv, settings, write_csv
+from accuacl.experiment.record import write_csv
 from accuacl.scale import engines
 from accuacl.scale.cost import core_seconds
-from accuacl.scale.sweep import cells
+from accuacl.scale.sweep import by_key, cells
+from accuacl.strategies import REGISTRY
 
 SCALES = ("smoke", "cpu", "paper")
 
@@ -60,24 +61,33 @@ def paper(
     """
     if scale not in SCALES:
         raise ValueError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
+    before = set(REGISTRY)
     load_plugins(plugin or ())
+    own = [strategy for strategy in REGISTRY if strategy not in before]
     if name == "list":
         console.print(_costs(scale))
         return
     recipe = recipes.read(name)
     out = out or Path("runs") / f"paper-{scale}"
     if name == "efficiency":
+        _refuse(results=results, workers=workers, engine=engine != "local", address=address, gpus=gpus, plugin=plugin)
         efficiency.measure(recipe, scale, out, only or [])
         return
+    if own:
+        usual = recipe["strategy"]
+        recipe["strategy"] = [*(usual if isinstance(usual, list) else [usual]), *own]
     everything = cells(recipe, {"scale": scale}, data_dir)
     wanted = narrow(everything, only or [])
     table = results or out / "results.csv"
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
-    known = {key(settings(row)): row for row in (read_csv(table) if table.exists() else [])}
-    if rows := [known[cell.key] for cell in everything if cell.key in known]:  # also what was done before
-        write_csv(out / f"{name}.csv", rows)
-        again = ["accuacl", "paper", name, "--scale", scale, *(x for text in only or [] for x in ("--only", text))]
+    known = by_key(table)
+    shown = {cell.key for cell in everything if cell.key in known}  # also what was done before
+    if shown:
+        write_csv(out / f"{name}.csv", [known[key] for key in shown])
+        narrowed = shown <= {cell.key for cell in wanted}
+        again = ["accuacl", "paper", name, "--scale", scale]
+        again += [x for text in only or [] if narrowed for x in ("--only", text)]
         again += ["--data-dir", str(data_dir)] if data_dir else []
         again += [x for path in plugin or [] for x in ("--plugin", str(path))]
         page = report.write(
@@ -85,6 +95,14 @@ def paper(
         )
         console.print(f"report: {escape(str(page))}")
     tell_failures(outcome)
+
+
+def _refuse(**given: object) -> None:
+    """`efficiency` measures queries here, one after the other, and writes a table of its own."""
+    for option in (name for name, value in given.items() if value):
+        raise ValueError(
+            f"efficiency takes no --{option}: it times the usual strategies here, one by one; leave it out."
+        )
 
 
 def _costs(scale: str) -> Table:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,10 +17,11 @@ from rich.table import Table
 from accuacl.cli.app import app, console, progress
 from accuacl.experiment import Config
 from accuacl.experiment import config as settings
+from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row
 from accuacl.experiment.record import settings as settings_of
-from accuacl.report.groups import make_groups
+from accuacl.report.groups import make_groups, show
 from accuacl.scale import engines
 from accuacl.scale.sweep import ALIASES, Cell, Outcome, cells
 from accuacl.scale.sweep import sweep as run_sweep
@@ -83,15 +85,35 @@ def narrow(wanted: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
         key = ALIASES.get(key, key)
         if not equals or key not in Config.model_fields:
             raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
-        there = sorted({str(getattr(cell.config, key)) for cell in wanted})
-        values = text.split(",")
-        for value in values:
-            if value not in there:
-                raise ValueError(f"--only {condition}: there is no {key} {value} here, only {', '.join(there)}.")
-        chosen = [cell for cell in chosen if str(getattr(cell.config, key)) in values]
+        there = dict.fromkeys(getattr(cell.config, key) for cell in wanted)
+        values = set()
+        for word in text.split(","):
+            if not (meant := _meant(word, there)):
+                known = ", ".join(map(show, there))
+                raise ValueError(f"--only {condition}: there is no {key} {word} here, only {known}.")
+            values |= meant
+        chosen = [cell for cell in chosen if getattr(cell.config, key) in values]
     if not chosen:
         raise ValueError(f"--only {' --only '.join(only)} leaves no run; give less.")
     return chosen
+
+
+def _meant(word: str, values: Iterable[Any]) -> set[Any]:
+    """The values that a word stands for: the one it spells, or fractions that it rounds.
+
+    >>> _meant("0", [0.0, 0.5]), _meant("0.667", [0.5, 2 / 3]), _meant("unset", [None, 0.5]), _meant("1000", [1001])
+    ({0.0}, {0.6666666666666666}, {None}, set())
+    """
+    spelt = {value for value in values if word in (str(value), show(value))}
+    try:
+        number = float(word)
+    except ValueError:
+        return spelt
+    numbers = [value for value in values if isinstance(value, int | float)]
+    spelt |= {value for value in numbers if value == number}
+    return spelt or {
+        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
+    }
 
 
 def perform(
@@ -149,7 +171,7 @@ def _means(rows: Sequence[Row]) -> Table:
     table = Table(title="Results")
     for name in ("cell", "learner", "strategy", "runs", "A (%)", "F (%)", "LA (%)"):
         table.add_column(name, overflow="fold", no_wrap=name.endswith("(%)"))
-    for group in make_groups(settings_of(row) | row for row in rows):
+    for group in make_groups(row | canonical(settings_of(row)) for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
             stat = group.stat(metric)
