@@ -8,11 +8,16 @@ import subprocess
 import sys
 from html.parser import HTMLParser
 
+import matplotlib
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from accuacl import report
 from accuacl.cli import main
 from accuacl.experiment import make, run
+from accuacl.report import bars, curves, svg, sweep
+from accuacl.report.document import Code
+from accuacl.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
 
 EVIL = '<script>alert("x")</script> & $a_b$ {c} \\input | `d` *e* #1 100%'
@@ -174,6 +179,57 @@ def test_csv_is_tidy(tmp_path):
     assert "seed" not in line
 
 
+def test_commands_say_what_a_plugin_is_needed_for(tmp_path):
+    rows = grid(strategy=["uniform", "accuacl-full", "full"])
+    for strategies, command, title in (
+        ([], "", "All of it again"),
+        (["mine"], "", "All of it again (add --plugin FILE with the file of mine)"),
+        (["mine", "yours"], "accuacl sweep x", "Each run again (add --plugin FILE with the file of mine, yours)"),
+    ):
+        report = sweep.document(rows + grid(strategy=strategies), command=command)
+        assert [block.title for block in report.blocks if isinstance(block, Code)][-1] == title
+
+
+def drawn(panel):
+    """The panel's axes after it was laid out, its figure and the renderer."""
+    with matplotlib.rc_context(svg.STYLE):
+        figure = matplotlib.figure.Figure(figsize=panel.size, layout="constrained")
+        axes = figure.subplots()
+        panel.draw(axes)
+        figure.canvas = FigureCanvasAgg(figure)
+        figure.draw_without_rendering()
+        return axes, figure, figure.canvas.get_renderer()
+
+
+def test_panels_of_seconds_share_their_scale():
+    rows = [
+        row | {"seconds_query": {"er": 0.1, "gss": 900.0}[row["learner"]] * (2 if row["strategy"] == "accuacl" else 1)}
+        for row in grid(strategy=["uniform", "accuacl"], learner=["er", "gss"])
+    ]
+    panels = [panel for panel in bars.picks(make_groups(rows)).panels if "Query seconds" in panel.alt]
+    ends = {drawn(panel)[0].get_xlim() for panel in panels}
+    assert len(panels) == 2
+    assert len(ends) == 1
+    assert min(ends)[0] < 0.1
+    assert min(ends)[1] > 1800
+
+
+@pytest.mark.parametrize("name", ["least-confidence", "a-strategy-with-quite-a-long-name"])
+def test_labels_of_bars_are_not_cut_off(name):
+    for panel in bars.picks(make_groups(grid(strategy=["uniform", name]))).panels:
+        axes, figure, renderer = drawn(panel)
+        for text in (axes.xaxis.label, *axes.get_yticklabels()):
+            box = text.get_window_extent(renderer)
+            assert box.x0 >= 0, text.get_text()
+            assert box.x1 <= figure.bbox.x1, text.get_text()
+
+
+def test_bands_are_spoken_of_where_there_are_some():
+    for seeds, said in (([0], False), ([0, 1], True)):
+        caption = curves.tasks(make_groups(grid(strategy=["uniform", "accuacl"], seed=seeds))).caption
+        assert ("Bands" in caption) == said
+
+
 @pytest.mark.parametrize(
     "rows",
     [
@@ -212,6 +268,8 @@ def test_a_single_run(runs):
     assert len(pictures) == 3
     for words in ("Heat map of the accuracy matrix, 3 by 3", "Picked images of task 2", "Recall of 6 classes"):
         assert any(words in value for _, _, value in page.attributes), words
+    assert page.text.count("From lowest to highest: ") == 1
+    assert "Highest: " not in page.text
     for words in (
         "After each round",
         "Labels that each class of a task got",

@@ -6,11 +6,14 @@ import itertools
 
 import pytest
 
+from accuacl import recipes
+from accuacl.models.nets import NETS
 from accuacl.report import paper, sweep
 from accuacl.report.document import Table
 from accuacl.report.groups import METRICS, make_groups
 from accuacl.report.pivots import order_tables, setting_tables
 from accuacl.report.tables import cell_tables, marks
+from accuacl.scale.sweep import cells
 from test_report_rows import grid, made_up, with_metrics
 
 A, F = METRICS["average_accuracy"], METRICS["forgetting"]
@@ -141,18 +144,43 @@ def test_orders_of_the_tasks():
     axes = {"benchmark": "split-cifar100", "memory": 500, "strategy": ["uniform", "accuacl"], "seed": [0, 1]}
     rows = grid(order="fixed", **axes) + grid(order="tasks", order_seed=[0, 1, 2, 3], **axes)
     (table,) = order_tables(make_groups(rows))
-    assert list(dict.fromkeys(column.over for column in table.columns)) == [
-        "as they are",
-        *(f"order {i}" for i in range(4)),
-        "all permutations",
-    ]
-    found = lines(table)["er", "accuacl"]
+    places = ["as they are", *(f"order {i}" for i in range(4)), "all permutations"]
+    found = {tuple(line.heads): line.cells for line in table.blocks[0].lines}
+    assert list(found) == list(itertools.product(places, ["uniform", "accuacl"]))
+    assert [(column.over, column.name) for column in table.columns] == list(
+        itertools.product(("A ↑", "F ↓"), ("ours", "paper"))
+    )
     permuted = [r["average_accuracy"] for r in rows if r["order"] == "tasks" and r["strategy"] == "accuacl"]
-    at = [(c.over, c.name) for c in table.columns].index(("all permutations", "A ↑"))
-    assert found[at].text == f"{sum(permuted) / 8:.1f}"
-    assert found[at + 1].text == f"{(14.7 + 14.6 + 15.4 + 15.8) / 4:.1f}"
-    assert found[1].text == "14.1"
+    texts = [cell.text for cell in found["all permutations", "accuacl"]]
+    assert texts[:2] == [f"{sum(permuted) / 8:.1f}", f"{(14.7 + 14.6 + 15.4 + 15.8) / 4:.1f}"]
+    assert found["as they are", "accuacl"][1].text == "14.1"
+    assert found["order 0", "accuacl"][1].text == "-"
+    for place in places:
+        assert sorted(found[place, s][0].mark for s in ("uniform", "accuacl")) == ["", "best"]
     assert captions(rows).count("Other orders of the tasks") == 1
+    (table,) = order_tables(make_groups([row | {"labels": 7} for row in rows]))
+    assert [column.name for column in table.columns] == ["A ↑", "F ↓"]
+
+
+@pytest.mark.parametrize("name", sorted({key[0] for key in paper.figures()}))
+def test_every_recipe_is_its_table_of_the_paper(name):
+    recipe = recipes.read(name)
+    parts = [recipe | part for part in recipe.get("grids", [{}])]
+    names = ("benchmark", "memory", "learner", "strategy")
+    found = set()
+    for part in parts:
+        values = [part[n] if isinstance(part[n], list) else [part[n]] for n in names]
+        found |= set(itertools.product(*values))
+    assert found == {key[1:5] for key in paper.figures() if key[0] == name}
+
+
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "paper"])
+def test_every_line_of_the_ingredients_is_another_run(scale):
+    found = [cell.config for cell in cells(recipes.read("ingredients"), {"scale": scale})]
+    nets = {(c.model, c.width or NETS[c.model][1]) for c in found}
+    assert len(nets) == 3, "a small net and two of another width"
+    assert len({(c.model, c.width or NETS[c.model][1], c.labels, c.rounds, c.replay, c.strategy) for c in found}) == 16
+    assert {c.model for c in found} == {"conv3" if scale == "smoke" else "conv4", "resnet18"}
 
 
 def test_settings_that_were_varied_are_rows():

@@ -9,7 +9,7 @@ import numpy as np
 
 from accuacl.report import paper
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.groups import METRICS, Group, Stat, at_scale
+from accuacl.report.groups import METRICS, TWO, Group, Stat, at_scale
 from accuacl.report.tables import marks, number
 
 
@@ -37,7 +37,7 @@ def compare(groups: Sequence[Group]) -> tuple[list[str], list[str], Table | None
     said = []
     for scale in scales:
         these = [found for found in compared if found[0]["scale"] == scale]
-        for metric in ("average_accuracy", "forgetting"):
+        for metric in TWO:
             short, sentences = _sentences(these, metric)
             said.append((at_scale(scale, scales, short), sentences))
     titles = dict.fromkeys(found[0].title for found in compared)
@@ -93,7 +93,7 @@ def _best(groups: Sequence[Group], values: Sequence[Stat | None], metric: str) -
 
 def _line(groups: Sequence[Group]) -> Line:
     cells, taus = [], []
-    for metric in ("average_accuracy", "forgetting"):
+    for metric in TWO:
         ours, theirs = _values(groups, metric)
         best, their_best = _best(groups, ours, metric), _best(groups, theirs, metric)
         same = bool(set(best) & set(their_best))

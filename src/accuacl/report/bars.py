@@ -45,7 +45,7 @@ def _shares(groups: Sequence[Group]) -> Bars:
 
 def _seconds(groups: Sequence[Group]) -> Bars:
     found = {group.strategy: group.stat("seconds_query") for group in groups}
-    return {label: (0.0, max(LEAST, seconds.mean)) for label, seconds in found.items() if seconds}
+    return {label: (max(LEAST, seconds.mean),) * 2 for label, seconds in found.items() if seconds}
 
 
 def _balance(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, Look]) -> Panel:
@@ -57,7 +57,7 @@ def _balance(learner: str, bars: Bars, span: tuple[float, float], look: dict[str
             _note(axes, most, i, number(most, 2), "left")
         margin = 0.45 * max(span[1] - span[0], 0.1)
         axes.set_xlim(span[0] - margin, span[1] + margin)
-        axes.set_xlabel("labels of a class, 1 = even share")
+        axes.set_xlabel("labels, 1 = even share")
         _names(axes, list(bars))
 
     said = ", ".join(f"{label} {number(low, 2)} to {number(high, 2)}" for label, (low, high) in bars.items())
@@ -66,9 +66,8 @@ def _balance(learner: str, bars: Bars, span: tuple[float, float], look: dict[str
 
 def _cost(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, Look]) -> Panel:
     def draw(axes: Axes) -> None:
-        low = min(end for _, end in bars.values())
         axes.set_xscale("log")
-        axes.set_xlim(min(low, span[1]) / 4, span[1] * 12)
+        axes.set_xlim(span[0] / 4, span[1] * 12)
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         name_bars(axes, {label: (seconds, look[label].color) for label, (_, seconds) in bars.items()})
         axes.set_xlabel("seconds for all queries")
@@ -107,7 +106,7 @@ def _names(axes: Axes, labels: Sequence[str]) -> None:
 
 def _size(bars: Bars) -> tuple[float, float]:
     """Wider for long names, higher for many."""
-    return 3.0 + 0.06 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
+    return 3.0 + 0.07 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
 
 
 def short(seconds: float) -> str:

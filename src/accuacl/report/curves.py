@@ -10,7 +10,7 @@ import numpy as np
 from accuacl.experiment import metrics
 from accuacl.report.collect import Row
 from accuacl.report.document import Figure, Panel
-from accuacl.report.groups import METRICS, OF_CELL, Group, Stat, stat
+from accuacl.report.groups import METRICS, OF_CELL, TWO, Group, Stat, stat
 from accuacl.report.looks import INK, KNOWN, Look, looks
 from accuacl.report.tables import number
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = list[tuple[float, Stat]]  # x, and what is there
-TWO = ("average_accuracy", "forgetting")
 
 
 def after_tasks(row: Row, metric: str) -> list[float]:
@@ -151,9 +150,8 @@ def _figure(
             panels.append(_panel(learner, METRICS[metric].name, what, xlabel, lines, legend, limits))
     if not panels:
         return None
-    caption = (
-        f"Average accuracy and forgetting {what}: {groups[0].where(without)}. Bands: standard deviation over seeds."
-    )
+    caption = f"Average accuracy and forgetting {what}: {groups[0].where(without)}."
+    caption += " Bands: standard deviation over seeds." if any(len(group.rows) > 1 for group in groups) else ""
     return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in groups})))
 
 

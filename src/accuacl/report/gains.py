@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.report import paper
-from accuacl.report.groups import BASELINES, Group, at_scale, by_scale, is_pooled, is_usual, own_names
+from accuacl.report.groups import BASELINES, TWO, Group, at_scale, by_scale, is_pooled, is_usual, own_names
 
 Cells = Mapping[Any, Mapping[str, float]]  # the mean of each strategy, by cell
 Pairs = dict[tuple[Any, str], float]  # a number for each cell and baseline
-TWO = ("average_accuracy", "forgetting")
 
 
 @dataclass(frozen=True)

@@ -50,6 +50,8 @@ METRICS = {
     "seconds_cpu": Metric("CPU s", "CPU seconds of the run", None),
 }
 
+TWO = ("average_accuracy", "forgetting")
+
 
 @dataclass(frozen=True)
 class Stat:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accuacl.report.collect import Row
-from accuacl.report.curves import TWO, after_tasks, over_rounds
+from accuacl.report.curves import after_tasks, over_rounds
 from accuacl.report.document import Figure, Panel
-from accuacl.report.groups import METRICS
+from accuacl.report.groups import METRICS, TWO
 from accuacl.report.looks import BLUE, FAINT, INK, KNOWN, ORANGE
 from accuacl.report.tables import number
 

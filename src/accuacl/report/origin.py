@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
+from accuacl import NAMES
 from accuacl.experiment.config import Config
 from accuacl.report.collect import Row
 from accuacl.report.groups import Group, usual
@@ -27,6 +28,12 @@ def command(group: Group) -> str:
     if len(seeds) == 1:
         return shlex.join([*parts, "--seed", seeds[0], "--out", out + seeds[0]])
     return f"for seed in {' '.join(seeds)}; do {shlex.join(parts)} --seed $seed --out {out}$seed; done"
+
+
+def again(what: str, groups: Sequence[Group]) -> str:
+    """A title for the groups' commands, with what they leave out: the files of strategies that are not built in."""
+    own = dict.fromkeys(str(g["strategy"]) for g in groups if g["strategy"] not in (*NAMES, "full"))
+    return f"{what} (add --plugin FILE with the file of {', '.join(own)})" if own else what
 
 
 def lede(rows: Sequence[Row]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from accuacl.report import paper
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.groups import METRICS, OF_CELL, OF_LEARNER, Group, Stat, show, stat
+from accuacl.report.groups import METRICS, OF_CELL, OF_LEARNER, TWO, Group, Stat, show, stat
 from accuacl.report.tables import cell, common, marks, over_seeds
 
 FIXED, ALL = "as they are", "all permutations"
@@ -27,6 +27,7 @@ def order_tables(groups: Sequence[Group]) -> list[Table]:
 
 
 def _orders(groups: Sequence[Group]) -> Table:
+    """A row for each order and strategy; marks are among the strategies of an order."""
     permuted = [group for group in groups if group["order"] == "tasks"]
     names = dict.fromkeys((group.learner, group.strategy) for group in permuted)
     groups = [group for group in groups if (group.learner, group.strategy) in names]
@@ -34,32 +35,34 @@ def _orders(groups: Sequence[Group]) -> Table:
     places: list[tuple[str, Any]] = [(f"order {order}", order) for order in orders] + [(ALL, None)]
     if any(group["order"] == "fixed" for group in groups):
         places.insert(0, (FIXED, None))
-    shown = [(place, order, metric) for place, order in places for metric in ("average_accuracy", "forgetting")]
-    theirs = any(paper.of_order(group, metric, True) for group in groups for _, _, metric in shown)
-    columns: list[Column] = []
-    for place, _, metric in shown:
-        columns.append(Column(METRICS[metric].head, place))
-        if theirs and place in (FIXED, ALL):
-            columns.append(Column("paper", place, muted=True))
+    theirs = any(paper.of_order(group, metric, True) for group in groups for metric in TWO)
+    columns = []
+    for metric in TWO:
+        head = METRICS[metric].head
+        columns += [Column("ours", head), Column("paper", head, muted=True)] if theirs else [Column(head)]
     blocks = []
     for learner in dict.fromkeys(learner for learner, _ in names):
         strategies = [strategy for one, strategy in names if one == learner]
         alike = [[g for g in groups if (g.learner, g.strategy) == (learner, strategy)] for strategy in strategies]
-        rows: list[list[Cell]] = [[] for _ in strategies]
-        for place, order, metric in shown:
-            found = [_of_order(some, place, order, metric) for some in alike]
-            best = marks([None if one is None else one.mean for one in found], METRICS[metric])
-            for row, some, one, mark in zip(rows, alike, found, best, strict=True):
-                row.append(cell(one, METRICS[metric], mark, seeds * len(orders) if place == ALL else seeds))
-                if theirs and place in (FIXED, ALL):
-                    row.append(cell(paper.of_order(some[0], metric, place == ALL), METRICS[metric]))
-        blocks.append(Block(learner, [Line([s], row) for s, row in zip(strategies, rows, strict=True)]))
-    note = f"{over_seeds(seeds)} unless said; the last columns are over all seeds of all permutations."
+        lines = []
+        for place, order in places:
+            rows: list[list[Cell]] = [[] for _ in strategies]
+            for metric in TWO:
+                found = [_of_order(some, place, order, metric) for some in alike]
+                best = marks([None if one is None else one.mean for one in found], METRICS[metric])
+                for row, some, one, mark in zip(rows, alike, found, best, strict=True):
+                    row.append(cell(one, METRICS[metric], mark, seeds * len(orders) if place == ALL else seeds))
+                    if theirs:
+                        known = paper.of_order(some[0], metric, place == ALL) if place in (FIXED, ALL) else None
+                        row.append(cell(known, METRICS[metric]))
+            lines += [Line([place, s], row) for s, row in zip(strategies, rows, strict=True)]
+        blocks.append(Block(learner, lines))
+    note = f"{over_seeds(seeds)} unless said; {ALL}: over all seeds of all of them."
     if theirs:
         note += " Which four permutations the paper had is not known, so its mean over them stands there. "
         note += paper.protocol(permuted[0])
     where = permuted[0].where(without=("order", "order_seed"))
-    return Table(f"Other orders of the tasks: {where}", ["strategy"], columns, blocks, note.strip())
+    return Table(f"Other orders of the tasks: {where}", ["order", "strategy"], columns, blocks, note.strip())
 
 
 def _of_order(groups: Sequence[Group], place: str, order: Any, metric: str) -> Stat | None:

@@ -37,7 +37,12 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None)
     if recall:
         add(Heading("Recall of each class"))
         ranking = sorted(recall.items(), key=lambda item: item[1])
-        add(Text(f"Lowest: {_classes(ranking[:5])}. Highest: {_classes(ranking[:-6:-1])}."))
+        few = f"From lowest to highest: {_classes(ranking)}."
+        add(
+            Text(
+                few if len(ranking) <= 10 else f"Lowest: {_classes(ranking[:5])}. Highest: {_classes(ranking[:-6:-1])}."
+            )
+        )
         add(matrix.recall(recall, len(row.get("accuracy_matrix") or [0])))
     if row.get("picked"):
         add(Heading("What was picked"))
@@ -52,7 +57,7 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None)
     add(_settings(row))
     add(Heading("Where this comes from"))
     add(Points(origin.facts([row])))
-    add(Code("The same again", [origin.command(group)]))
+    add(Code(origin.again("The same again", [group]), [origin.command(group)]))
     return report
 
 

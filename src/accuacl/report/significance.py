@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from accuacl.report.document import Block, Cell, Column, Line, Table
-from accuacl.report.gains import TWO
-from accuacl.report.groups import METRICS, Group, at_scale, by_scale, is_pooled, is_whole, own_names
+from accuacl.report.groups import METRICS, TWO, Group, at_scale, by_scale, is_pooled, is_whole, own_names
 from accuacl.report.tables import number
 
 EXACT = 16  # up to so many pairs all 2^n sign flips are tried

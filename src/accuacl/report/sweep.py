@@ -52,7 +52,8 @@ def document(rows: Sequence[Row], title: str = "", command: str = "", unfinished
     add(Points(origin.facts(rows)))
     if command:
         add(Code("All of it again", [command]))
-    add(Code("Each run again" if command else "All of it again", [origin.command(group) for group in groups]))
+    each = origin.again("Each run again" if command else "All of it again", groups)
+    add(Code(each, [origin.command(group) for group in groups]))
     return report
 
 
