@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from accuacl import report
 from accuacl.cli import main
 from accuacl.experiment import make, run
-from accuacl.report import bars, curves, svg, sweep
+from accuacl.report import bars, curves, origin, svg, sweep
 from accuacl.report.document import Code
 from accuacl.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
@@ -188,6 +188,15 @@ def test_commands_say_what_a_plugin_is_needed_for(tmp_path):
     ):
         report = sweep.document(rows + grid(strategy=strategies), command=command)
         assert [block.title for block in report.blocks if isinstance(block, Code)][-1] == title
+
+
+def test_one_run_is_not_several():
+    rows = grid(seed=[0, 1, 2])
+    rows = [rows[0] | {"machine": "mine"}, *(row | {"seconds_cpu": None} for row in rows[1:])]
+    said = " ".join(origin.facts(rows))
+    assert "mine (1 run)." in said
+    assert "(2 runs)" in said
+    assert "in the 1 run that recorded it" in said
 
 
 def drawn(panel):

@@ -200,6 +200,10 @@ def test_the_summary_is_about_the_same_cells_and_each_scale_apart():
     assert [block.title for block in table.blocks] == ["accuacl minus", "accuacl, all settings pooled, minus"]
     assert [block.lines[0].cells[-2].text for block in table.blocks] == ["12", "18"]
     assert "left out" not in table.note
+    said, table = significance.compare(make_groups(odd))
+    assert said[0].endswith("paired over seeds and cells in several settings).")
+    assert [block.title for block in table.blocks] == ["accuacl, all settings pooled, minus"]
+    assert ", the mean over 3 cells in several settings." in sentences(make_groups(odd))[0]
     kept = ("strategy", "learner", "seed", "memory")
     other = [
         row | usual(row["benchmark"], "paper") | {name: row[name] for name in kept} | {"average_accuracy": 20}

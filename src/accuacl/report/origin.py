@@ -41,7 +41,7 @@ def lede(rows: Sequence[Row]) -> str:
     seeds = sorted({row["seed"] for row in rows})
     versions = ", ".join(dict.fromkeys(str(row.get("version") or "unknown") for row in rows))
     return (
-        f"{len(rows)} run{'s' if len(rows) > 1 else ''}, seed{'s' if len(seeds) > 1 else ''} "
+        f"{_runs(len(rows))}, seed{'s' if len(seeds) > 1 else ''} "
         f"{', '.join(str(seed) for seed in seeds)}, accuacl {versions}."
     )
 
@@ -52,10 +52,10 @@ def facts(rows: Sequence[Row]) -> list[str]:
     known = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
     hours = f"{sum(known) / 3600:,.2f} CPU hours" if sum(known) > 360 else f"{sum(known):,.0f} CPU seconds"
     if len(known) < len(rows):
-        hours = f"{hours} in the {len(known)} runs that recorded it" if known else "CPU time not recorded"
+        hours = f"{hours} in the {_runs(len(known))} that recorded it" if known else "CPU time not recorded"
     finished = sorted(str(row["finished"]) for row in rows if row.get("finished"))
     said = [
-        f"{len(rows)} run{'s' if len(rows) > 1 else ''}, {hours}.",
+        f"{_runs(len(rows))}, {hours}.",
         f"Seeds: {', '.join(str(seed) for seed in seeds)}.",
         f"Versions of accuacl: {_counted(rows, 'version')}.",
         f"Machines: {_counted(rows, 'machine')}.",
@@ -73,4 +73,8 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 def _counted(rows: Sequence[Row], name: str) -> str:
     counts = Counter(str(row.get(name) or "not recorded") for row in rows)
-    return "; ".join(f"{value} ({n} runs)" if len(counts) > 1 else value for value, n in counts.most_common())
+    return "; ".join(f"{value} ({_runs(n)})" if len(counts) > 1 else value for value, n in counts.most_common())
+
+
+def _runs(n: int) -> str:
+    return f"{n} run{'' if n == 1 else 's'}"

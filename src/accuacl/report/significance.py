@@ -140,7 +140,7 @@ def _against(groups: Sequence[Group], ours: str) -> tuple[list[Line], list[str]]
         lines.append(Line([other], [*cells, Cell(str(len(pairs.differences))), Cell(str(pairs.cells))]))
     if lines and most < 2:
         return lines, [f"All pairs of {ours} and others have the same seed: too few to tell a difference from luck."]
-    return lines, [_verdict(ours, metric, verdicts) for metric in TWO] if lines else []
+    return lines, [_verdict(ours, metric, verdicts, is_pooled(groups)) for metric in TWO] if lines else []
 
 
 def p_value(p: float) -> str:
@@ -151,7 +151,7 @@ def p_value(p: float) -> str:
     return "< 0.001" if p < 0.001 else number(p, 3) if p < 0.1 else number(p, 2)
 
 
-def _verdict(ours: str, metric: str, verdicts: dict[tuple[str, str], list[str]]) -> str:
+def _verdict(ours: str, metric: str, verdicts: dict[tuple[str, str], list[str]], pooled: bool) -> str:
     parts = []
     for verdict, words in (
         ("better", "better than"),
@@ -162,7 +162,8 @@ def _verdict(ours: str, metric: str, verdicts: dict[tuple[str, str], list[str]])
         if names:
             parts.append(f"{words} {', '.join(names)}")
     name = METRICS[metric].name.split(" (")[0]
-    return f"In {name}, {ours} is {'; '.join(parts)} (sure: p < {SURE}, paired over seeds and cells)."
+    where = f"seeds and cells{' in several settings' if pooled else ''}"
+    return f"In {name}, {ours} is {'; '.join(parts)} (sure: p < {SURE}, paired over {where})."
 
 
 __all__ = ["compare", "p_value", "paired", "sign_flip"]
