@@ -15,7 +15,7 @@ from accuacl.scale.work import Done, attempt
 class Inline:
     """An engine without processes; items in any order."""
 
-    workers = 1
+    workers, near = 1, True
 
     def __init__(self, seed=0):
         self.rng = np.random.default_rng(seed)

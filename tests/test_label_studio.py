@@ -137,6 +137,7 @@ def test_pushing_again_adds_only_what_is_missing(project, server):
     assert made.title == "accuacl p"
     assert made.show_collab_predictions is False
     assert [one.get("value") for one in ElementTree.fromstring(made.label_config).find("Choices")] == CLASSES
+    assert lost.predictions == [{"result": [], "score": 1 - 3 / 8, "model_version": "task 1 round 1"}]
     assert lost.data == {"vectors": {"id": project.item(lost.meta["item"]).name}}
 
 

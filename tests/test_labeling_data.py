@@ -297,6 +297,7 @@ def test_texts_from_csv_and_json_lines(tmp_path):
         ("t.csv", "text\n", "has no texts"),
         ("t.jsonl", "[1]\n", "line 1 is not a JSON object"),
         ("t.jsonl", '{"text": 5}\n', "row 0 has no text"),
+        ("t.jsonl", "[" * 100_000 + "\n", "neither a .csv file nor JSON lines"),
         ("t.jsonl", "no json\n", "neither a .csv file nor JSON lines"),
         ("t.csv", b"text\n\xff\xfe\n", "not a CSV file in UTF-8"),
         ("t.csv", "id,text\n1,a\n1,b\n", "'1' is there more than once"),

@@ -25,9 +25,10 @@ from accuacl.labeling.learning import PeopleSteps
 from accuacl.labeling.loader import load
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import has_pretrained, make
-from accuacl.labeling.tables import read_texts
+from accuacl.labeling.store import Store
+from accuacl.labeling.tables import read_texts, read_vectors
 from accuacl.labeling.tasks import Tasks
-from scripted import answer, blobs, finish, new_project, records
+from scripted import SMALL, answer, blobs, finish, new_project, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
 STAND_ALONE = "import sys, json; sys.path.insert(0, sys.argv[1]); import model\n"
@@ -285,15 +286,66 @@ def test_the_commands_from_new_to_export(tmp_path):
         assert project.store.person_of(token.strip()) is None
 
 
-def test_a_project_that_cannot_be_filled_leaves_nothing(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("place", "what"), [(Tasks, "add"), (Store, "add_class")])
+def test_a_project_that_cannot_be_made_leaves_nothing(tmp_path, monkeypatch, place, what):
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Tasks, "add", full)
+    monkeypatch.setattr(place, what, full)
     path = write_blobs(tmp_path / "v.parquet", 0)
+    (tmp_path / "p").mkdir()  # the user's own
     with pytest.raises(OSError, match="No space"):
-        app(["project", "new", str(tmp_path / "p"), "--vectors", str(path)], standalone_mode=False)
-    assert not (tmp_path / "p").exists()
+        app(["project", "new", str(tmp_path / "p"), "--vectors", str(path), "--classes=a"], standalone_mode=False)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["p", "v.parquet"]
+    assert not list((tmp_path / "p").iterdir())
+
+
+def test_of_two_who_make_the_same_project_one_does(tmp_path, monkeypatch):
+    add = Tasks.add
+
+    def slowly(self, source):
+        monkeypatch.setattr(Tasks, "add", add)
+        Project.begin(tmp_path / "p", make(SMALL), ["first"], source)  # meanwhile, by another process
+        return add(self, source)
+
+    monkeypatch.setattr(Tasks, "add", slowly)
+    with pytest.raises(ValueError, match="p is not empty"):
+        Project.begin(tmp_path / "p", make(SMALL), ["second"], blobs(0)[0])
+    assert [one.name for one in tmp_path.iterdir()] == ["p"]
+    with Project.open(tmp_path / "p") as project:
+        assert [one.name for one in project.store.classes()] == ["first"]
+        assert len(project.tasks.all()) == 1
+
+
+def test_columns_of_numbers_are_known_by_their_names(tmp_path):
+    """In later tasks and in what is predicted, whatever their order there."""
+    source, _ = blobs(0)
+    columns = {f"x{i}": source.vectors[:, i] for i in range(6)}
+    turned = dict(reversed(columns.items())) | {"more": np.ones(60)}
+    pq.write_table(pa.table({"id": source.names, **columns}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"id": [f"again {name}" for name in source.names], **turned}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"y": np.ones(3)}), tmp_path / "c.parquet")
+    Project.begin(tmp_path / "p", make(SMALL | {"rounds": 1}), [], read_vectors(tmp_path / "a.parquet"))
+    with Project.open(tmp_path / "p") as project:
+        project.store.add_person("Ada")
+        project.advance()
+        answer(project)
+        project.advance()
+        project.add(read_vectors(tmp_path / "b.parquet"))
+        stored = [np.load(project.tasks.place(t) / "vectors.npy") for t in range(2)]
+        np.testing.assert_array_equal(*stored)
+        for wrong, says in (("c.parquet", "has no column of numbers x0, x1"), ("d.parquet", "`embedding`")):
+            write_blobs(tmp_path / "d.parquet", 0)
+            with pytest.raises(ValueError, match=says):
+                project.add(read_vectors(tmp_path / wrong))
+        said = []
+        for name in ("a", "b"):
+            export(project, tmp_path / name, tmp_path / f"{name}.parquet", "text", quiet)
+            said.append([row["class"] for row in table(tmp_path / name / "predictions.csv")])
+        assert said[0] == said[1]
+        with pytest.raises(ValueError, match="x0"):
+            export(project, tmp_path / "c", tmp_path / "c.parquet", "text", quiet)
+        assert not (tmp_path / "c").exists()  # so that the right command can be given next
 
 
 @pytest.mark.parametrize(

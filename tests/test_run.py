@@ -94,7 +94,7 @@ def test_inputs_are_read_in_parts_however_large_the_past(tmp_path, monkeypatch):
         then.setattr(sys.modules["accuacl.experiment.setting"], "load", lambda *_, **__: watched)
         run(settings, tmp_path / "a")
     assert sum(reads) > 4000  # two queries a task of pools of 600, the past, tests of 300
-    assert max(reads) == 256
+    assert max(reads) == 128
     run(settings, tmp_path / "b")
     assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
 
@@ -552,6 +552,7 @@ def test_paper_settings_are_the_papers():
         ({"model": "conv4"}, "conv4"),
         ({"model": "magic"}, "there is no model 'magic'"),
         ({"device": "tpu"}, "device is 'tpu'"),
+        ({"device": "cpux"}, "device is 'cpux'"),
         ({"device": "cuda"}, "device is 'cuda' but torch finds none"),
         ({"benchmark": ["a"]}, "benchmark is"),
         ({"scale": ["a"]}, "scale is"),

@@ -194,11 +194,23 @@ def test_what_is_read_is_never_written_to(ask, tmp_path):
     before = (tmp_path / "pool.parquet").read_bytes()
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "pool.parquet").write_bytes(before)
-    for pool, out in (("pool.parquet", "pool.parquet"), ("folder", "folder/picked.parquet")):
-        code, said = ask("--pool", pool, "--strategy", "entropy", "--budget", 3, "--out", out)
+    (tmp_path / "ids.csv").write_text("1\n")
+    for pool, out, *more in (
+        ("pool.parquet", "pool.parquet"),
+        ("folder", "folder/picked.parquet"),
+        ("folder/*.parquet", "folder/pool.parquet"),
+        ("folder/*.parquet", "folder/new.parquet"),
+        ("**/*.parquet", "other.parquet"),
+        ("pool.parquet", "ids.csv", "--exclude", "ids.csv"),
+    ):
+        code, said = ask("--pool", pool, "--strategy", "entropy", "--budget", 3, "--out", out, *more)
         assert (code, "belongs to what is read" in said) == (2, True)
-    assert (tmp_path / "pool.parquet").read_bytes() == before
-    assert not (tmp_path / "folder" / "picked.parquet").exists()
+    assert (tmp_path / "pool.parquet").read_bytes() == (tmp_path / "folder" / "pool.parquet").read_bytes() == before
+    assert (tmp_path / "ids.csv").read_text() == "1\n"
+    assert len(list(tmp_path.rglob("*.parquet"))) == 3  # pool, memory, and the pool in the folder
+    out = ("--strategy", "entropy", "--budget", 3, "--out", "folder/deep/picked.parquet")
+    (tmp_path / "folder" / "deep").mkdir()
+    assert ask("--pool", "folder/*.parquet", *out)[0] == 0  # which the pattern does not mean
 
 
 def test_a_list_of_ids_from_elsewhere(ask, tmp_path):

@@ -263,6 +263,9 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
         (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "torch finds none|device"),
+        (["--data", "x.npy", "--model", "net.py:build", "--device", "cpux"], "device is 'cpux'; give cpu, cuda"),
+        (["--data", "full", "--model", "net.py:build", "--out", "full/pool"], "full/pool is inside full"),
+        (["--data", "both", "--model", "net.py:build"], "both holds images and Parquet files, like both/a.parquet"),
         (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds Parquet files that are not of"),
     ],
 )
@@ -275,6 +278,9 @@ def test_wrong_input(tmp_path, monkeypatch, capsys, arguments, says):
     np.save("cube.npy", np.ones((2, 3, 4)))
     os.mkdir("empty")
     os.mkdir("full")
+    os.mkdir("both")
+    Image.new("RGB", (4, 4)).save("both/a.png")
+    pq.write_table(pa.table({"key": [1]}), "both/a.parquet")
     pq.write_table(pa.table({"key": [1]}), "a.parquet")
     pq.write_table(pa.table({"key": [1]}), "full/a.parquet")
     out = [] if "--out" in arguments else ["--out", "pool"]

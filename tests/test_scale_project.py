@@ -109,6 +109,11 @@ def test_a_table_with_a_column_for_each_number(embed, tmp_path):
     assert code == 0, said
     assert pool(tmp_path / "pool")[0] == source.names
     same(tmp_path / "pool", expected)
+    pq.write_table(pa.table(dict(reversed(columns.items())) | {"more": range(60)}), "x.parquet")
+    assert embed("x.parquet", "--out", "turned")[0] == 0
+    same(tmp_path / "turned", expected)
+    pq.write_table(pa.table({"id": source.names, "y": range(60)}), "x.parquet")
+    assert embed("x.parquet", "--out", "other")[1].startswith("accuacl: x.parquet has no column of numbers x0, x1")
     columns["x4"] = [None if i == 23 else 1.0 for i in range(60)]
     pq.write_table(pa.table(columns), "x.parquet", row_group_size=7)
     says = "accuacl: x.parquet, row group 3, row 23 has no x4; fill it in or drop the row."

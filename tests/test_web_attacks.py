@@ -7,6 +7,7 @@ import json
 import zlib
 
 import httpx
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -122,6 +123,15 @@ def test_a_thumbnail_is_made_once(client, monkeypatch):
     assert [answer.status_code for answer in answers] == [200] * 3
     assert answers[0].content == answers[2].content
     assert made == [THUMB]
+
+
+def test_a_thumbnail_is_small_whatever_it_is_of():
+    frames = [Image.fromarray(np.random.default_rng(i).integers(0, 255, (200, 200, 3), np.uint8)) for i in range(9)]
+    buffer = io.BytesIO()
+    frames[0].save(buffer, "GIF", save_all=True, append_images=frames[1:])
+    assert len(buffer.getvalue()) > 250_000
+    assert picture(buffer.getvalue())[0] == buffer.getvalue()  # it moves on the page
+    assert len(picture(buffer.getvalue(), THUMB)[0]) < 200_000
 
 
 @pytest.mark.parametrize("side", [65_000, 11_000])  # beyond Pillow's own limit, and below it

@@ -162,6 +162,21 @@ def test_no_class_changes_its_key_while_an_example_is_shown(chromium, watch, ser
     assert labels(project) == [2, 2]
 
 
+def test_a_late_guess_is_not_shown_under_another_example(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    late = []
+    page.route("**/api/guess/*", lambda route: late.append((route, route.fetch())))
+    page.keyboard.press("g")
+    while not late:
+        page.wait_for_timeout(100)
+    press(page, "1")
+    route, response = late[0]
+    with page.expect_response("**/api/guess/*"):
+        route.fulfill(response=response)
+    page.wait_for_timeout(200)
+    assert page.locator("#guessed").inner_text() == ""
+
+
 def test_many_classes_are_searched(chromium, watch, server, project):
     for i in range(40):
         project.store.add_class(f"animal {i}")

@@ -83,7 +83,7 @@ def test_the_user_is_let_in_when_nobody_is_known(project, said):
 def test_a_new_link_ends_the_old_one(project, said):
     tokens = []
     for _ in range(2):
-        serve(project, port=0, people=["Ada", "Bob"], say=said.append)
+        serve(project, port=0, people=["Ada", "Bob", "Ada"], say=said.append)
         tokens.append(said[0].partition("token=")[2])
         said.clear()
     assert project.store.person_of(tokens[0]) is None

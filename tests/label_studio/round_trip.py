@@ -152,7 +152,11 @@ def round_trip(folder: Path, url: str, token: str) -> None:
         person = Person(url, token, project, truth)
         first = person.tasks(place, 1)
         assert [task.meta["item"] for task in first] == [pick.item for pick in project.store.picks(0, 0)]
-        for task in first:
+        for rank, task in enumerate(first):
+            (ranked,) = task.predictions
+            ranked = ranked if isinstance(ranked, dict) else ranked.dict()
+            assert (ranked["model_version"], ranked["result"]) == ("task 1 round 1", [])  # there is no model yet
+            assert abs(ranked["score"] - (1 - rank / len(first))) < 1e-6
             shown = Image.open(io.BytesIO(base64.b64decode(task.data["images"].split(",")[1])))
             assert shown.size == (64, 64)
         made = [person.answer(task) for task in first[:5]]

@@ -58,6 +58,8 @@ def embed(
     """
     if (run is None) == (model is None):
         raise ValueError("give either --run, the directory of a finished run or of a project, or --model, your own.")
+    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
+        raise ValueError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
     if weights and not model:
         raise ValueError("--weights are for --model; a run has its own.")
     inputs: Inputs
@@ -69,7 +71,9 @@ def embed(
             if kind == "texts":
                 inputs = Texts(project, Path(data), column or "text")
             else:
-                numbers = kind == "vectors"
+                numbers = project.tasks.all()[0].columns or ()
+                if kind == "vectors" and not numbers:
+                    column = column or "embedding"
                 inputs = open_inputs(data, image_size or found.side, column, id_column, skip_bad, numbers)
     elif run:
         checkpoint = of_run(run)

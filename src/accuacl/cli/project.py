@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import shutil
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from accuacl.labeling.project import Project
 from accuacl.labeling.settings import Settings, make
 from accuacl.labeling.source import Source
 from accuacl.labeling.tables import read_texts, read_vectors
+from accuacl.labeling.tasks import TaskInfo, Tasks
 
 commands = typer.Typer(no_args_is_help=True, help="People label, a model learns: projects.")
 app.add_typer(commands, name="project")
@@ -62,12 +62,8 @@ def new(
         source = _read(images, vectors, texts, column, tell)
         if not source.names:
             raise ValueError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
-        with Project.create(directory, make(chosen | {"kind": source.kind}), names) as project:
-            try:
-                _added(project, source)
-            except BaseException:  # what is half made would be in the way of the next try
-                shutil.rmtree(directory)
-                raise
+        task = Project.begin(directory, make(chosen | {"kind": source.kind}), names, source)
+        _tell_added(task, directory)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
 
 
@@ -108,7 +104,7 @@ def add(
 ) -> None:
     """Add the next task's pool; at any time, also while people label. Images that are known already are left out."""
     with Project.open(directory) as project, _noting() as tell:
-        _added(project, _read(images, vectors, texts, column, tell))
+        _tell_added(project.add(_read(images, vectors, texts, column, tell)), directory)
 
 
 @commands.command()
@@ -276,14 +272,13 @@ def _read(
     return read_vectors(vectors) if vectors is not None else read_texts(texts or Path(), column)
 
 
-def _added(project: Project, source: Source) -> None:
-    task = project.add(source)
+def _tell_added(task: TaskInfo, directory: Path) -> None:
     console.print(f"task {task.index + 1}: {task.count} {task.kind}")
     for name, why in list(task.bad.items())[:20]:
         console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)
     if len(task.bad) > 20:
         console.print(
-            f"[yellow]left out:[/yellow] {len(task.bad) - 20} more, named in {project.tasks.place(task.index)}"
+            f"[yellow]left out:[/yellow] {len(task.bad) - 20} more, named in {Tasks(directory).place(task.index)}"
         )
 
 

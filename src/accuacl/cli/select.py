@@ -141,7 +141,7 @@ def _check_apart(out: Path, sources: list[Any], exclude: Path | None) -> None:
 def _matches(path: Path, pattern: Path) -> bool:
     """As glob would find it."""
     if "**" in pattern.parts:
-        return fnmatch.fnmatch(str(path), str(pattern))
+        return fnmatch.fnmatch(str(path), str(pattern).replace("**/", "*"))
     pairs = zip(path.parts, pattern.parts, strict=False)
     return len(path.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
 

@@ -20,7 +20,7 @@ from accuacl.labeling.estimates import recorded
 from accuacl.labeling.images import read_images
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import NONE
-from accuacl.labeling.source import Tell
+from accuacl.labeling.source import Source, Tell
 from accuacl.labeling.tables import read_texts, read_vectors
 
 COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out")
@@ -30,14 +30,16 @@ def export(project: Project, out: Path, predict: Path | None, column: str, tell:
     """Write labels, model and predictions to a new folder; the files written."""
     if out.exists() and any(out.iterdir()):
         raise ValueError(f"{out} is not empty; choose another folder.")
+    learned = bool(recorded(project.journal, "train"))
+    if predict is not None and not learned:
+        raise ValueError("nothing has been learned yet, so nothing can be predicted; label a round first.")
+    source = _source(project, predict, column) if predict is not None else None
     out.mkdir(parents=True, exist_ok=True)
     written = _labels(project, out)
-    if recorded(project.journal, "train"):
+    if learned:
         written += _model(project, out)
-    if predict is not None:
-        if len(written) == 2:
-            raise ValueError("nothing has been learned yet, so nothing can be predicted; label a round first.")
-        written.append(_predictions(project, out, predict, column, tell))
+    if source is not None:
+        written.append(_predictions(source, out, tell))
     return written
 
 
@@ -62,7 +64,7 @@ def _labels(project: Project, out: Path) -> list[Path]:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({key: _inert(value) for key, value in row.items()} for row in rows)
+    writer.writerows(row | {"class": _inert(row["class"]), "person": _inert(row["person"])} for row in rows)
     write_text(out / "labels.csv", text.getvalue())
     kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_())
     sink = io.BytesIO()
@@ -117,32 +119,35 @@ def _classes(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
     return [known[id].name for id in roots], [roots.index(root(id)) for id in seen]
 
 
-def _predictions(project: Project, out: Path, given: Path, column: str, tell: Tell) -> Path:
-    model = loader.load(out)
+def _source(project: Project, given: Path, column: str) -> Source:
+    """New data of the project's kind."""
     if project.settings.kind == "images":
-        source = read_images(given, lambda done, total: None)
-        items: list[Any] = [Path(source.place) / name for name in source.names]
-    elif project.settings.kind == "texts":
-        source = read_texts(given, column)
-        items = source.texts or []
-    else:
-        source = read_vectors(given)
-        items = list(source.vectors if source.vectors is not None else [])
+        return read_images(given, lambda done, total: None)
+    if project.settings.kind == "texts":
+        return read_texts(given, column)
+    return project.tasks.as_first(read_vectors(given))
+
+
+def _predictions(source: Source, out: Path, tell: Tell) -> Path:
+    model = loader.load(out)
+    items: list[Any] = [Path(source.place) / name for name in source.names]
+    if source.kind != "images":
+        items = list(source.texts or ()) if source.vectors is None else list(source.vectors)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["name", "class", "confidence"])
     for start in range(0, len(items), 256):
         classes, confidences = model.predict(items[start : start + 256])
         rows = zip(source.names[start : start + 256], classes, confidences, strict=True)
-        writer.writerows([_inert(name), _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
+        writer.writerows([name, _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
         tell(min(start + 256, len(items)), len(items))
-    writer.writerows([_inert(name), "", ""] for name in source.bad)
+    writer.writerows([name, "", ""] for name in source.bad)
     write_text(out / "predictions.csv", text.getvalue())
     return out / "predictions.csv"
 
 
 def _inert(value: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: annotators name classes, and strangers name files."""
+    """What annotators typed, so that no spreadsheet takes it for a formula; names of items are left as they are."""
     if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return value
     try:

@@ -33,7 +33,7 @@ def read_images(folder: Path, tell: Tell) -> Source:
             check_image(read_inside(root, name))
             names.append(name)
         except (ValueError, OSError) as error:
-            bad[name] = str(error)
+            bad[name.encode("utf-8", "replace").decode()] = str(error)
         tell(i + 1, len(found))
     return Source("images", str(root), names, bad=bad)
 

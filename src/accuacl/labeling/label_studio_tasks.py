@@ -25,13 +25,13 @@ def task_of(
     """A pick as a task; the best-ranked has the score 1. Its order there is by rank too."""
     task, round, count = place
     meta = {"accuacl": link.key, "item": pick.item, "task": task + 1, "round": round + 1}
-    made: dict[str, Any] = {"data": {project.settings.kind: _shown(project, pick.item)}, "meta": meta}
+    said = []  # nothing before there is a model
     if pick.guess is not None and pick.guess in names:
         value = {"choices": [names[pick.guess]]}
-        said = {"from_name": "class", "to_name": "item", "type": "choices", "value": value}
-        version = f"task {task + 1} round {round + 1}"
-        made["predictions"] = [{"result": [said], "score": 1 - pick.rank / count, "model_version": version}]
-    return made
+        said = [{"from_name": "class", "to_name": "item", "type": "choices", "value": value}]
+    version = f"task {task + 1} round {round + 1}"
+    prediction = {"result": said, "score": 1 - pick.rank / count, "model_version": version}
+    return {"data": {project.settings.kind: _shown(project, pick.item)}, "meta": meta, "predictions": [prediction]}
 
 
 def _shown(project: Project, id: int) -> Any:

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import secrets
+import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -78,8 +81,7 @@ class Project:
     @classmethod
     def create(cls, directory: Path, settings: Settings, classes: Sequence[str] = ()) -> Project:
         """A new project in an empty or new directory."""
-        if directory.exists() and any(directory.iterdir()):
-            raise ValueError(f"{directory} is not empty; choose another directory for the project.")
+        _check_empty(directory)
         if settings.model == SCRATCH:
             warnings.warn(
                 "the model learns from scratch, which takes thousands of labels; install accuacl[pretrained], "
@@ -96,6 +98,22 @@ class Project:
         for name in names:
             project.store.add_class(name)
         return project
+
+    @classmethod
+    def begin(cls, directory: Path, settings: Settings, classes: Sequence[str], source: Source) -> TaskInfo:
+        """A new project with its first task, made aside: it is in the directory as a whole or not at all."""
+        directory = directory.resolve()
+        _check_empty(directory)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
+        try:
+            with cls.create(aside, settings, classes) as project:
+                task = project.add(source)
+            _check_empty(directory)
+            os.rename(aside, directory)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return task
 
     @classmethod
     def open(cls, directory: Path) -> Project:
@@ -181,3 +199,10 @@ class Project:
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, confusion, and who labelled how much."""
         return estimate(self.store, self.journal)
+
+
+def _check_empty(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise ValueError(f"{directory} is a file; choose a directory for the project.")
+    if directory.exists() and any(directory.iterdir()):
+        raise ValueError(f"{directory} is not empty; choose another directory for the project.")

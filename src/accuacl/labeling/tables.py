@@ -18,6 +18,7 @@ LONGEST_TEXT = 100_000  # characters
 def read_vectors(path: Path) -> Source:
     """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers."""
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     try:
@@ -28,10 +29,10 @@ def read_vectors(path: Path) -> Source:
         kind = table.schema.field("embedding").type
         if not (_is_row(kind) and _is_number(kind.value_type)):
             raise ValueError(f"{path}: the column `embedding` holds {kind}; give lists of numbers.")
-        rows = table.column("embedding").to_pylist()
-        if len({None if row is None else len(row) for row in rows}) > 1:
+        rows, columns = table.column("embedding"), None
+        if rows.null_count or len(pc.unique(pc.list_value_length(rows))) > 1:
             raise ValueError(f"{path}: the embeddings have different lengths; give one length for all rows.")
-        vectors = np.array(rows, np.float32)
+        vectors = np.asarray(pc.list_flatten(rows).to_numpy(), np.float32).reshape(len(rows) or 1, -1)
     else:
         columns = [f.name for f in table.schema if f.name != "id" and _is_number(f.type)]
         if not columns:
@@ -45,7 +46,7 @@ def read_vectors(path: Path) -> Source:
     named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
     others = [f.name for f in table.schema if f.name not in ("id", "embedding") and not _is_list(f.type)]
     shown = table.select(others).to_pylist() if others else None
-    return Source("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown)
+    return Source("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown, columns=columns)
 
 
 def read_texts(path: Path, column: str) -> Source:

@@ -9,7 +9,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import secrets
 import shutil
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ class TaskInfo:
     count: int
     bad: dict[str, str]
     sha256: str  # of the list of items
+    columns: list[str] | None = None  # that vectors were taken from; unset: from one column of them
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -86,12 +86,7 @@ class Tasks:
                 known = {name for t in before if t.place == source.place for name in self.table(t.index)["name"]}
                 source = source.only([i for i, name in enumerate(source.names) if name not in known])
             if source.vectors is not None and before:
-                width = np.load(self.place(0) / "vectors.npy", mmap_mode="r", allow_pickle=False).shape[1]
-                if source.vectors.shape[1] != width:
-                    raise ValueError(
-                        f"{source.place} has vectors of {source.vectors.shape[1]} entries, the first task of {width}; "
-                        "give vectors of one kind."
-                    )
+                source = self.as_first(source)
             if not source.names:
                 left_out = f"; {len(source.bad)} could not be read" if source.bad else ""
                 raise ValueError(f"{source.place} has nothing new to label{left_out}; give other data.")
@@ -105,6 +100,11 @@ class Tasks:
                 raise
             _sync(self.folder)
         return task
+
+    def as_first(self, source: Source) -> Source:
+        """Vectors as the first task's: the same columns in the same order."""
+        width = np.load(self.place(0) / "vectors.npy", mmap_mode="r", allow_pickle=False).shape[1]
+        return source.like(self.all()[0].columns, width)
 
     def find(self, id: int) -> TaskInfo:
         """The task that an item belongs to."""
@@ -164,9 +164,8 @@ def _write(folder: Path, source: Source, index: int, first: int) -> TaskInfo:
     pq.write_table(pa.table(columns), sink)
     write_bytes(folder / "items.parquet", sink.getvalue())
     digest = hashlib.sha256(sink.getvalue()).hexdigest()
-    task = TaskInfo(index, source.kind, source.place, first, len(source.names), source.bad, digest)
-    bad = {re.sub(r"[\ud800-\udfff]", "?", name): why for name, why in source.bad.items()}
-    write_text(folder / "task.json", json.dumps(asdict(task) | {"bad": bad}, indent=1) + "\n")
+    task = TaskInfo(index, source.kind, source.place, first, len(source.names), source.bad, digest, source.columns)
+    write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")
     return task
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,10 +29,12 @@ class Inputs(Protocol):
     def where(self, row: int) -> str: ...
 
 
-def open_inputs(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: bool = False) -> Inputs:
+def open_inputs(
+    source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str] = ()
+) -> Inputs:
     """size: side to bring images to (0: as they are); column: of Parquet files ("": found by its name).
 
-    numbers: Parquet is read as projects of vectors do, its column `embedding` or else all columns of numbers.
+    numbers: columns of numbers that make a vector, instead of one column.
     """
     inputs = _open(source, size, column, id_column, skip_bad, numbers)
     if not len(inputs):
@@ -39,14 +42,18 @@ def open_inputs(source: str, size: int, column: str, id_column: str, skip_bad: b
     return inputs
 
 
-def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: bool) -> Inputs:
+def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str]) -> Inputs:
     if source.endswith(".npy"):
         return Vectors(source)
-    if os.path.isdir(source) and not (parquet := files_of(source, "data")):
-        return Folder(source, size, skip_bad)
-    if os.path.isdir(source) or source.endswith(".parquet") or any(mark in source for mark in "*?["):
-        files = parquet if os.path.isdir(source) else files_of(source, "data")
-        return Table(files, size, column, id_column, skip_bad, numbers)
+    if os.path.isdir(source):
+        parquet, images = files_of(source, "data"), images_in(source)
+        if parquet and images:
+            raise ValueError(f"{source} holds images and Parquet files, like {parquet[0]}; give a folder of one kind.")
+        if not parquet:
+            return Folder(source, images, size, skip_bad)
+        return Table(parquet, size, column, id_column, skip_bad, numbers)
+    if source.endswith(".parquet") or any(mark in source for mark in "*?["):
+        return Table(files_of(source, "data"), size, column, id_column, skip_bad, numbers)
     raise ValueError(f"{source} is no folder, Parquet or .npy file; give images or vectors in one of these.")
 
 
@@ -54,6 +61,11 @@ def fingerprint(inputs: Inputs) -> str:
     """Changes when a file comes, goes, or has another size or time of change."""
     nothing: Any = lambda: Contents  # noqa: E731 - it is never opened
     return Source(Path(inputs.files[0]), tuple(map(os.path.abspath, inputs.files)), nothing).fingerprint()
+
+
+def images_in(folder: str) -> list[Path]:
+    inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES)
+    return sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
 
 
 class Vectors:
@@ -83,9 +95,8 @@ class Vectors:
 class Folder:
     """Image files, however deep; the id is the path within the folder."""
 
-    def __init__(self, folder: str, size: int, skip_bad: bool) -> None:
-        inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES)
-        self.paths = sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
+    def __init__(self, folder: str, paths: list[Path], size: int, skip_bad: bool) -> None:
+        self.paths = paths
         if not self.paths:
             raise ValueError(f"{folder} holds no images and no Parquet files; give a folder that does.")
         self.files, self.folder = [str(path) for path in self.paths], folder

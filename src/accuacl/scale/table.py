@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,12 +39,14 @@ class _Found(NamedTuple):
 class Table:
     """A column of Parquet files; the id is their id column, or else the row number over all files.
 
-    numbers: a column of vectors called `embedding`, or else all columns of numbers, each row of them a vector.
+    numbers: columns of numbers, each row of them a vector.
     A `read` that begins where the last one ended goes on there, so that reading all of a row group in parts takes as
     long as reading it at once.
     """
 
-    def __init__(self, files: list[str], size: int, column: str, id_column: str, skip_bad: bool, numbers: bool) -> None:
+    def __init__(
+        self, files: list[str], size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str]
+    ) -> None:
         if not files:
             raise ValueError("there are no Parquet files of that name; give a file, a folder or a pattern.")
         self.files = files
@@ -140,7 +142,7 @@ class Table:
                 start -= piece.rows
 
 
-def _look(file: str, schema: pa.Schema, column: str, id_column: str, numbers: bool) -> _Found:
+def _look(file: str, schema: pa.Schema, column: str, id_column: str, numbers: Sequence[str]) -> _Found:
     """What a file has to embed, and to call it by."""
     ids, has = "", f"{file} has the columns {', '.join(schema.names)}"
     if id_column in schema.names:
@@ -152,14 +154,12 @@ def _look(file: str, schema: pa.Schema, column: str, id_column: str, numbers: bo
             )
     elif id_column not in ("", "id"):
         raise ValueError(f"{has} and no {id_column!r}; give another --id-column.")
-    usual = ("embedding",) if numbers else (*IMAGE, *VECTOR)
-    column = column or next((name for name in usual if name in schema.names), "")
-    if not column and numbers:
-        columns = tuple(
-            field.name for field in schema if field.name not in ("id", id_column) and _is_number(field.type)
-        )
-        if columns:
-            return _Found("numbers", columns, ids)
+    if numbers and not column:
+        there = [field.name for field in schema if _is_number(field.type)]
+        if missing := [name for name in numbers if name not in there]:
+            raise ValueError(f"{file} has no column of numbers {', '.join(missing)}, which the model learned from.")
+        return _Found("numbers", tuple(numbers), ids)
+    column = column or next((name for name in (*IMAGE, *VECTOR) if name in schema.names), "")
     if column not in schema.names:
         raise ValueError(f"{has}; say with --column which one holds images or vectors.")
     type_ = schema.field(column).type
