@@ -5,20 +5,24 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
 from accuacl import recipes
-from accuacl.cli.sweep import narrow
+from accuacl.cli.sweep import Left, narrow
 from accuacl.experiment import make, record
 from accuacl.scale.local import Local
 from accuacl.scale.sweep import cells, sweep
+from accuacl.scale.work import Done
 from accuacl.strategies import REGISTRY
 
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
@@ -166,10 +170,110 @@ def test_one_failing_cell_is_reported_and_does_not_stop_the_others(tmp_path):
     assert len(outcome.rows) == 2
     assert len(outcome.failed) == 2
     assert all("conv4" in name and why for name, why in outcome.failed.items())
+    assert not list(tmp_path.rglob("error.txt"))  # wrong input is a sentence and leaves no trace
     done = accuacl("sweep", file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
     assert done.returncode == 1
     assert "failed:" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
+
+
+def test_the_traceback_of_a_failure_is_kept_and_named(tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN.replace("return Selection", "return None + Selection"))
+    command = ("sweep", file(tmp_path, strategy="last"), "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
+    done = accuacl(*command)
+    assert done.returncode == 1
+    (trace,) = tmp_path.rglob("error.txt")
+    assert str(trace) in done.stdout
+    assert "TypeError" in done.stdout
+    assert 'mine.py", line' in trace.read_text()
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    assert accuacl(*command).returncode == 0
+    assert not trace.exists()
+
+
+class Shelf:
+    """An engine that keeps what it is given."""
+
+    workers, near = 1, True
+
+    def map(self, function, items, tell=None):
+        self.items = items
+        return iter(())
+
+
+def test_workers_elsewhere_are_given_places_that_hold_there_too(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    folder = tmp_path / "here/own"
+    folder.mkdir(parents=True)
+    for part, n in (("train", 40), ("test", 20)):
+        np.save(folder / f"x_{part}.npy", rng.normal(size=(n, 3)).astype(np.float32))
+        np.save(folder / f"y_{part}.npy", np.arange(n) % 4)
+    (tmp_path / "here/data").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    monkeypatch.setenv("ACCUACL_DATA", "data")
+    shelf = Shelf()
+    wanted = cells(SMALL | {"strategy": "uniform"}) + cells({"benchmark": "own", "classes_per_task": 2})
+    sweep(wanted, Path("out"), Path("out/results.csv"), shelf)
+    assert [item[2] for item in shelf.items] == [tmp_path / "here/data", tmp_path / "here"]
+    assert shelf.items[1][0]["benchmark"] == "own"  # what it is called in the table
+    assert all(item[1].is_absolute() for item in shelf.items)
+
+
+def test_how_far_a_sweep_is_does_not_count_what_was_there(tmp_path):
+    class Steady(Shelf):
+        def map(self, function, items, tell=None):
+            tell(0, 0.5, "goes on")  # it was half done when this start began
+            tell(0, 0.75, "goes on")
+            yield Done(0, error="it failed.")
+            tell(1, 0.0, "begins")
+            tell(1, 0.5, "goes on")
+
+    wanted, table = cells(SMALL | {"strategy": "uniform", "seeds": [0, 1, 2]}), tmp_path / "results.csv"
+    sweep(wanted[2:], tmp_path, table, Local(1))
+    told = []
+    sweep(wanted, tmp_path, table, Steady(), tell=told.append)
+    assert [(stand.done, round(stand.share, 3)) for stand in told] == [
+        (1, 0.0),
+        (1.5, 0.0),
+        (1.75, round(0.25 / 1.5, 3)),
+        (2, 0.0),
+        (2, 0.0),
+        (2.5, 0.5),
+    ]
+
+
+def test_the_time_left_is_from_the_work_of_this_start():
+    now = 0.0
+    left = Left(lambda: now)
+    now = 100.0
+    left.tell(0.0)  # decoding
+    assert left.seconds() == float("inf")
+    now = 130.0
+    left.tell(0.25)
+    assert left.seconds() == pytest.approx(90)
+    now = 140.0
+    assert left.seconds() == pytest.approx(80)
+
+
+def test_the_bar_stays_on_a_small_screen(tmp_path):
+    sweep_file = file(tmp_path, strategy=["uniform", "entropy"], seeds=list(range(12)), model=["conv4"])
+    start = "from accuacl.cli import main; main()"
+    inner = shlex.join([sys.executable, "-c", start, "sweep", str(sweep_file), "--out", str(tmp_path / "out")])
+    command = ["script", "-qec", f"stty rows 24 cols 80; {inner}", "/dev/null"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL).stdout
+    frames = [frame for frame in re.split(r"(?:\x1b\[2K|\x1b\[1A|\r)+", shown) if "finished" in frame]
+    plain = [re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", frame).splitlines() for frame in frames]
+    assert frames
+    assert all("/24" in lines[0] and len(lines) < 24 for lines in plain)
+    assert all(len(line) <= 80 for lines in plain for line in lines)
+    assert "uniform, seed 11: conv4 was given" in shown.replace("\x1b[31m", "")
+
+
+def test_what_is_printed_elsewhere_counts_all_runs(tmp_path):
+    sweep_file = file(tmp_path, strategy="uniform", seeds=[0, 1, 2])
+    accuacl("sweep", sweep_file, "--only", "seed=1", "--out", tmp_path / "out")
+    done = accuacl("sweep", sweep_file, "--out", tmp_path / "out", "--workers", 1)
+    assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["2/3", "3/3"]
 
 
 def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
@@ -323,10 +427,20 @@ def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
 
 
 def test_costs_are_listed(tmp_path):
-    done = accuacl("paper", "list", env=os.environ | {"COLUMNS": "200"})
+    done = accuacl("paper", "list", cwd=tmp_path, env=os.environ | {"COLUMNS": "200"})
     assert done.returncode == 0
     for name in recipes.NAMES:
         assert name in done.stdout
+    assert "0.00" not in done.stdout
+    assert "BAIT on split-cifar10 only" in done.stdout
+    assert "35 queries" in done.stdout
+    assert "done" not in done.stdout
+    row = sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Local(1)).rows[0]
+    one = cells(recipes.read("scores"), {"scale": "smoke"})[0].config.model_dump()
+    record.write_csv(tmp_path / "results.csv", [row | one])
+    done = accuacl("paper", "list", "--out", tmp_path, env=os.environ | {"COLUMNS": "200"})
+    (line,) = (line for line in done.stdout.splitlines() if " scores " in line)
+    assert line.split()[3:6:2] == ["3", "1"]
     assert accuacl("paper", "nothing").returncode == 2
 
 

@@ -19,6 +19,7 @@ from accuacl.cli.app import console, progress
 from accuacl.experiment.files import write_text
 
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
+EACH = 3.0  # seconds that a short query takes to be measured, most of them to start a process
 MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
 
 

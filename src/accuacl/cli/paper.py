@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -13,7 +13,7 @@ from rich.table import Table
 
 from accuacl import recipes, report
 from accuacl.cli import efficiency
-from accuacl.cli.app import app, console, progress
+from accuacl.cli.app import app, console, duration, progress
 from accuacl.cli.sweep import (
     Address,
     DataDir,
@@ -65,17 +65,14 @@ def paper(
     load_plugins(plugin or ())
     own = [strategy for strategy in REGISTRY if strategy not in before]
     if name == "list":
-        console.print(_costs(scale))
+        console.print(_costs(scale, results or (out or Path("runs") / f"paper-{scale}") / "results.csv", own))
         return
-    recipe = recipes.read(name)
+    recipe = _with(recipes.read(name), own)
     out = out or Path("runs") / f"paper-{scale}"
     if name == "efficiency":
         _refuse(results=results, workers=workers, engine=engine != "local", address=address, gpus=gpus, plugin=plugin)
         efficiency.measure(recipe, scale, out, only or [])
         return
-    if own:
-        usual = recipe["strategy"]
-        recipe["strategy"] = [*(usual if isinstance(usual, list) else [usual]), *own]
     everything = cells(recipe, {"scale": scale}, data_dir)
     wanted = narrow(everything, only or [])
     table = results or out / "results.csv"
@@ -94,7 +91,7 @@ def paper(
             [out / f"{name}.csv"], out / f"{name}.html", title=recipe["title"], command=shlex.join(again)
         )
         console.print(f"report: {escape(str(page))}")
-    tell_failures(outcome)
+    tell_failures(outcome, out)
 
 
 def _refuse(**given: object) -> None:
@@ -105,23 +102,35 @@ def _refuse(**given: object) -> None:
         )
 
 
-def _costs(scale: str) -> Table:
-    """Runs of each recipe and their hours here, from the measured speed of its networks."""
+def _with(recipe: dict[str, Any], own: list[str]) -> dict[str, Any]:
+    """The recipe with strategies of one's own beside its usual ones."""
+    usual = recipe["strategy"]
+    return recipe | {"strategy": [*(usual if isinstance(usual, list) else [usual]), *own]}
+
+
+def _costs(scale: str, results: Path, own: list[str]) -> Table:
+    """Runs of each recipe and their time here, from the measured speed of its networks."""
     cores = len(os.sched_getaffinity(0))
+    known = by_key(results)
     note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
-    head = ("recipe", "runs", f"hours, {cores} cores", "what it shows")
-    table = Table(*head, title=f"--scale {scale}", caption=note)
+    note += f" Done: in {results}; the time is that of the others." if known else ""
+    table = Table(title=f"--scale {scale}", caption=escape(note))
+    for head in ("recipe", "runs", *(["done"] if known else []), f"time, {cores} cores", "what it shows"):
+        table.add_column(head, no_wrap=head != "what it shows")
     with progress() as bar:
         job = bar.add_task("", total=len(recipes.NAMES))
         for name in recipes.NAMES:
             bar.update(job, description=f"measuring for {name}")
             recipe = recipes.read(name)
             if name == "efficiency":
-                table.add_row(name, "-", "-", escape(recipe["about"]))
+                queries = len(recipe["strategy"]) * len(recipe["classes"])
+                numbers = [f"{queries} queries", *([""] if known else []), duration(queries * efficiency.EACH)]
             else:
-                wanted = cells(recipe, {"scale": scale})
-                hours = sum(core_seconds(cell.config) for cell in wanted) / cores / 3600
-                shown = f"{hours:,.0f}" if hours >= 10 else f"{hours:.1f}" if hours >= 0.1 else f"{hours:.2f}"
-                table.add_row(name, str(len(wanted)), shown, escape(recipe["about"]))
+                wanted = cells(_with(recipe, own), {"scale": scale})
+                missing = [cell for cell in wanted if cell.key not in known]
+                seconds = sum(core_seconds(cell.config) for cell in missing) / cores
+                done = [str(len(wanted) - len(missing))] if known else []
+                numbers = [str(len(wanted)), *done, duration(seconds) if missing else "-"]
+            table.add_row(name, *numbers, escape(recipe["about"]))
             bar.advance(job)
     return table

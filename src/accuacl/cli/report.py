@@ -29,8 +29,13 @@ def report(
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
-    Several runs are averaged over their seeds and nothing else; a single run has its accuracy matrix, curves, recall
-    and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
+    Several runs are averaged over their seeds and nothing else; a single run has, in HTML, its accuracy matrix, curves,
+    recall and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
+    for folder in (folder for folder in path if folder.is_dir()):
+        others = sorted(folder.rglob("*.csv"))
+        if others and not any(any(folder.rglob(name)) for name in ("results.csv", "result.json")):
+            there = ", ".join(map(str, others[:5])) + (", ..." if others[5:] else "")
+            raise ValueError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
     written = reports.write(path, out, format=format, title=title, data_dir=data_dir)
     console.print(f"written: {escape(str(written))}", soft_wrap=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +13,11 @@ import typer
 from rich.console import Group
 from rich.live import Live
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
+from rich.table import Column, Table
+from rich.text import Text
 
-from accuacl.cli.app import app, console, progress
+from accuacl.cli.app import app, console, duration, progress
 from accuacl.experiment import Config
 from accuacl.experiment import config as settings
 from accuacl.experiment.config import canonical
@@ -23,10 +26,10 @@ from accuacl.experiment.record import Row
 from accuacl.experiment.record import settings as settings_of
 from accuacl.report.groups import make_groups, show
 from accuacl.scale import engines
-from accuacl.scale.sweep import ALIASES, Cell, Outcome, cells
+from accuacl.scale.sweep import ALIASES, ERROR, Cell, Outcome, Stand, cells, labels
 from accuacl.scale.sweep import sweep as run_sweep
 
-SHOWN = 15  # rows of the live table
+OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", help="Narrow it: key=value or key=a,b; repeat to narrow further.")
@@ -64,15 +67,17 @@ def sweep(
     table = results or out / "results.csv"
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
-    tell_failures(outcome)
+    tell_failures(outcome, out)
 
 
-def tell_failures(outcome: Outcome) -> None:
-    """Each reason once, with the first run that it befell; exit code 1 if there is any."""
+def tell_failures(outcome: Outcome, out: Path) -> None:
+    """Each reason once, with the first run that it befell and its traceback; exit code 1 if there is any."""
     for why in sorted(set(outcome.failed.values())):
         names = [name for name, reason in outcome.failed.items() if reason == why]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why)}")
+        trace = out / names[0] / ERROR
+        where = f" (where: {trace})" if trace.exists() else ""
+        console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
     if outcome.failed:
         raise typer.Exit(1)
 
@@ -120,27 +125,31 @@ def perform(
     wanted: Sequence[Cell], out: Path, table: Path, engine: Any, data_dir: Path | None, plugins: Sequence[Path]
 ) -> Outcome:
     """Do the runs and show how it goes: one bar for all, and the cells finished so far."""
-    finished: list[tuple[Cell, Row | None, str]] = []
+    finished: list[tuple[str, Row | None, str]] = []
     reasons: set[str] = set()
-    bar = progress(MofNCompleteColumn(), TimeRemainingColumn())
-    job = None
+    names, before = labels(wanted), 0
+    bar, left = progress(MofNCompleteColumn(), LeftColumn()), Left()
+    job = bar.add_task("", total=len(wanted), left=left)
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
-        def tell(done: float, text: str) -> None:
-            nonlocal job
-            if job is None:  # what was there before says nothing about how fast it goes
-                job = bar.add_task("", total=len(wanted), completed=int(done))
-            bar.update(job, completed=done, description=escape(text))
+        def tell(stand: Stand) -> None:
+            nonlocal before
+            if stand.cell is None:
+                before = int(stand.done)
+            left.tell(stand.share)
+            where = f"{names[stand.cell.name]}: " if stand.cell else ""
+            bar.update(job, completed=stand.done, description=escape(where + stand.text))
 
         def end(cell: Cell, row: Row | None, why: str) -> None:
-            finished.append((cell, row, why))
+            finished.append((names[cell.name], row, why))
+            count = f"{before + len(finished)}/{len(wanted)}"
             if console.is_terminal:
-                live.update(Group(_finished(finished[-SHOWN:]), bar))
+                live.update(Group(bar, _finished(finished, console.height - OTHER_LINES)))
             elif row is not None:
                 told = f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
-                print(f"{len(finished)} {cell.name}: {told}", flush=True)
+                print(f"{count} {cell.name}: {told}", flush=True)
             elif why not in reasons:
-                print(f"{len(finished)} {cell.name}: {why}", flush=True)
+                print(f"{count} {cell.name}: {why}", flush=True)
             reasons.add(why)
 
         def warn(text: str) -> None:
@@ -154,29 +163,58 @@ def perform(
     return outcome
 
 
-def _finished(ends: Sequence[tuple[Cell, Row | None, str]]) -> Table:
-    table = Table("finished", "A (%)", "F (%)", "minutes")
-    for cell, row, why in ends:
-        if row is None:
-            table.add_row(escape(cell.name), f"[red]{escape(why[:60])}[/red]", "", "")
+class Left:
+    """The time left, from the share of this start's work that has been done in it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.begun, self.ends = clock, clock(), math.inf
+
+    def tell(self, share: float) -> None:
+        now = self.clock()
+        if share <= 0:  # decoding images says nothing about runs
+            self.begun = now
         else:
-            minutes = sum(row[f"seconds_{kind}"] for kind in ("query", "train", "evaluate", "load")) / 60
-            numbers = (row["average_accuracy"], row["forgetting"], minutes)
-            table.add_row(escape(cell.name), *(f"{number:.1f}" for number in numbers))
+            self.ends = now + (now - self.begun) * (1 - share) / share
+
+    def seconds(self) -> float:
+        return max(0.0, self.ends - self.clock())
+
+
+class LeftColumn(ProgressColumn):
+    """What a task's `left` says."""
+
+    def render(self, task: Task) -> Text:
+        seconds = task.fields["left"].seconds()
+        text = "-:--:--" if math.isinf(seconds) else str(timedelta(seconds=int(seconds)))
+        return Text(f"left {text}", style="progress.remaining")
+
+
+def _finished(ends: Sequence[tuple[str, Row | None, str]], most: int) -> Table:
+    table = Table(
+        Column("finished", ratio=1, no_wrap=True), "A (%)", "F (%)", Column("time", no_wrap=True), expand=True
+    )
+    for name, row, why in ends[-max(1, most) :]:
+        if row is None:
+            table.add_row(f"{escape(name)}: [red]{escape(why)}[/red]", "", "", "")
+        else:
+            seconds = sum(row[f"seconds_{kind}"] for kind in ("query", "train", "evaluate", "load"))
+            numbers = [f"{row[metric]:.1f}" for metric in ("average_accuracy", "forgetting")]
+            table.add_row(escape(name), *numbers, duration(seconds))
     return table
 
 
-def _means(rows: Sequence[Row]) -> Table:
-    """Accuracy and forgetting of each setting, mean and deviation over its seeds."""
-    table = Table(title="Results")
-    for name in ("cell", "learner", "strategy", "runs", "A (%)", "F (%)", "LA (%)"):
-        table.add_column(name, overflow="fold", no_wrap=name.endswith("(%)"))
+def _means(rows: Sequence[Row]) -> Group:
+    """Accuracy and forgetting of each setting, mean and deviation over its seeds, a table a cell."""
+    tables: dict[str, Table] = {}
     for group in make_groups(row | canonical(settings_of(row)) for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
             stat = group.stat(metric)
             spread = f" ±{stat.std:.1f}" if stat and stat.std is not None else ""
             numbers.append(f"{stat.mean:.1f}{spread}" if stat else "-")
-        names = (group.title, group.learner, group.strategy)
-        table.add_row(*map(escape, names), str(len(group.rows)), *numbers)
-    return table
+        table = tables.setdefault(group.title, Table("learner", Column("strategy", ratio=1), expand=True))
+        if not table.row_count:
+            for name in ("runs", "A (%)", "F (%)", "LA (%)"):
+                table.add_column(name, no_wrap=True, justify="right", min_width=len("00.0 ±00.0") if "%" in name else 0)
+        table.add_row(escape(group.learner), escape(group.strategy), str(len(group.rows)), *numbers)
+    return Group(*(part for title, table in tables.items() for part in (escape(title), table)))

@@ -7,35 +7,71 @@ import time
 
 import torch
 from torch.nn.functional import cross_entropy
+from torch.utils.flop_counter import FlopCounterMode
 
 from accuacl import models
 from accuacl.experiment import Config
 
 SHAPES = {"split-digits": (64,), "split-tiny-imagenet": (3, 64, 64)}  # the others are 3 x 32 x 32
-EXAMPLES = {"split-digits": (1_437, 360), "split-tiny-imagenet": (40_000, 10_000)}  # the others 50,000 and 10,000
+EXAMPLES = {"split-digits": (1_201, 596), "split-tiny-imagenet": (100_000, 10_000)}  # the others 50,000 and 10,000
 TASKS = {"split-digits": 5, "split-cifar10": 5}  # the others 10
 REPLAY = {"der++": 1.0, "er-ace": 1.0, "gss": 1.3}  # examples replayed, or scored, for each new one
 
 
 def core_seconds(config: Config) -> float:
     """About how long the run keeps one core busy."""
+    return images(config) / images_per_second(config.benchmark, config.model, config.width, config.batch)
+
+
+def work(config: Config) -> float:
+    """What the run costs beside others, without measuring: its images, by the operations that its network needs."""
+    return images(config) * _operations(config.benchmark, config.model, config.width)
+
+
+def images(config: Config) -> float:
+    """How many images the run trains on; three that are only looked at count as one."""
     train, test = EXAMPLES.get(config.benchmark, (50_000, 10_000))
     stream = TASKS.get(config.benchmark, 10)
     tasks = min(config.tasks or stream, stream)
     pool = min(config.pool or train, train // stream)
-    looked_at = config.strategy not in ("uniform", "full") or config.evaluate == "round"
+    tested = min(config.test or test, test // stream)
+    asks = config.strategy not in ("uniform", "full")
     learned = looked = 0.0
     for task in range(tasks):
         rounds = config.last_rounds if config.last_rounds and task == tasks - 1 else config.rounds
         rounds = 1 if config.strategy == "full" else rounds
+        memory = min(config.memory, task * config.labels)
         for r in range(rounds):
             labels = pool if config.strategy == "full" else min(pool, config.labels * (r + 1) // config.rounds)
-            if looked_at or r == rounds - 1:
-                replayed = min(config.memory, task * config.labels, labels)  # ER's, once an epoch
-                learned += config.epochs * (labels + labels * REPLAY.get(config.learner, replayed / max(labels, 1)))
-            looked += pool if looked_at and r and config.strategy != "uniform" else 0
-        looked += test * (task + 1) / stream
-    return (learned + looked / 3) / images_per_second(config.benchmark, config.model, config.width, config.batch)
+            if asks and r:
+                looked += pool + (task * pool if config.strategy == "accuacl-full" else memory)
+            if asks or config.evaluate == "round" or r == rounds - 1:
+                learned += config.epochs * (labels + _replayed(config, labels, memory))
+            looked += tested * (task + 1) if config.evaluate == "round" else 0
+        looked += tested * (task + 1)
+    return learned + looked / 3
+
+
+def _replayed(config: Config, labels: int, memory: int) -> float:
+    """Examples replayed, or scored, in an epoch with so many labels."""
+    if config.learner != "er":
+        return labels * REPLAY.get(config.learner, 1.0)
+    if config.replay == "cycled" or config.learner_variant == "original":
+        return labels * min(memory, config.batch) / config.batch
+    return min(memory, labels)  # the memory once an epoch
+
+
+@functools.cache
+def _operations(benchmark: str, model: str, width: int) -> float:
+    """Of one image's way through the network; 1 if it cannot be known before the data are read."""
+    shape = SHAPES.get(benchmark, (3, 32, 32))
+    try:
+        net = models.build(model, 100, seed=0, input_shape=shape, width=width or None).eval()
+    except ValueError:
+        return 1.0
+    with torch.no_grad(), FlopCounterMode(display=False) as counted:
+        net(torch.zeros(1, *shape))
+    return max(1.0, float(counted.get_total_flops()))
 
 
 @functools.cache

@@ -11,6 +11,7 @@ import hashlib
 import itertools
 import os
 import re
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,15 +20,21 @@ from typing import Any
 from accuacl.data import BENCHMARKS, load
 from accuacl.experiment import Config, make, run
 from accuacl.experiment.config import canonical
+from accuacl.experiment.files import write_text
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row, add_to_csv, key, note, read_csv, row, settings
+from accuacl.scale.cost import work
 from accuacl.scale.work import Engine
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}
 WORDS = ("title", "about", "grids")  # of a sweep file that are no settings
 SCALES = {"smoke", "cpu", "paper"}
 LONGEST = 180  # characters of a directory's name
+ERROR = "error.txt"  # in a run's directory: the traceback of its failure
 NAMED = ("benchmark", "learner", "strategy", "memory", "seed")
+
+
+Item = tuple[dict[str, Any], Path, Path | None, tuple[Path, ...]]  # settings, directory, data, plugins
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,16 @@ class Cell:
     def source(self) -> tuple[str, int]:
         """The data it needs."""
         return self.config.benchmark, self.config.image_size
+
+
+@dataclass(frozen=True)
+class Stand:
+    """How far a sweep is, and what is going on in which cell."""
+
+    done: float  # cells, and parts of cells
+    share: float  # of this start's work
+    text: str
+    cell: Cell | None = None
 
 
 @dataclass
@@ -124,6 +141,26 @@ def _cell(config: Config, data_dir: Path | None) -> Cell:
     return Cell(name, config)
 
 
+def labels(cells: Sequence[Cell]) -> dict[str, str]:
+    """By name, what tells a cell from the others in words.
+
+    >>> list(labels(cells({"strategy": ["uniform", "bait"], "seeds": [0, 1], "memory": 7})).values())
+    ['uniform, seed 0', 'uniform, seed 1', 'bait, seed 0', 'bait, seed 1']
+    """
+    every = {cell.name: cell.config.model_dump() for cell in cells}
+    differ = [name for name in Config.model_fields if len({config[name] for config in every.values()}) > 1]
+    names = sorted(differ, key=lambda name: name == "seed")
+    found = {}
+    for cell, config in every.items():
+        found[cell] = ", ".join(_said(name, config[name]) for name in names if config[name] is not None) or cell
+    return found
+
+
+def _said(name: str, value: Any) -> str:
+    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return shown if name in ("benchmark", "learner", "strategy", "scale", "model") else f"{name} {shown}"
+
+
 def sweep(
     wanted: Sequence[Cell],
     out: Path,
@@ -132,14 +169,14 @@ def sweep(
     *,
     data_dir: Path | None = None,
     plugins: Sequence[Path] = (),
-    tell: Callable[[float, str], None] | None = None,
+    tell: Callable[[Stand], None] | None = None,
     done: Callable[[Cell, Row | None, str], None] | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Outcome:
     """Do the cells that `table` does not have; each new row is in it as soon as its run is finished.
 
-    tell(cells finished and parts of cells, what is going on), done(cell, its row or None, why it failed), warn(what is
-    to be known about the data).
+    tell(how far it is), done(cell, its row or None, why it failed), warn(what is to be known about the data). A run
+    that fails leaves its traceback in error.txt in its directory.
     """
     out.mkdir(parents=True, exist_ok=True)
     table.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +190,9 @@ def sweep(
         known = by_key(table)
         outcome = Outcome([known[cell.key] for cell in wanted if cell.key in known])
         missing = [cell for cell in wanted if cell.key not in known]
-        problems, notes = _look(missing, data_dir, tell)
+        if tell:
+            tell(Stand(len(outcome.rows), 0.0, ""))
+        problems, notes = _look(missing, data_dir, len(outcome.rows), tell)
         for text in dict.fromkeys([*notes, *(str(one.get("note") or "") for one in outcome.rows)]):
             if warn and text:
                 warn(text)
@@ -163,8 +202,8 @@ def sweep(
                 if done:
                     done(cell, None, why)
         doable = [cell for cell in missing if cell.name not in outcome.failed]
-        where = [path.resolve() if path else None for path in (out, data_dir)]  # a worker may be in another folder
-        _do(doable, where[0] or out, where[1], table, engine, [path.resolve() for path in plugins], outcome, tell, done)
+        items = [_item(cell, out, data_dir, plugins) for cell in doable]
+        _do(doable, items, table, engine, outcome, tell, done)
     return outcome
 
 
@@ -175,27 +214,31 @@ def by_key(table: Path) -> dict[tuple[str, ...], Row]:
 
 def _do(
     cells: Sequence[Cell],
-    out: Path,
-    data_dir: Path | None,
+    items: Sequence[Item],
     table: Path,
     engine: Engine,
-    plugins: Sequence[Path],
     outcome: Outcome,
-    tell: Callable[[float, str], None] | None,
+    tell: Callable[[Stand], None] | None,
     done: Callable[[Cell, Row | None, str], None] | None,
 ) -> None:
     """Run the cells and record their ends."""
     before, parts = len(outcome.rows) + len(outcome.failed), dict.fromkeys(range(len(cells)), 0.0)
+    costs = [work(cell.config) for cell in cells]
+    found = {i: 1.0 for i, item in enumerate(items) if (item[1] / "result.json").exists()}  # not done in this start
 
     def progress(index: int, part: float, text: str) -> None:
         parts[index] = part
-        if tell:
-            tell(before + sum(parts.values()), f"{cells[index].name}: {text}")
+        if not tell:
+            return
+        found.setdefault(index, part if part < 1 else 0.0)  # one that goes on begins where it was
+        whole = sum(cost * (1 - found.get(i, 0.0)) for i, cost in enumerate(costs))
+        now = sum(costs[i] * max(parts[i] - start, 0.0) for i, start in found.items())
+        tell(Stand(before + sum(parts.values()), now / whole if whole else 1.0, text, cells[index]))
 
-    items = [(cell.config.model_dump(), out / cell.name, data_dir, tuple(plugins)) for cell in cells]
     for end in engine.map(run_cell, items, progress if tell else None):
         cell = cells[end.index]
         if end.error:
+            found[end.index] = 1.0  # it says nothing about how fast it goes
             outcome.failed[cell.name] = end.error
         else:
             outcome.rows.append(end.value)
@@ -205,8 +248,22 @@ def _do(
             done(cell, end.value, end.error)
 
 
+def _item(cell: Cell, out: Path, data_dir: Path | None, plugins: Sequence[Path]) -> Item:
+    """What a worker needs, which may be in another folder and know nothing of this environment."""
+    named = os.environ.get("ACCUACL_DATA")
+    place = data_dir or (Path(named) if named else None)
+    if cell.config.benchmark not in BENCHMARKS and Path(cell.config.benchmark).is_dir():
+        place = Path()  # a folder of one's own that is here and not in data_dir
+    return (
+        cell.config.model_dump(),
+        out.resolve() / cell.name,
+        place.resolve() if place else None,
+        tuple(path.resolve() for path in plugins),
+    )
+
+
 def _look(
-    cells: Sequence[Cell], data_dir: Path | None, tell: Callable[[float, str], None] | None
+    cells: Sequence[Cell], data_dir: Path | None, before: int, tell: Callable[[Stand], None] | None
 ) -> tuple[dict[tuple[str, int], str], list[str]]:
     """Decode each data set's images once, here, before the workers start.
 
@@ -222,7 +279,7 @@ def _look(
                 source,
                 data_dir,
                 image_size=size or None,
-                progress=lambda what, i, n: tell(0.0, f"{what} {i}/{n}") if tell else None,
+                progress=lambda what, i, n: tell(Stand(before, 0.0, f"{what} {i}/{n}")) if tell else None,
             )
             notes.append(note(name, len(data.train.labels)))
         except (ValueError, OSError) as error:
@@ -230,11 +287,16 @@ def _look(
     return problems, notes
 
 
-def run_cell(
-    item: tuple[dict[str, Any], Path, Path | None, tuple[Path, ...]], tell: Callable[[float, str], None]
-) -> Row:
+def run_cell(item: Item, tell: Callable[[float, str], None]) -> Row:
     """One cell, in a worker: do the run or go on with it."""
     config, out, data_dir, plugins = item
-    load_plugins(plugins)
-    run(Config(**config), out, data_dir=data_dir, progress=lambda event: tell(event.done, event.text))
-    return row(out)
+    (out / ERROR).unlink(missing_ok=True)
+    try:
+        load_plugins(plugins)
+        run(Config(**config), out, data_dir=data_dir, progress=lambda event: tell(event.done, event.text))
+        return row(out)
+    except Exception as error:
+        if out.is_dir() or not isinstance(error, ValueError | OSError):  # wrong input leaves no trace
+            out.mkdir(parents=True, exist_ok=True)
+            write_text(out / ERROR, traceback.format_exc())
+        raise
