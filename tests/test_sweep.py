@@ -444,6 +444,13 @@ def test_costs_are_listed(tmp_path):
     assert accuacl("paper", "nothing").returncode == 2
 
 
+def test_a_report_names_the_tables_of_a_folder_without_results(tmp_path):
+    (tmp_path / "main.csv").write_text("")
+    done = accuacl("report", tmp_path)
+    assert done.returncode == 2
+    assert f"give one of its tables: {tmp_path / 'main.csv'}." in done.stderr
+
+
 def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
     table = tmp_path / "results.csv"
     sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path, table, Local(1))
