@@ -438,7 +438,6 @@ def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
         assert sorted(store.close_round(0, 0)) == list(range(10, 1510))
         for item, event in acknowledged:
             assert [e.id for e in store.history(item) if e.kind == "label"] == [event]
-    assert kills == 3
     assert len(acknowledged) > 1000
     assert overlaps(path) == []
 
