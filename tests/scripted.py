@@ -12,6 +12,7 @@ import numpy as np
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import make
 from accuacl.labeling.source import Source
+from accuacl.labeling.tables import read_texts
 
 SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
 
@@ -31,6 +32,19 @@ def new_project(folder: Path, tasks: int = 1, **more) -> Project:
     project.store.add_person("Ada")
     for task in range(tasks):
         project.add(blobs(task)[0])
+    return project
+
+
+def texts_project(folder: Path) -> Project:
+    """Twenty texts in `t.csv`, of two classes, all labelled and learned, in `p`."""
+    rows = [f"{verb} it {i}" for i in range(10) for verb in ("open", "close")]
+    (folder / "t.csv").write_text("id,text\n" + "\n".join(f"k{i},{row}" for i, row in enumerate(rows)) + "\n")
+    settings = make({"kind": "texts", "per_round": 8, "rounds": 1, "epochs": 10, "text_features": 64})
+    project = Project.create(folder / "p", settings)
+    project.store.add_person("Ada")
+    project.add(read_texts(folder / "t.csv", "text"))
+    while not project.advance().finished:
+        answer(project, name=lambda project, item: project.item(item).text.split()[0])
     return project
 
 

@@ -26,9 +26,9 @@ from accuacl.labeling.loader import load
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import has_pretrained, make
 from accuacl.labeling.store import Store
-from accuacl.labeling.tables import read_texts, read_vectors
+from accuacl.labeling.tables import read_vectors
 from accuacl.labeling.tasks import Tasks
-from scripted import SMALL, answer, blobs, finish, new_project, records
+from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
 STAND_ALONE = "import sys, json; sys.path.insert(0, sys.argv[1]); import model\n"
@@ -200,17 +200,12 @@ def test_ones_own_model_of_vectors_says_the_same_alone(tmp_path, finetune):
 
 
 def test_a_model_of_texts_says_the_same_alone(tmp_path):
-    rows = [f"{verb} it {i}" for i in range(10) for verb in ("open", "close")]
-    (tmp_path / "t.csv").write_text("text\n" + "\n".join(rows) + "\n")
-    settings = make({"kind": "texts", "per_round": 8, "rounds": 1, "epochs": 10, "text_features": 64})
-    with Project.create(tmp_path / "p", settings) as project:
-        project.store.add_person("Ada")
-        project.add(read_texts(tmp_path / "t.csv", "text"))
-        while not project.advance().finished:
-            answer(project, name=lambda project, item: project.item(item).text.split()[0])
+    with texts_project(tmp_path) as project:
         export(project, tmp_path / "e", tmp_path / "t.csv", "text", quiet)
         expected = own_probabilities(project, range(20))
-        assert np.allclose(load(tmp_path / "e").probabilities(rows), expected, atol=1e-5)
+        assert np.allclose(
+            load(tmp_path / "e").probabilities([project.item(i).text for i in range(20)]), expected, atol=1e-5
+        )
         names = [one.name for one in project.store.classes()]
         said = [names.index(row["class"]) for row in table(tmp_path / "e" / "predictions.csv")]
         assert said == expected.argmax(axis=1).tolist()

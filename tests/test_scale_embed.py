@@ -289,3 +289,13 @@ def test_wrong_input(tmp_path, monkeypatch, capsys, arguments, says):
     assert re.search(says, said), said
     assert len(said.strip().splitlines()) == 1
     assert not list(Path().glob("pool/*.parquet"))
+
+
+def test_a_pool_is_not_made_anew_by_a_command_that_is_refused(tmp_path, net, monkeypatch, capsys, images):
+    monkeypatch.chdir(tmp_path)
+    common = ("embed", "--data", images[0], "--model", net, "--out", "pool")
+    assert accuacl(monkeypatch, capsys, *common)[0] == 0
+    before = sorted(Path("pool").iterdir())
+    for device in ("cpux", "cuda:9"):
+        assert accuacl(monkeypatch, capsys, *common, "--fresh", "--device", device)[0] == 2
+    assert sorted(Path("pool").iterdir()) == before

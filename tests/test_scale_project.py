@@ -16,8 +16,8 @@ from accuacl.labeling.images import read_images
 from accuacl.labeling.learning import PeopleSteps
 from accuacl.labeling.project import Project
 from accuacl.labeling.settings import has_pretrained, make
-from accuacl.labeling.tables import read_texts, read_vectors
-from scripted import answer, blobs, finish, new_project, records
+from accuacl.labeling.tables import read_vectors
+from scripted import answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
 OWN = """
@@ -158,14 +158,7 @@ def test_images(embed, tmp_path, given):
 
 
 def test_texts(embed, tmp_path):
-    rows = [f"{verb} it {i}" for i in range(10) for verb in ("open", "close")]
-    (tmp_path / "t.csv").write_text("id,text\n" + "\n".join(f"k{i},{row}" for i, row in enumerate(rows)) + "\n")
-    settings = make({"kind": "texts", "per_round": 8, "rounds": 1, "epochs": 10, "text_features": 64})
-    with Project.create(tmp_path / "p", settings) as project:
-        project.store.add_person("Ada")
-        project.add(read_texts(tmp_path / "t.csv", "text"))
-        while not project.advance().finished:
-            answer(project, name=lambda project, item: project.item(item).text.split()[0])
+    with texts_project(tmp_path) as project:
         expected = by_itself(project, range(20))
     code, said = embed("t.csv", "--shard-rows", 7)
     assert code == 0, said

@@ -14,6 +14,8 @@ from accuacl import learners, models
 from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
 from accuacl.strategies import REGISTRY as STRATEGIES
 
+DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
+
 Scale = Literal["smoke", "cpu", "paper"]
 
 
@@ -64,7 +66,7 @@ class Config(pydantic.BaseModel):
     oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
     evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
-    device: str = Field("auto", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="cpu, cuda, cuda:1 or auto.")
+    device: str = Field("auto", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
     image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
 
     @pydantic.model_validator(mode="after")

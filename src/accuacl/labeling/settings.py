@@ -12,6 +12,7 @@ from pydantic import Field
 
 from accuacl import learners
 from accuacl.experiment import Config
+from accuacl.experiment.config import DEVICE
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts"]
@@ -54,7 +55,7 @@ class Settings(pydantic.BaseModel):
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
     seed: int = Field(0, ge=0, description="What all randomness is derived from.")
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
-    device: str = Field("cpu", pattern=r"^(auto|cpu|cuda(:\d+)?)$", description="cpu, cuda, cuda:1 or auto.")
+    device: str = Field("cpu", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
 
     @pydantic.model_validator(mode="after")

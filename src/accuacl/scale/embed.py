@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import torch
 
 from accuacl import models
+from accuacl.experiment.config import DEVICE
 from accuacl.experiment.files import write_text
 from accuacl.features import Features
 from accuacl.scale.checkpoint import Checkpoint
@@ -43,15 +44,15 @@ def embed(
     """Write the pool to the folder `out`, or what is missing of it; how many rows it has. half: as float16."""
     if shard_rows < 1 or batch < 1:
         raise ValueError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
-    manifest = _begin(out, {
-        "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
-        "shard_rows": shard_rows,
-    }, fresh)  # fmt: skip
-    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+    if not re.fullmatch(DEVICE, device):
         raise ValueError(f"device is {device!r}; give cpu, cuda, cuda:1 or auto.")
     device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(f"device is {device!r} but torch finds none; give --device cpu.")
+    manifest = _begin(out, {
+        "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
+        "shard_rows": shard_rows,
+    }, fresh)  # fmt: skip
     shards = range(0, len(inputs), shard_rows)
     for number, start in enumerate(shards):
         name = f"{number:06}.parquet"
