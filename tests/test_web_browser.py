@@ -127,6 +127,22 @@ def test_a_class_is_added_and_used(chromium, watch, server, project):
     assert labels(project) == [2, 2]
 
 
+def test_a_key_right_after_a_dialog_was_closed(chromium, watch, server, project):
+    """Chromium leaves the focus in the hidden dialog until the next frame."""
+    page = enter(watch.page(chromium), server, project)
+    before = shown(page)
+    page.keyboard.press("a")
+    page.evaluate(
+        """() => {
+          const field = document.activeElement;
+          document.getElementById("new").close();
+          field.dispatchEvent(new KeyboardEvent("keydown", { key: "2", bubbles: true }));
+        }"""
+    )
+    gone(page, before)
+    assert labels(project) == [1]
+
+
 def test_a_late_answer_does_not_bring_back_what_was(chromium, watch, server, project):
     """The state asked for before a class was added, which arrives after it."""
     page = enter(watch.page(chromium), server, project)

@@ -12,7 +12,8 @@ try {
 export function onKey(act) {
   document.addEventListener("keydown", (event) => {
     if (!box.checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
-    if (event.target.closest("input:not([type=checkbox]), select, textarea, dialog")) return;
+    const field = event.target.closest("input:not([type=checkbox]), select, textarea, dialog");
+    if (field?.checkVisibility()) return; // a dialog just closed keeps the focus for some milliseconds
     if (act(event.key.toLowerCase())) event.preventDefault();
   });
 }
