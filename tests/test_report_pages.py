@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from accuacl import report
 from accuacl.cli import main
 from accuacl.experiment import make, run
-from accuacl.report import bars, curves, origin, svg, sweep
+from accuacl.report import bars, curves, looks, origin, plates, svg, sweep
 from accuacl.report.document import Code
 from accuacl.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
@@ -335,6 +335,52 @@ def test_the_command(command, tmp_path):
     assert code == 0
 
 
+def test_figures_are_files_that_markdown_and_latex_show(command, tmp_path):
+    path = table(tmp_path / "results.csv", everything())
+    begins = {"svg": b"<?xml", "pdf": b"%PDF-", "png": b"\x89PNG"}
+    for format, type in (("html", "svg"), ("md", "png"), ("latex", "pdf")):
+        out, folder = f"out/{type}.{format}", f"figs/{type}"
+        (tmp_path / "out").mkdir(exist_ok=True)
+        code, said, error = command(
+            "report", path, "--format", format, "--out", out, "--figures", folder, "--figure-type", type
+        )
+        assert (code, error) == (0, "")
+        assert said.split("\n")[1] == f"figures: {folder}"
+        files = sorted((tmp_path / folder).iterdir())
+        assert len(files) >= 8
+        assert all(file.suffix == f".{type}" and file.read_bytes().startswith(begins[type]) for file in files)
+        text = (tmp_path / out).read_text()
+        links = re.findall(
+            {"html": "(?!)", "md": r"\(<(.*?)>\)", "latex": r"includegraphics.*?\{(.*?)\}"}[format], text
+        )
+        assert [tmp_path / "figs" / type / link.split("/")[-1] for link in sorted(links)] == (files if links else [])
+        assert all((tmp_path / "out" / link).resolve() in files for link in links)
+        assert bool(links) == (format != "html")
+    assert "split-cifar10-memory-100-cpu-scale-average-accuracy-and-forgetting-after-each-task.svg" in {
+        file.name for file in (tmp_path / "figs/svg").iterdir()
+    }
+
+
+def test_a_figure_has_all_panels_its_legend_and_no_colours_of_pages():
+    figure = curves.tasks(make_groups(everything()[:28]))
+    assert [panel.title for panel in figure.panels] == ["er", "der++"] * 2
+    text = plates.draw(figure, "svg").decode()
+    assert text.count('id="axes_') == 4
+    assert text.count("<!-- accuacl -->") == 1  # in the legend
+    assert text.count("<!-- tasks learned -->") == 4
+    assert looks.FAINT not in text
+    assert looks.FAINT not in plates.draw(bars.picks(make_groups(everything()[:28])), "svg").decode()
+    assert plates.draw(figure, "pdf") == plates.draw(figure, "pdf")
+
+
+def test_only_some_runs_are_reported(command, tmp_path):
+    path = table(tmp_path / "results.csv", grid(learner=["er", "der++"], strategy=["uniform", "accuacl", "badge"]))
+    arguments = ["report", path, "--format", "csv", "--only", "learner=er", "--only", "strategy=uniform,badge"]
+    assert command(*arguments)[0] == 0
+    rows = list(csv.DictReader((tmp_path / "report.csv").read_text().splitlines()))
+    assert {(row["learner"], row["strategy"]) for row in rows} == {("er", "uniform"), ("er", "badge")}
+
+
 @pytest.mark.parametrize(
     ("make_input", "arguments", "says"),
     [
@@ -355,6 +401,10 @@ def test_the_command(command, tmp_path):
         (lambda p: good(p), ["a.csv", "--out", "no/where.html"], "there is no folder"),
         (lambda p: good(p), ["a.csv", "--out", "."], "is a folder; give the name of a file in it"),
         (lambda p: good(p), ["a.csv", "--out", "a.csv"], "is what the report is made from"),
+        (lambda p: good(p), ["a.csv", "--figures", "a.csv"], "a.csv is a file; give a folder"),
+        (lambda p: good(p), ["a.csv", "--figures", "f", "--figure-type", "gif"], "give one of svg, pdf, png"),
+        (lambda p: good(p), ["a.csv", "--figure-type", "pdf"], "give --figures too"),
+        (lambda p: good(p), ["a.csv", "--only", "strategy=bait"], "there is no strategy bait here, only"),
         (lambda p: None, [], "Missing argument"),
     ],
 )

@@ -18,7 +18,8 @@ import pytest
 import yaml
 
 from accuacl import recipes
-from accuacl.cli.sweep import Left, narrow
+from accuacl.cli.only import narrow
+from accuacl.cli.sweep import Left, setting
 from accuacl.experiment import make, record
 from accuacl.scale.local import Local
 from accuacl.scale.sweep import cells, sweep
@@ -348,7 +349,7 @@ def test_only_narrows(tmp_path):
     rows = record.read_csv(tmp_path / "out/results.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("entropy", 1)]
     numbers = cells(SMALL | {"lambda": [0, 0.5, 2 / 3], "seeds": [0, 1000, 1001]})
-    chosen = narrow(numbers, ["lambda=0,0.667", "seed=1000"])
+    chosen = narrow(numbers, ["lambda=0,0.667", "seed=1000"], setting)
     assert [(cell.config.lam, cell.config.seed) for cell in chosen] == [(0.0, 1000), (2 / 3, 1000)]
     for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give key=value")):
         done = accuacl("sweep", sweep_file, "--only", wrong, "--out", tmp_path / "out")

@@ -14,17 +14,17 @@ from rich.table import Table
 from accuacl import recipes, report
 from accuacl.cli import efficiency
 from accuacl.cli.app import app, console, duration, progress
+from accuacl.cli.only import Only, narrow
 from accuacl.cli.sweep import (
     Address,
     DataDir,
     EngineName,
     Gpus,
-    Only,
     Plugin,
     Results,
     Workers,
-    narrow,
     perform,
+    setting,
     tell_failures,
 )
 from accuacl.experiment.plugins import load_plugins
@@ -74,7 +74,7 @@ def paper(
         efficiency.measure(recipe, scale, out, only or [])
         return
     everything = cells(recipe, {"scale": scale}, data_dir)
-    wanted = narrow(everything, only or [])
+    wanted = narrow(everything, only or [], setting)
     table = results or out / "results.csv"
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())

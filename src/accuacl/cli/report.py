@@ -10,6 +10,7 @@ from rich.markup import escape
 
 from accuacl import report as reports
 from accuacl.cli.app import app, console
+from accuacl.cli.only import Only, narrow
 
 
 @app.command()
@@ -21,11 +22,17 @@ def report(
         Path | None, typer.Option(help="The file to write (report.html; of a single run, in its directory).")
     ] = None,
     format: Annotated[str, typer.Option(help=f"One of {', '.join(reports.FORMATS)}.")] = "html",
+    only: Only = None,
     title: Annotated[str, typer.Option(help="What stands at the top.")] = "",
     data_dir: Annotated[
         Path | None,
         typer.Option(help="Where the data lies, for a single run's picked images; also ACCUACL_DATA."),
     ] = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option(help="A folder for every plot as a file of its own; Markdown and LaTeX then show them."),
+    ] = None,
+    figure_type: Annotated[str, typer.Option(help="svg, pdf or png. (svg, in LaTeX pdf)")] = "",
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
@@ -37,5 +44,16 @@ def report(
         if others and not any(any(folder.rglob(name)) for name in ("results.csv", "result.json")):
             there = ", ".join(map(str, others[:5])) + (", ..." if others[5:] else "")
             raise ValueError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
-    written = reports.write(path, out, format=format, title=title, data_dir=data_dir)
+    written = reports.write(
+        path,
+        out,
+        format=format,
+        title=title,
+        data_dir=data_dir,
+        figures=figures,
+        figure_type=figure_type,
+        choose=lambda rows: narrow(rows, only or [], dict.__getitem__),
+    )
     console.print(f"written: {escape(str(written))}", soft_wrap=True)
+    if figures:
+        console.print(f"figures: {escape(str(figures))}", soft_wrap=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,22 +18,19 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from accuacl.cli.app import app, console, duration, progress
-from accuacl.experiment import Config
+from accuacl.cli.only import Only, narrow
 from accuacl.experiment import config as settings
 from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row
 from accuacl.experiment.record import settings as settings_of
-from accuacl.report.groups import make_groups, show
+from accuacl.report.groups import make_groups
 from accuacl.scale import engines
-from accuacl.scale.sweep import ALIASES, ERROR, Cell, Outcome, Stand, cells, labels
+from accuacl.scale.sweep import ERROR, Cell, Outcome, Stand, cells, labels
 from accuacl.scale.sweep import sweep as run_sweep
 
 OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
-Only = Annotated[
-    list[str] | None, typer.Option("--only", help="Narrow it: key=value or key=a,b; repeat to narrow further.")
-]
 Workers = Annotated[int, typer.Option(min=0, help="Runs at a time, one thread each; 0: as many as there are cores.")]
 EngineName = Annotated[str, typer.Option("--engine", help="Where runs go on: local (processes) or ray.")]
 Address = Annotated[str | None, typer.Option(help="Ray: the cluster's address; unset: one on this machine.")]
@@ -62,12 +59,17 @@ def sweep(
     the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
     """
     load_plugins(plugin or ())
-    wanted = narrow(cells(settings.read(file), data_dir=data_dir), only or [])
+    wanted = narrow(cells(settings.read(file), data_dir=data_dir), only or [], setting)
     out = out or Path("runs") / file.stem
     table = results or out / "results.csv"
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
     tell_failures(outcome, out)
+
+
+def setting(cell: Cell, name: str) -> Any:
+    """One of the cell's settings."""
+    return getattr(cell.config, name)
 
 
 def tell_failures(outcome: Outcome, out: Path) -> None:
@@ -80,45 +82,6 @@ def tell_failures(outcome: Outcome, out: Path) -> None:
         console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
     if outcome.failed:
         raise typer.Exit(1)
-
-
-def narrow(wanted: Sequence[Cell], only: Sequence[str]) -> list[Cell]:
-    """The cells that all `key=value` conditions let through."""
-    chosen = list(wanted)
-    for condition in only:
-        key, equals, text = condition.partition("=")
-        key = ALIASES.get(key, key)
-        if not equals or key not in Config.model_fields:
-            raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
-        there = dict.fromkeys(getattr(cell.config, key) for cell in wanted)
-        values = set()
-        for word in text.split(","):
-            if not (meant := _meant(word, there)):
-                known = ", ".join(map(show, there))
-                raise ValueError(f"--only {condition}: there is no {key} {word} here, only {known}.")
-            values |= meant
-        chosen = [cell for cell in chosen if getattr(cell.config, key) in values]
-    if not chosen:
-        raise ValueError(f"--only {' --only '.join(only)} leaves no run; give less.")
-    return chosen
-
-
-def _meant(word: str, values: Iterable[Any]) -> set[Any]:
-    """The values that a word stands for: the one it spells, or fractions that it rounds.
-
-    >>> _meant("0", [0.0, 0.5]), _meant("0.667", [0.5, 2 / 3]), _meant("unset", [None, 0.5]), _meant("1000", [1001])
-    ({0.0}, {0.6666666666666666}, {None}, set())
-    """
-    spelt = {value for value in values if word in (str(value), show(value))}
-    try:
-        number = float(word)
-    except ValueError:
-        return spelt
-    numbers = [value for value in values if isinstance(value, int | float)]
-    spelt |= {value for value in numbers if value == number}
-    return spelt or {
-        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
-    }
 
 
 def perform(

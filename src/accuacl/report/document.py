@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from accuacl.report.looks import Look
@@ -103,12 +104,13 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels with one caption and one legend, at most so many side by side."""
+    """Panels with one caption and one legend, at most so many side by side; file: where it also stands alone."""
 
     caption: str
     panels: Sequence[Panel]
     legend: Mapping[str, Look] = field(default_factory=dict)
     columns: int = 4
+    file: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,12 @@
-"""A document's tables and sentences as LaTeX to \\input; needs booktabs. Plots are left out."""
+"""A document's tables and sentences as LaTeX to \\input; needs booktabs, and graphicx for plots that are files."""
 
 from __future__ import annotations
 
 from itertools import groupby
+from pathlib import Path
 
-from accuacl.report.document import Cell, Code, Document, Heading, Points, Table, Text
+from accuacl.report.document import Cell, Code, Document, Figure, Heading, Points, Table, Text
+from accuacl.report.markdown import link
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -22,8 +24,10 @@ SPECIAL = {
 } | {c: f"\\{c}" for c in "&%$#_"}
 
 
-def render(report: Document) -> str:
-    parts = [f"% {_one_line(report.title)}\n% In the preamble: \\usepackage{{booktabs}} \\usepackage[T1]{{fontenc}}"]
+def render(report: Document, folder: Path) -> str:
+    """The text of a file in `folder`."""
+    needs = r"\usepackage{booktabs} \usepackage{graphicx} \usepackage[T1]{fontenc}"
+    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}"]
     for block in report.blocks:
         if isinstance(block, Heading):
             parts.append(rf"\{'sub' * (block.level - 2)}section{{{text(block.text)}}}")
@@ -36,6 +40,8 @@ def render(report: Document) -> str:
             parts.append("\n".join(f"% {_one_line(line)}" for line in (f"{block.title}:", *block.lines)))
         elif isinstance(block, Table):
             parts.append(_table(block))
+        elif isinstance(block, Figure) and block.file:
+            parts.append(_figure(block, link(block.file, folder)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -75,6 +81,11 @@ def _table(table: Table) -> str:
     if table.note:
         lines += ["", rf"\smallskip\footnotesize {text(table.note)}"]
     return "\n".join([*lines, r"\end{table}"])
+
+
+def _figure(figure: Figure, path: str) -> str:
+    shown = rf"\includegraphics[width=\linewidth]{{{path}}}"
+    return "\n".join([r"\begin{figure}", r"\centering", shown, rf"\caption{{{text(figure.caption)}}}", r"\end{figure}"])
 
 
 def _row(cells: list[str]) -> str:

@@ -1,14 +1,17 @@
-"""A document as Markdown with GitHub's tables; plots are left out."""
+"""A document as Markdown with GitHub's tables, and those plots that are files."""
 
 from __future__ import annotations
 
+import os
 import re
 from html import escape
+from pathlib import Path
 
-from accuacl.report.document import Cell, Code, Document, Heading, Points, Table, Text
+from accuacl.report.document import Cell, Code, Document, Figure, Heading, Points, Table, Text
 
 
-def render(report: Document) -> str:
+def render(report: Document, folder: Path) -> str:
+    """The text of a file in `folder`."""
     parts = [f"# {text(report.title)}"]
     for block in report.blocks:
         if isinstance(block, Heading):
@@ -22,7 +25,15 @@ def render(report: Document) -> str:
             parts.append(f"{text(block.title)}:\n\n{fence}sh\n" + "\n".join(block.lines) + f"\n{fence}")
         elif isinstance(block, Table):
             parts.append(_table(block))
+        elif isinstance(block, Figure) and block.file:
+            alt = " ".join(panel.alt for panel in block.panels)
+            parts.append(f"![{text(alt)}](<{link(block.file, folder)}>)\n\n*{text(block.caption)}*")
     return "\n\n".join(parts) + "\n"
+
+
+def link(file: Path, folder: Path) -> str:
+    """The way from the folder to the file."""
+    return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 
 def text(plain: str) -> str:

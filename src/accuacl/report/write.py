@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accuacl.experiment.files import write_text
-from accuacl.report import latex, markdown, page, run, sweep, tidy
-from accuacl.report.collect import collect, is_run, unfinished
+from accuacl.report import latex, markdown, page, plates, run, sweep, tidy
+from accuacl.report.collect import Row, collect, is_run, unfinished
 
 FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # and how their files end
 
@@ -19,11 +19,16 @@ def write(
     title: str = "",
     data_dir: Path | None = None,
     command: str = "",
+    figures: Path | None = None,
+    figure_type: str = "",
+    choose: Callable[[list[Row]], list[Row]] = list,
 ) -> Path:
     """Write the report of the runs and tables at `paths`; where it is.
 
     One run has a report of its own, beside it unless `out` says otherwise; several have one of their means, by default
     report.html here. `data_dir`: where the images of a single run lie. `command`: what made all runs, to be shown.
+    `figures`: a folder for all plots as files of their own, of `figure_type` (svg, pdf or png; svg by default, in LaTeX
+    pdf); Markdown and LaTeX then show them. `choose`: which of the runs found are shown.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
@@ -37,13 +42,22 @@ def write(
         raise ValueError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
     if out.resolve() in {path.resolve() for path in paths}:
         raise ValueError(f"{out} is what the report is made from and would be lost; give another --out.")
-    rows = collect(paths)
-    if format == "csv":
-        text = tidy.render(rows)
-    elif single and format == "html":
-        text = page.render(run.document(paths[0], rows[0], title, data_dir))
+    if figure_type and not figures:
+        raise ValueError("a figure type without a folder for figures; give --figures too.")
+    if figures and figures.exists() and not figures.is_dir():
+        raise ValueError(f"{figures} is a file; give a folder for the figures.")
+    rows = choose(collect(paths))
+    if single and format == "html":
+        report = run.document(paths[0], rows[0], title, data_dir)
     else:
         report = sweep.document(rows, title, command, unfinished(paths))
-        text = {"html": page, "md": markdown, "latex": latex}[format].render(report)
+    if figures:
+        report = plates.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
+    if format == "csv":
+        text = tidy.render(rows)
+    elif format == "html":
+        text = page.render(report)
+    else:
+        text = {"md": markdown, "latex": latex}[format].render(report, out.parent)
     write_text(out, text)
     return out

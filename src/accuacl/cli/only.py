@@ -1,0 +1,57 @@
+"""`--only key=value`: some of many runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from accuacl.experiment import Config
+from accuacl.report.groups import show
+from accuacl.scale.sweep import ALIASES
+
+T = TypeVar("T")
+Only = Annotated[
+    list[str] | None, typer.Option("--only", help="Narrow it: key=value or key=a,b; repeat to narrow further.")
+]
+
+
+def narrow(wanted: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
+    """Those that all `key=value` conditions let through; `setting` says what one has of a setting's name."""
+    chosen = list(wanted)
+    for condition in only:
+        key, equals, text = condition.partition("=")
+        key = ALIASES.get(key, key)
+        if not equals or key not in Config.model_fields:
+            raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
+        there = dict.fromkeys(setting(one, key) for one in wanted)
+        values = set()
+        for word in text.split(","):
+            if not (meant := _meant(word, there)):
+                known = ", ".join(map(show, there))
+                raise ValueError(f"--only {condition}: there is no {key} {word} here, only {known}.")
+            values |= meant
+        chosen = [one for one in chosen if setting(one, key) in values]
+    if not chosen:
+        raise ValueError(f"--only {' --only '.join(only)} leaves no run; give less.")
+    return chosen
+
+
+def _meant(word: str, values: Iterable[Any]) -> set[Any]:
+    """The values that a word stands for: the one it spells, or fractions that it rounds.
+
+    >>> _meant("0", [0.0, 0.5]), _meant("0.667", [0.5, 2 / 3]), _meant("unset", [None, 0.5]), _meant("1000", [1001])
+    ({0.0}, {0.6666666666666666}, {None}, set())
+    """
+    spelt = {value for value in values if word in (str(value), show(value))}
+    try:
+        number = float(word)
+    except ValueError:
+        return spelt
+    numbers = [value for value in values if isinstance(value, int | float)]
+    spelt |= {value for value in numbers if value == number}
+    return spelt or {
+        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
+    }

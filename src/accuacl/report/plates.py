@@ -1,0 +1,108 @@
+"""A report's plots as files of their own, for papers, slides and READMEs: each figure with its legend on white."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from accuacl.experiment.files import write_bytes
+from accuacl.report.document import Document, Figure, Heading, Picture
+from accuacl.report.looks import FAINT
+from accuacl.report.svg import STYLE
+
+TYPES = {  # what would make the same plot another file
+    "svg": {"Date": None, "Creator": None},
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+}
+WHITE, LINES = "#ffffff", "#d5d9df"
+PLATE: dict[Any, Any] = {
+    "svg.fonttype": "path",  # the letters go along, since fonts may be missing where it is shown
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+    "grid.color": LINES,
+    "figure.facecolor": WHITE,
+    "axes.facecolor": WHITE,
+    "savefig.facecolor": WHITE,
+}
+
+
+def write(report: Document, folder: Path, type: str) -> Document:
+    """Write all plots and pictures into `folder`; the report, in which each of them knows its file."""
+    if type not in TYPES:
+        raise ValueError(f"figure type is {type!r}; give one of {', '.join(TYPES)}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    blocks = list(report.blocks)
+    taken: set[str] = set()
+    section = ""
+    for i, block in enumerate(blocks):
+        if isinstance(block, Heading):
+            section = block.text
+        elif isinstance(block, Figure):
+            path = folder / f"{_name(section, block.caption, taken)}.{type}"
+            write_bytes(path, draw(block, type))
+            blocks[i] = replace(block, file=path)
+        elif isinstance(block, Picture):
+            write_bytes(folder / f"{_name(section, block.title, taken)}.png", block.png)
+    return Document(report.title, blocks)
+
+
+def draw(what: Figure, type: str) -> bytes:
+    """The figure with all its panels and its legend, as the bytes of a file."""
+    import matplotlib
+    from matplotlib.figure import Figure as Plot
+    from matplotlib.lines import Line2D
+
+    columns = max(1, min(what.columns, len(what.panels)))
+    rows = -(-len(what.panels) // columns)
+    width, height = (max(panel.size[side] for panel in what.panels) for side in (0, 1))
+    legend = [Line2D([], [], label=label, **look.line()) for label, look in what.legend.items()]
+    beside = max(1, min(len(legend), int(columns * width / 1.4)))
+    above = 0.25 * -(-len(legend) // beside)
+    with matplotlib.rc_context(STYLE | PLATE):
+        plot = Plot(figsize=(columns * width, rows * height + above), layout="constrained")
+        for panel, axes in zip(what.panels, plot.subplots(rows, columns, squeeze=False).flat, strict=False):
+            axes.set_title(panel.title)
+            panel.draw(axes)
+        for axes in plot.axes[len(what.panels) :]:
+            axes.set_visible(False)
+        if legend:
+            plot.legend(handles=legend, loc="outside upper center", ncols=beside, frameon=False)
+        _on_white(plot)
+        file = io.BytesIO()
+        plot.savefig(file, format=type, metadata=TYPES[type])
+    return file.getvalue()
+
+
+def _on_white(plot: Any) -> None:
+    """Lines that follow a page's colours have the light page's."""
+    from matplotlib.colors import to_hex
+    from matplotlib.lines import Line2D
+    from matplotlib.spines import Spine
+
+    for line in plot.findobj(Line2D):
+        if to_hex(line.get_color()) == FAINT:
+            line.set_color(LINES)
+    for spine in plot.findobj(Spine):
+        if to_hex(spine.get_edgecolor()) == FAINT:
+            spine.set_color(LINES)
+
+
+def _name(section: str, caption: str, taken: set[str]) -> str:
+    """A file's name from what it shows and where it stands in the report.
+
+    >>> _name("split-cifar10, memory 100 (cpu scale)", "Forgetting after each task: split-cifar10.", set())
+    'split-cifar10-memory-100-cpu-scale-forgetting-after-each-task'
+    """
+    words = f"{section} {re.split('[:;,.(]', caption)[0]}".lower()
+    name = base = re.sub(r"[^a-z0-9]+", "-", words)[:120].strip("-") or "figure"
+    for i in count(2):
+        if name not in taken:
+            break
+        name = f"{base}-{i}"
+    taken.add(name)
+    return name
