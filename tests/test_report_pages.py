@@ -11,6 +11,7 @@ from html.parser import HTMLParser
 import matplotlib
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from accuacl import report
 from accuacl.cli import main
@@ -288,6 +289,17 @@ def test_a_single_run(runs):
         assert words in page.text, words
 
 
+@pytest.mark.parametrize("format", ["md", "latex"])
+def test_a_single_run_in_other_formats(runs, tmp_path, format):
+    out = report.write([runs / "accuacl"], tmp_path / "a", format, figures=tmp_path / "f", figure_type="png")
+    files = {file.name for file in (tmp_path / "f").iterdir()}
+    text = out.read_text()
+    assert {"picked-images-task-1.png", "result-accuracy.png"} <= files
+    assert all(f"f/{name}" in text for name in files)
+    for words in ("From lowest to highest: ", "All settings", "Where the time went", "CPU time of all steps"):
+        assert words in text
+
+
 def test_a_single_run_of_a_users_own_strategy_without_its_data(runs, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
@@ -351,7 +363,7 @@ def test_figures_are_files_that_markdown_and_latex_show(command, tmp_path):
         assert all(file.suffix == f".{type}" and file.read_bytes().startswith(begins[type]) for file in files)
         text = (tmp_path / out).read_text()
         links = re.findall(
-            {"html": "(?!)", "md": r"\(<(.*?)>\)", "latex": r"includegraphics.*?\{(.*?)\}"}[format], text
+            {"html": "(?!)", "md": r"\]\((.*?)\)", "latex": r"includegraphics.*?\{(.*?)\}"}[format], text
         )
         assert [tmp_path / "figs" / type / link.split("/")[-1] for link in sorted(links)] == (files if links else [])
         assert all((tmp_path / "out" / link).resolve() in files for link in links)
@@ -371,6 +383,19 @@ def test_a_figure_has_all_panels_its_legend_and_no_colours_of_pages():
     assert looks.FAINT not in text
     assert looks.FAINT not in plates.draw(bars.picks(make_groups(everything()[:28])), "svg").decode()
     assert plates.draw(figure, "pdf") == plates.draw(figure, "pdf")
+
+
+@pytest.mark.parametrize(
+    "names", [["a strategy with quite a long name, really"] * 2, [f"strategy {i}" for i in range(14)]]
+)
+def test_no_legend_is_cut_off(names):
+    names = [f"{name} {i}" for i, name in enumerate(names)]
+    figure = curves.tasks(make_groups(grid(strategy=names)))
+    plot = Figure(figsize=(6, 2))
+    plates._add_legend(plot, figure.legend)
+    box = plot.legends[0].get_window_extent(FigureCanvasAgg(plot).get_renderer())
+    assert box.width <= plot.bbox.width
+    assert plot.get_size_inches()[1] == pytest.approx(2 + box.height / plot.dpi)
 
 
 def test_only_some_runs_are_reported(command, tmp_path):
@@ -404,6 +429,15 @@ def test_only_some_runs_are_reported(command, tmp_path):
         (lambda p: good(p), ["a.csv", "--figures", "a.csv"], "a.csv is a file; give a folder"),
         (lambda p: good(p), ["a.csv", "--figures", "f", "--figure-type", "gif"], "give one of svg, pdf, png"),
         (lambda p: good(p), ["a.csv", "--figure-type", "pdf"], "give --figures too"),
+        (
+            lambda p: good(p),
+            ["a.csv", "--format", "latex", "--figures", "f", "--figure-type", "svg"],
+            "LaTeX includes no SVG",
+        ),
+        (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include 50%/"),
+        (lambda p: kept(p), ["runs", "--format", "csv", "--out", "runs/results.csv"], "a file that runs keep"),
+        (lambda p: kept(p), ["runs", "--out", "runs/x/result.json"], "a file that runs keep"),
+        (lambda p: costs(p), ["costs"], "costs holds no finished run and no results.csv; finish a run first"),
         (lambda p: good(p), ["a.csv", "--only", "strategy=bait"], "there is no strategy bait here, only"),
         (lambda p: None, [], "Missing argument"),
     ],
@@ -422,7 +456,18 @@ HEADER = "benchmark,learner,strategy,memory,average_accuracy,forgetting"
 
 
 def good(folder):
-    table(folder / "a.csv", grid(seed=[0]))
+    table(folder / "a.csv", grid(strategy=["uniform", "accuacl", "badge"], seed=[0]))
+
+
+def kept(folder):
+    (folder / "runs" / "x").mkdir(parents=True)
+    table(folder / "runs" / "results.csv", grid(seed=[0]))
+
+
+def costs(folder):
+    """A folder with nothing but a table of another kind."""
+    (folder / "costs").mkdir()
+    (folder / "costs" / "efficiency.csv").write_text("strategy,n,cpu_seconds\nbait,10,1.0\n")
 
 
 def broken(folder, result, journal=True):

@@ -176,6 +176,15 @@ def test_the_same_run_counts_once():
         assert (len(found.differences), found.cells, found.seeds) == (pairs, cells, 2)
 
 
+def test_gains_are_of_the_seeds_that_both_have_and_of_each_run_once():
+    values = {"uniform": {0: 10, 1: 20, 2: 90}, "accuacl": {0: 12, 1: 24}}
+    rows = [with_metrics(made_up(strategy=s, seed=i), a, a) for s, by in values.items() for i, a in by.items()]
+    said = sentences(make_groups(rows))[0]
+    assert said.startswith("accuacl against uniform: +20.0 % average accuracy and 20.0 % more forgetting, in one cell")
+    rows += [row | {"memory": 200} for row in rows]  # both larger than all labels
+    assert sentences(make_groups(rows))[0].startswith(said.split(", in")[0] + ", in one cell")
+
+
 def test_one_seed_is_never_sure():
     rows = [
         with_metrics(made_up(strategy=s, memory=m, learner=name), a, 1 / a)

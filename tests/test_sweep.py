@@ -7,6 +7,7 @@ import io
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -105,7 +106,8 @@ def test_cells_that_differ_in_anything_have_directories_of_their_own():
         ({"learner": {"er": 1}}, "smoke, cpu and paper"),
         ({"labels": {"cpu": 3}}, "nothing for --scale smoke"),
         ({"grids": 3}, "grids must be a list"),
-        ({"colour": "red"}, "colour"),
+        ({"colour": "red"}, "there is no setting colour; `accuacl run --print-config` shows all."),
+        ({"epoch": 3}, "there is no setting epoch; did you mean epochs?"),
         ({"strategy": ["uniform", "magic"]}, "there is no strategy 'magic'"),
         ({"seeds": "0-2"}, "seed is '0-2'; give a number, or a list of numbers"),
     ],
@@ -351,6 +353,10 @@ def test_only_narrows(tmp_path):
     numbers = cells(SMALL | {"lambda": [0, 0.5, 2 / 3], "seeds": [0, 1000, 1001]})
     chosen = narrow(numbers, ["lambda=0,0.667", "seed=1000"], setting)
     assert [(cell.config.lam, cell.config.seed) for cell in chosen] == [(0.0, 1000), (2 / 3, 1000)]
+    orders = cells(SMALL | {"order": ["fixed", "1,0,2,3,4,5,6,7,8,9"]})
+    (chosen,) = narrow(orders, ["order=1,0,2,3,4,5,6,7,8,9"], setting)
+    assert chosen.config.order == "1,0,2,3,4,5,6,7,8,9"
+    assert len(narrow(numbers, ["seed=0, 1000"], setting)) == 6
     for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give key=value")):
         done = accuacl("sweep", sweep_file, "--only", wrong, "--out", tmp_path / "out")
         assert (done.returncode, says in done.stderr) == (2, True)
@@ -423,8 +429,15 @@ def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
         assert done.returncode == 0, done.stderr
         page = (tmp_path / "out/scores.html").read_text()
         assert ("--only" in page) == (more == ["--only", "strategy=last"])  # then it holds more than the last one did
+        assert ("2 of the 4 runs of this recipe." in page) == (more == ["--only", "strategy=last"])
+    assert "3 of the 4 runs of this recipe." in page
     rows = record.read_csv(tmp_path / "out/scores.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("last", 0), ("last", 1), ("uniform", 0)]
+    wrong = [*command, "--results", "out/scores.csv"]
+    done = subprocess.run(wrong, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 2
+    assert "gets the recipe's own rows and no others" in done.stderr
+    assert record.read_csv(tmp_path / "out/scores.csv") == rows
 
 
 def test_costs_are_listed(tmp_path):
@@ -443,10 +456,15 @@ def test_costs_are_listed(tmp_path):
     (line,) = (line for line in done.stdout.splitlines() if " scores " in line)
     assert line.split()[3:6:2] == ["3", "1"]
     assert accuacl("paper", "nothing").returncode == 2
+    done = accuacl("paper", "list", "--only", "seed=0")
+    assert (done.returncode, "list takes no --only" in done.stderr) == (2, True)
 
 
 def test_a_report_names_the_tables_of_a_folder_without_results(tmp_path):
-    (tmp_path / "main.csv").write_text("")
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    row = sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path / "out", tmp_path / "main.csv", Local(1)).rows[0]
+    assert row["strategy"] == "uniform"
+    shutil.rmtree(tmp_path / "out")
     done = accuacl("report", tmp_path)
     assert done.returncode == 2
     assert f"give one of its tables: {tmp_path / 'main.csv'}." in done.stderr

@@ -27,10 +27,10 @@ def narrow(wanted: Sequence[T], only: Sequence[str], setting: Callable[[T, str],
         if not equals or key not in Config.model_fields:
             raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
         there = dict.fromkeys(setting(one, key) for one in wanted)
-        values = set()
-        for word in text.split(","):
+        values = _meant(text, there)  # orders of classes have commas
+        for word in [] if values else map(str.strip, text.split(",")):
             if not (meant := _meant(word, there)):
-                known = ", ".join(map(show, there))
+                known = "; ".join(map(show, there))
                 raise ValueError(f"--only {condition}: there is no {key} {word} here, only {known}.")
             values |= meant
         chosen = [one for one in chosen if setting(one, key) in values]

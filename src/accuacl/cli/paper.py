@@ -31,7 +31,7 @@ from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import write_csv
 from accuacl.scale import engines
 from accuacl.scale.cost import core_seconds
-from accuacl.scale.sweep import by_key, cells
+from accuacl.scale.sweep import Outcome, by_key, cells
 from accuacl.strategies import REGISTRY
 
 SCALES = ("smoke", "cpu", "paper")
@@ -64,42 +64,62 @@ def paper(
     before = set(REGISTRY)
     load_plugins(plugin or ())
     own = [strategy for strategy in REGISTRY if strategy not in before]
+    usual = Path("runs") / f"paper-{scale}"
+    elsewhere: dict[str, object] = {"engine": engine != "local", "address": address, "gpus": gpus}
     if name == "list":
-        console.print(_costs(scale, results or (out or Path("runs") / f"paper-{scale}") / "results.csv", own))
+        _refuse("list takes no --{}: it says what whole recipes cost here", only=only, **elsewhere)
+        done = results or (out or usual) / "results.csv"
+        console.print(_costs(scale, done, own, workers or len(os.sched_getaffinity(0))))
         return
     recipe = _with(recipes.read(name), own)
-    out = out or Path("runs") / f"paper-{scale}"
+    out = out or usual
     if name == "efficiency":
-        _refuse(results=results, workers=workers, engine=engine != "local", address=address, gpus=gpus, plugin=plugin)
+        why = "efficiency takes no --{}: it times the usual strategies here, one by one"
+        _refuse(why, results=results, workers=workers, plugin=plugin, **elsewhere)
         efficiency.measure(recipe, scale, out, only or [])
         return
     everything = cells(recipe, {"scale": scale}, data_dir)
     wanted = narrow(everything, only or [], setting)
-    table = results or out / "results.csv"
+    table, own_table = results or out / "results.csv", out / f"{name}.csv"
+    if table.resolve() == own_table.resolve():
+        raise ValueError(f"{table} gets the recipe's own rows and no others; give another --results.")
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
     known = by_key(table)
     shown = {cell.key for cell in everything if cell.key in known}  # also what was done before
     if shown:
-        write_csv(out / f"{name}.csv", [known[key] for key in shown])
+        write_csv(own_table, [known[key] for key in shown])
         narrowed = shown <= {cell.key for cell in wanted}
         again = ["accuacl", "paper", name, "--scale", scale]
         again += [x for text in only or [] if narrowed for x in ("--only", text)]
-        again += ["--data-dir", str(data_dir)] if data_dir else []
+        for option, given in (
+            ("--out", out if out != usual else None),
+            ("--results", results),
+            ("--data-dir", data_dir),
+        ):
+            again += [option, str(given)] if given else []
         again += [x for path in plugin or [] for x in ("--plugin", str(path))]
         page = report.write(
-            [out / f"{name}.csv"], out / f"{name}.html", title=recipe["title"], command=shlex.join(again)
+            [own_table],
+            out / f"{name}.html",
+            title=recipe["title"],
+            command=shlex.join(again),
+            notices=_missing(len(shown), len(everything), outcome),
         )
         console.print(f"report: {escape(str(page))}")
     tell_failures(outcome, out)
 
 
-def _refuse(**given: object) -> None:
-    """`efficiency` measures queries here, one after the other, and writes a table of its own."""
+def _missing(there: int, all: int, outcome: Outcome) -> list[str]:
+    """What must be known of a report that has not all of its recipe."""
+    said = [f"{there:,} of the {all:,} runs of this recipe."] if there < all else []
+    return said + [f"Failed: {why}" for why in sorted(set(outcome.failed.values()))]
+
+
+def _refuse(why: str, **given: object) -> None:
+    """Options that would be ignored."""
     for option in (name for name, value in given.items() if value):
-        raise ValueError(
-            f"efficiency takes no --{option}: it times the usual strategies here, one by one; leave it out."
-        )
+        raise ValueError(f"{why.format(option)}; leave it out.")
 
 
 def _with(recipe: dict[str, Any], own: list[str]) -> dict[str, Any]:
@@ -108,15 +128,15 @@ def _with(recipe: dict[str, Any], own: list[str]) -> dict[str, Any]:
     return recipe | {"strategy": [*(usual if isinstance(usual, list) else [usual]), *own]}
 
 
-def _costs(scale: str, results: Path, own: list[str]) -> Table:
+def _costs(scale: str, results: Path, own: list[str], workers: int) -> Table:
     """Runs of each recipe and their time here, from the measured speed of its networks."""
-    cores = len(os.sched_getaffinity(0))
     known = by_key(results)
     note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
     note += f" Done: in {results}; the time is that of the others." if known else ""
     table = Table(title=f"--scale {scale}", caption=escape(note))
-    for head in ("recipe", "runs", *(["done"] if known else []), f"time, {cores} cores", "what it shows"):
-        table.add_column(head, no_wrap=head != "what it shows")
+    for head in ("recipe", "runs", *(["done"] if known else []), f"time, {workers} core{'s' * (workers > 1)}"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("what it shows")
     with progress() as bar:
         job = bar.add_task("", total=len(recipes.NAMES))
         for name in recipes.NAMES:
@@ -128,7 +148,7 @@ def _costs(scale: str, results: Path, own: list[str]) -> Table:
             else:
                 wanted = cells(_with(recipe, own), {"scale": scale})
                 missing = [cell for cell in wanted if cell.key not in known]
-                seconds = sum(core_seconds(cell.config) for cell in missing) / cores
+                seconds = sum(core_seconds(cell.config) for cell in missing) / workers
                 done = [str(len(wanted) - len(missing))] if known else []
                 numbers = [str(len(wanted)), *done, duration(seconds) if missing else "-"]
             table.add_row(name, *numbers, escape(recipe["about"]))

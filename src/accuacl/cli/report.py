@@ -11,6 +11,7 @@ from rich.markup import escape
 from accuacl import report as reports
 from accuacl.cli.app import app, console
 from accuacl.cli.only import Only, narrow
+from accuacl.experiment.record import read_csv
 
 
 @app.command()
@@ -40,7 +41,7 @@ def report(
     recall and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
     for folder in (folder for folder in path if folder.is_dir()):
-        others = sorted(folder.rglob("*.csv"))
+        others = [table for table in sorted(folder.rglob("*.csv")) if _is_table(table)]
         if others and not any(any(folder.rglob(name)) for name in ("results.csv", "result.json")):
             there = ", ".join(map(str, others[:5])) + (", ..." if others[5:] else "")
             raise ValueError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
@@ -52,8 +53,15 @@ def report(
         data_dir=data_dir,
         figures=figures,
         figure_type=figure_type,
-        choose=lambda rows: narrow(rows, only or [], dict.__getitem__),
+        choose=(lambda rows: narrow(rows, only, dict.__getitem__)) if only else None,
     )
     console.print(f"written: {escape(str(written))}", soft_wrap=True)
     if figures:
         console.print(f"figures: {escape(str(figures))}", soft_wrap=True)
+
+
+def _is_table(path: Path) -> bool:
+    try:
+        return bool(read_csv(path))
+    except (OSError, ValueError):
+        return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from pathlib import Path
 from typing import Any, Literal
@@ -142,6 +143,10 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(field, Config.model_fields, 1)
+            hint = f"did you mean {near[0]}?" if near else "`accuacl run --print-config` shows all."
+            raise ValueError(f"there is no setting {field}; {hint}") from None
         raise ValueError(f"{field} is {first['input']!r}: {message}." if field else message) from None
 
 

@@ -31,7 +31,7 @@ def picks(groups: Sequence[Group]) -> Figure | None:
         )
         panels += [_balance(learner, bars, _span(shares), look) for learner, bars in shares.items() if bars]
     if any(seconds.values()):
-        said.append("seconds for all queries of a run, without training, mean over seeds, logarithmic")
+        said.append("wall-clock seconds of a run's queries, looking at the pool included, mean over seeds, logarithmic")
         panels += [_cost(learner, bars, _span(seconds), look) for learner, bars in seconds.items() if bars]
     if not panels:
         return None
@@ -70,7 +70,7 @@ def _cost(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, L
         axes.set_xlim(span[0] / 4, span[1] * 12)
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
         name_bars(axes, {label: (seconds, look[label].color) for label, (_, seconds) in bars.items()})
-        axes.set_xlabel("seconds for all queries")
+        axes.set_xlabel("seconds, all queries")
 
     said = ", ".join(f"{label} {short(end)}" for label, (_, end) in bars.items())
     return Panel(learner, draw, f"Query seconds, {learner}: {said}.", _size(bars))

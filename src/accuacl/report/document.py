@@ -115,11 +115,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG image and its description."""
+    """A PNG image and its description; file: where it also stands alone."""
 
     title: str
     png: bytes
     alt: str
+    file: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from accuacl.report import paper
 from accuacl.report.groups import BASELINES, TWO, Group, at_scale, by_scale, is_pooled, is_usual, own_names
+from accuacl.report.pairs import pairs
 
 Cells = Mapping[Any, Mapping[str, float]]  # the mean of each strategy, by cell
 Pairs = dict[tuple[Any, str], float]  # a number for each cell and baseline
@@ -55,7 +56,7 @@ def _of_scale(groups: Sequence[Group]) -> list[str]:
     said = []
     for ours in own_names(groups):
         for who, baselines in (*wanted, ("uniform", ["uniform"])):
-            up, down = (relative(means(groups, metric), ours, baselines) for metric in TWO)
+            up, down = (ratios(groups, ours, baselines, metric) for metric in TWO)
             found = gain(up, down)
             if found is None:
                 continue
@@ -86,14 +87,15 @@ def _of_paper(groups: Sequence[Group], up: Pairs, down: Pairs, baselines: Sequen
     return text + "."
 
 
-def means(groups: Sequence[Group], metric: str) -> dict[Any, dict[str, float]]:
-    """The mean over seeds of every strategy by cell and learner."""
-    cells: dict[Any, dict[str, float]] = {}
-    for group in groups:
-        found = group.stat(metric)
-        if found is not None:
-            cells.setdefault((group.cell, group.learner), {})[group.strategy] = found.mean
-    return cells
+def ratios(groups: Sequence[Group], ours: str, baselines: Sequence[str], metric: str) -> Pairs:
+    """The same of our runs: of means over the seeds that both have, the same pair of runs once."""
+    found = {}
+    for base in baselines:
+        for place, seeds in pairs(groups, ours, base, metric).items():
+            mine, theirs = (sum(both[side] for both in seeds.values()) for side in (0, 1))
+            if theirs > 0:
+                found[place, base] = (mine - theirs) / theirs
+    return found
 
 
 def in_words(found: Gain) -> str:

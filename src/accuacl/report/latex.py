@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from pathlib import Path
 
-from accuacl.report.document import Cell, Code, Document, Figure, Heading, Points, Table, Text
+from accuacl.report.document import Cell, Code, Document, Figure, Heading, Picture, Points, Table, Text
 from accuacl.report.markdown import link
 
 SPECIAL = {
@@ -27,7 +27,7 @@ SPECIAL = {
 def render(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
     needs = r"\usepackage{booktabs} \usepackage{graphicx} \usepackage[T1]{fontenc}"
-    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}"]
+    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}. Paths of figures are seen from this file."]
     for block in report.blocks:
         if isinstance(block, Heading):
             parts.append(rf"\{'sub' * (block.level - 2)}section{{{text(block.text)}}}")
@@ -41,7 +41,9 @@ def render(report: Document, folder: Path) -> str:
         elif isinstance(block, Table):
             parts.append(_table(block))
         elif isinstance(block, Figure) and block.file:
-            parts.append(_figure(block, link(block.file, folder)))
+            parts.append(_figure(block.caption, link(block.file, folder), r"\linewidth"))
+        elif isinstance(block, Picture) and block.file:
+            parts.append(_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
     return "\n\n".join(parts) + "\n"
 
 
@@ -83,9 +85,11 @@ def _table(table: Table) -> str:
     return "\n".join([*lines, r"\end{table}"])
 
 
-def _figure(figure: Figure, path: str) -> str:
-    shown = rf"\includegraphics[width=\linewidth]{{{path}}}"
-    return "\n".join([r"\begin{figure}", r"\centering", shown, rf"\caption{{{text(figure.caption)}}}", r"\end{figure}"])
+def _figure(caption: str, path: str, width: str) -> str:
+    if set(path) & set("%#{}~\\$&^_ "):
+        raise ValueError(f"LaTeX cannot include {path}; give --figures a path of letters, digits, dots and dashes.")
+    shown = rf"\includegraphics[width={width}]{{{path}}}"
+    return "\n".join([r"\begin{figure}", r"\centering", shown, rf"\caption{{{text(caption)}}}", r"\end{figure}"])
 
 
 def _row(cells: list[str]) -> str:

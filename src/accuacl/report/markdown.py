@@ -6,8 +6,9 @@ import os
 import re
 from html import escape
 from pathlib import Path
+from urllib.parse import quote
 
-from accuacl.report.document import Cell, Code, Document, Figure, Heading, Points, Table, Text
+from accuacl.report.document import Cell, Code, Document, Figure, Heading, Picture, Points, Table, Text
 
 
 def render(report: Document, folder: Path) -> str:
@@ -27,7 +28,9 @@ def render(report: Document, folder: Path) -> str:
             parts.append(_table(block))
         elif isinstance(block, Figure) and block.file:
             alt = " ".join(panel.alt for panel in block.panels)
-            parts.append(f"![{text(alt)}](<{link(block.file, folder)}>)\n\n*{text(block.caption)}*")
+            parts.append(_image(alt, block.caption, link(block.file, folder)))
+        elif isinstance(block, Picture) and block.file:
+            parts.append(_image(block.alt, block.title, link(block.file, folder)))
     return "\n\n".join(parts) + "\n"
 
 
@@ -58,6 +61,10 @@ def _table(table: Table) -> str:
             start = [block.title] * blocks + list(line.heads)
             lines.append(_row([*(text(head) for head in start), *(_cell(cell) for cell in line.cells)]))
     return "\n".join(lines) + (f"\n\n{text(table.note)}" if table.note else "")
+
+
+def _image(alt: str, caption: str, path: str) -> str:
+    return f"![{text(alt)}]({quote(path)})\n\n*{text(caption)}*"
 
 
 def _row(cells: list[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
@@ -31,6 +32,20 @@ def value(tables: tuple[str, ...], group: Group, metric: str) -> Stat | None:
     """The paper's value from the first of its tables that has it; none for runs in another than the usual setting."""
     found = [figures().get(_key(table, group, metric), {}) for table in tables if is_usual(group)]
     return next((next(iter(notes.values())) for notes in found if notes), None)
+
+
+def remarks(tables: tuple[str, ...], groups: Sequence[Group], metrics: Sequence[str]) -> list[str]:
+    """What must be known about the paper's values in these places, the fullest wording of each."""
+    found = {
+        note
+        for table in tables
+        for group in groups
+        for metric in metrics
+        if is_usual(group)
+        for note in figures().get(_key(table, group, metric), {})
+        if note
+    }
+    return sorted(note for note in found if not any(other.startswith(f"{note}:") for other in found))
 
 
 def of_order(group: Group, metric: str, permuted: bool) -> Stat | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from accuacl.experiment.files import write_bytes
 from accuacl.report.document import Document, Figure, Heading, Picture
-from accuacl.report.looks import FAINT
+from accuacl.report.looks import FAINT, Look
 from accuacl.report.svg import STYLE
 
 TYPES = {  # what would make the same plot another file
@@ -47,7 +48,9 @@ def write(report: Document, folder: Path, type: str) -> Document:
             write_bytes(path, draw(block, type))
             blocks[i] = replace(block, file=path)
         elif isinstance(block, Picture):
-            write_bytes(folder / f"{_name(section, block.title, taken)}.png", block.png)
+            path = folder / f"{_name(section, block.title, taken)}.png"
+            write_bytes(path, block.png)
+            blocks[i] = replace(block, file=path)
     return Document(report.title, blocks)
 
 
@@ -55,27 +58,40 @@ def draw(what: Figure, type: str) -> bytes:
     """The figure with all its panels and its legend, as the bytes of a file."""
     import matplotlib
     from matplotlib.figure import Figure as Plot
-    from matplotlib.lines import Line2D
 
     columns = max(1, min(what.columns, len(what.panels)))
     rows = -(-len(what.panels) // columns)
     width, height = (max(panel.size[side] for panel in what.panels) for side in (0, 1))
-    legend = [Line2D([], [], label=label, **look.line()) for label, look in what.legend.items()]
-    beside = max(1, min(len(legend), int(columns * width / 1.4)))
-    above = 0.25 * -(-len(legend) // beside)
     with matplotlib.rc_context(STYLE | PLATE):
-        plot = Plot(figsize=(columns * width, rows * height + above), layout="constrained")
+        plot = Plot(figsize=(columns * width, rows * height), layout="constrained")
         for panel, axes in zip(what.panels, plot.subplots(rows, columns, squeeze=False).flat, strict=False):
             axes.set_title(panel.title)
             panel.draw(axes)
         for axes in plot.axes[len(what.panels) :]:
             axes.set_visible(False)
-        if legend:
-            plot.legend(handles=legend, loc="outside upper center", ncols=beside, frameon=False)
+        if what.legend:
+            _add_legend(plot, what.legend)
         _on_white(plot)
         file = io.BytesIO()
         plot.savefig(file, format=type, metadata=TYPES[type])
     return file.getvalue()
+
+
+def _add_legend(plot: Any, looks: Mapping[str, Look]) -> None:
+    """Above the panels, in as few lines as there is room for; the plot grows by its height."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=label, **look.line()) for label, look in looks.items()]
+    renderer = FigureCanvasAgg(plot).get_renderer()  # type: ignore[no-untyped-call]
+    width, height = plot.get_size_inches()
+    for columns in range(len(handles), 0, -1):
+        legend = plot.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
+        box = legend.get_window_extent(renderer)
+        if box.width / plot.dpi <= width or columns == 1:
+            plot.set_size_inches(max(width, box.width / plot.dpi), height + box.height / plot.dpi)
+            return
+        legend.remove()
 
 
 def _on_white(plot: Any) -> None:
@@ -98,8 +114,8 @@ def _name(section: str, caption: str, taken: set[str]) -> str:
     >>> _name("split-cifar10, memory 100 (cpu scale)", "Forgetting after each task: split-cifar10.", set())
     'split-cifar10-memory-100-cpu-scale-forgetting-after-each-task'
     """
-    words = f"{section} {re.split('[:;,.(]', caption)[0]}".lower()
-    name = base = re.sub(r"[^a-z0-9]+", "-", words)[:120].strip("-") or "figure"
+    parts = section[:80], re.split("[:;,.(]", caption)[0][:80]
+    name = base = re.sub("[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-") or "figure"
     for i in count(2):
         if name not in taken:
             break

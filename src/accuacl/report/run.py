@@ -84,7 +84,7 @@ def _seconds(row: Row) -> Table:
         seconds = row.get(f"seconds_{name}")
         what = "CPU time of all steps" if name == "cpu" else name
         lines.append(Line([what], [Cell("-" if seconds is None else f"{seconds:,.2f}")]))
-    return Table("Where the time went", ["step"], [Column("seconds")], [Block("", lines)])
+    return Table("Where the time went, by the clock", ["step"], [Column("seconds")], [Block("", lines)])
 
 
 def _settings(row: Row) -> Table:

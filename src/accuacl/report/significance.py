@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from accuacl.report.document import Block, Cell, Column, Line, Table
 from accuacl.report.groups import METRICS, TWO, Group, at_scale, by_scale, is_pooled, is_whole, own_names
+from accuacl.report.pairs import pairs
 from accuacl.report.tables import number
 
 EXACT = 16  # up to so many pairs all 2^n sign flips are tried
@@ -50,31 +50,10 @@ class Paired:
 
 
 def paired(groups: Sequence[Group], ours: str, other: str, metric: str) -> Paired:
-    """For every seed that both have in the same cell; runs with the accuracies of an earlier pair are the same run."""
-    cells: dict[object, dict[str, Group]] = {}
-    for group in groups:
-        cells.setdefault((group.cell, group.learner), {})[group.strategy] = group
-    found: list[float] = []
-    count, seeds, known = 0, set(), set()
-    for cell in cells.values():
-        if ours in cell and other in cell:
-            mine, theirs = cell[ours].values(metric), cell[other].values(metric)
-            before = len(found)
-            for seed in sorted(mine.keys() & theirs.keys()):
-                runs = _run(cell[ours], seed), _run(cell[other], seed)
-                if None not in runs and runs in known:
-                    continue
-                known.add(runs)
-                seeds.add(seed)
-                found.append(mine[seed] - theirs[seed])
-            count += len(found) > before
-    return Paired(found, count, len(seeds))
-
-
-def _run(group: Group, seed: int) -> str | None:
-    """What tells the run from others, whatever its settings; None if its accuracies were not kept."""
-    matrix = next(row.get("accuracy_matrix") for row in group.rows if row["seed"] == seed)
-    return json.dumps([group["benchmark"], group["learner"], seed, matrix]) if matrix else None
+    """For every seed that both have in the same cell; the same pair of runs once."""
+    found = pairs(groups, ours, other, metric)
+    differences = [mine - theirs for seeds in found.values() for mine, theirs in seeds.values()]
+    return Paired(differences, len(found), len({seed for seeds in found.values() for seed in seeds}))
 
 
 def compare(groups: Sequence[Group]) -> tuple[list[str], Table | None]:
@@ -126,18 +105,18 @@ def _against(groups: Sequence[Group], ours: str) -> tuple[list[Line], list[str]]
     most = 0
     for other in dict.fromkeys(g.strategy for g in groups if g["strategy"] not in ("accuacl", "full")):
         found = {metric: paired(groups, ours, other, metric) for metric in TWO}
-        if not all(pairs.differences for pairs in found.values()):
+        if not all(both.differences for both in found.values()):
             continue
         cells = []
-        for metric, pairs in found.items():
-            p, mean = sign_flip(pairs.differences), float(np.mean(pairs.differences))
+        for metric, both in found.items():
+            p, mean = sign_flip(both.differences), float(np.mean(both.differences))
             better = (mean > 0) == METRICS[metric].larger
-            verdict = "not sure" if p >= SURE or pairs.seeds < 2 else "better" if better else "worse"
+            verdict = "not sure" if p >= SURE or both.seeds < 2 else "better" if better else "worse"
             verdicts.setdefault((metric, verdict), []).append(other)
             cells += [Cell(f"{round(mean, 2) + 0.0:+.2f}", mark="best" if verdict == "better" else "")]
             cells += [Cell(p_value(p))]
-        most = max(most, pairs.seeds)
-        lines.append(Line([other], [*cells, Cell(str(len(pairs.differences))), Cell(str(pairs.cells))]))
+        most = max(most, both.seeds)
+        lines.append(Line([other], [*cells, Cell(str(len(both.differences))), Cell(str(both.cells))]))
     if lines and most < 2:
         return lines, [f"All pairs of {ours} and others have the same seed: too few to tell a difference from luck."]
     return lines, [_verdict(ours, metric, verdicts, is_pooled(groups)) for metric in TWO] if lines else []
@@ -145,10 +124,10 @@ def _against(groups: Sequence[Group], ours: str) -> tuple[list[Line], list[str]]
 
 def p_value(p: float) -> str:
     """
-    >>> p_value(0.25), p_value(0.03125), p_value(0.00001)
-    ('0.25', '0.031', '< 0.001')
+    >>> p_value(0.125), p_value(0.03125), p_value(0.00001)
+    ('0.125', '0.031', '< 0.001')
     """
-    return "< 0.001" if p < 0.001 else number(p, 3) if p < 0.1 else number(p, 2)
+    return "< 0.001" if p < 0.001 else number(p, 3)
 
 
 def _verdict(ours: str, metric: str, verdicts: dict[tuple[str, str], list[str]], pooled: bool) -> str:

@@ -14,15 +14,20 @@ from accuacl.report.tables import cell_tables
 FEW = 3  # cells with fewer strategies have no section of their own if they are in a table of settings
 
 
-def document(rows: Sequence[Row], title: str = "", command: str = "", unfinished: int = 0) -> Document:
-    """All that the rows have to say. command: what made them, if it was one; unfinished: runs that are not there."""
+def document(
+    rows: Sequence[Row], title: str = "", command: str = "", unfinished: int = 0, notices: Sequence[str] = ()
+) -> Document:
+    """All that the rows have to say.
+
+    command: what made them, if it was one; unfinished: runs that are not there; notices: what must be said first.
+    """
     groups = make_groups(rows)
     report = Document(title or _title(groups))
     add = report.blocks.append
     add(Text(origin.lede(rows)))
     if unfinished:
         add(Text(f"Runs that are not finished yet and so left out: {unfinished}.", notice=True))
-    for note in origin.notes(rows):
+    for note in (*notices, *origin.notes(rows)):
         add(Text(note if note.endswith(".") else f"{note}.", notice=True))
     differences, sure = significance.compare(groups)
     agreed, orderings, ranks = agreement.compare(groups)

@@ -155,6 +155,7 @@ def _compare(spec: Spec, groups: Sequence[Group]) -> Table:
     if any(group["strategy"] == "full" for group in groups):
         note += " full labels everything and does not compete."
     differs = paper.protocol(groups[0]) if any(any(values) for values in theirs.values()) else ""
+    note += "".join(f" Paper: {remark}." for remark in paper.remarks(spec.tables, groups, names))
     return Table(f"{spec.title}: {groups[0].title}", ["strategy"], columns, blocks, f"{note} {differs}".strip())
 
 

@@ -10,6 +10,7 @@ from accuacl.report import latex, markdown, page, plates, run, sweep, tidy
 from accuacl.report.collect import Row, collect, is_run, unfinished
 
 FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # and how their files end
+KEPT = ("results.csv", "result.json", "config.json", "journal.sqlite")
 
 
 def write(
@@ -21,14 +22,16 @@ def write(
     command: str = "",
     figures: Path | None = None,
     figure_type: str = "",
-    choose: Callable[[list[Row]], list[Row]] = list,
+    choose: Callable[[list[Row]], list[Row]] | None = None,
+    notices: Sequence[str] = (),
 ) -> Path:
     """Write the report of the runs and tables at `paths`; where it is.
 
     One run has a report of its own, beside it unless `out` says otherwise; several have one of their means, by default
     report.html here. `data_dir`: where the images of a single run lie. `command`: what made all runs, to be shown.
     `figures`: a folder for all plots as files of their own, of `figure_type` (svg, pdf or png; svg by default, in LaTeX
-    pdf); Markdown and LaTeX then show them. `choose`: which of the runs found are shown.
+    pdf); Markdown and LaTeX then show them. `choose`: which of the runs found are shown. `notices`: what must be said
+    first.
     """
     if format not in FORMATS:
         raise ValueError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
@@ -42,15 +45,22 @@ def write(
         raise ValueError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
     if out.resolve() in {path.resolve() for path in paths}:
         raise ValueError(f"{out} is what the report is made from and would be lost; give another --out.")
+    if out.name in KEPT and any(path.resolve() in out.resolve().parents for path in paths):
+        raise ValueError(f"{out} has the name of a file that runs keep; give another --out.")
     if figure_type and not figures:
         raise ValueError("a figure type without a folder for figures; give --figures too.")
     if figures and figures.exists() and not figures.is_dir():
         raise ValueError(f"{figures} is a file; give a folder for the figures.")
-    rows = choose(collect(paths))
-    if single and format == "html":
+    if figure_type == "svg" and format == "latex":
+        raise ValueError("LaTeX includes no SVG; give --figure-type pdf or png.")
+    rows = collect(paths)
+    if choose:
+        rows = choose(rows)
+    if single:
         report = run.document(paths[0], rows[0], title, data_dir)
     else:
-        report = sweep.document(rows, title, command, unfinished(paths))
+        missing = 0 if choose else unfinished(paths)  # of which it is not known whether they would have been chosen
+        report = sweep.document(rows, title, command, missing, notices)
     if figures:
         report = plates.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
     if format == "csv":
