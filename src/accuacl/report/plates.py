@@ -85,7 +85,8 @@ def _add_legend(plot: Any, looks: Mapping[str, Look]) -> None:
     handles = [Line2D([], [], label=label, **look.line()) for label, look in looks.items()]
     renderer = FigureCanvasAgg(plot).get_renderer()  # type: ignore[no-untyped-call]
     width, height = plot.get_size_inches()
-    for columns in range(len(handles), 0, -1):
+    for lines in range(1, len(handles) + 1):
+        columns = -(-len(handles) // lines)
         legend = plot.legend(handles=handles, loc="outside upper center", ncols=columns, frameon=False)
         box = legend.get_window_extent(renderer)
         if box.width / plot.dpi <= width or columns == 1:
