@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -177,3 +178,16 @@ def test_wrong_names_and_numbers():
         engines.get("dask")
     with pytest.raises(ValueError, match="the engine is local; give --engine ray"):
         engines.get("local", address="10.0.0.1:6379")
+
+
+def test_a_worker_cannot_be_interrupted_before_it_ignores_that():
+    """Also the first one, with which Python starts a helper of its own."""
+    program = (
+        "from accuacl.scale.local import _Worker\n"
+        "worker = _Worker()\n"
+        "print(open(f'/proc/{worker.process.pid}/status').read())\n"
+        "worker.close(), worker.end()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    blocked = int(re.search(r"SigBlk:\s*(\w+)", done.stdout).group(1), 16)
+    assert blocked >> (signal.SIGINT - 1) & 1

@@ -12,6 +12,7 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -100,6 +101,7 @@ class _Worker:
         self.pipe, theirs = context.Pipe()
         held, self.lifeline = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(theirs, held), daemon=True)
+        resource_tracker.ensure_running()  # it lets interrupts through again where it has to be started
         with _environment(ONE_THREAD), _interrupts_held():
             self.process.start()
         theirs.close()
