@@ -288,18 +288,20 @@ def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
 
 
 def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
-    sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=2)
+    sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=10)
     whole = accuacl("sweep", sweep_file, "--out", tmp_path / "whole", "--workers", 2)
     assert whole.returncode == 0, whole.stderr
     for begun in (1, 3):  # runs
         command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
         process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
-        while len(list(tmp_path.glob("cut/*/journal.sqlite"))) < begun and process.poll() is None:
-            time.sleep(0.05)
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-        journals = list(tmp_path.glob("cut/*/journal.sqlite"))
-        assert any(not (journal.parent / "result.json").exists() for journal in journals)
+        while process.poll() is None:
+            journals = list(tmp_path.glob("cut/*/journal.sqlite"))
+            under_way = [journal for journal in journals if not (journal.parent / "result.json").exists()]
+            if len(journals) >= begun and under_way:
+                break
+            time.sleep(0.005)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL  # it had not come to its end
     last = accuacl("sweep", sweep_file, "--out", tmp_path / "cut")
     assert last.returncode == 0, last.stdout + last.stderr
     assert without_times(tmp_path / "cut/results.csv") == without_times(tmp_path / "whole/results.csv")
