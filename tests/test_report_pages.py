@@ -434,7 +434,7 @@ def test_only_some_runs_are_reported(command, tmp_path):
             ["a.csv", "--format", "latex", "--figures", "f", "--figure-type", "svg"],
             "LaTeX includes no SVG",
         ),
-        (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include 50%/"),
+        (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include files of 50%"),
         (lambda p: kept(p), ["runs", "--format", "csv", "--out", "runs/results.csv"], "a file that runs keep"),
         (lambda p: kept(p), ["runs", "--out", "runs/x/result.json"], "a file that runs keep"),
         (lambda p: costs(p), ["costs"], "costs holds no finished run and no results.csv; finish a run first"),
@@ -450,6 +450,7 @@ def test_wrong_input_is_one_sentence_and_exit_code_2(command, tmp_path, make_inp
     assert error.startswith("accuacl: ")
     assert error.count("\n") == 1
     assert not list(tmp_path.glob("report.*"))
+    assert not list(tmp_path.rglob("*.pdf"))
 
 
 HEADER = "benchmark,learner,strategy,memory,average_accuracy,forgetting"

@@ -37,8 +37,8 @@ def report(
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
-    Several runs are averaged over their seeds and nothing else; a single run has, in HTML, its accuracy matrix, curves,
-    recall and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
+    Several runs are averaged over their seeds and nothing else; a single run has its accuracy matrix, curves, recall
+    and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
     for folder in (folder for folder in path if folder.is_dir()):
         others = [table for table in sorted(folder.rglob("*.csv")) if _is_table(table)]

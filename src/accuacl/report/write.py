@@ -53,6 +53,8 @@ def write(
         raise ValueError(f"{figures} is a file; give a folder for the figures.")
     if figure_type == "svg" and format == "latex":
         raise ValueError("LaTeX includes no SVG; give --figure-type pdf or png.")
+    if figures and format == "latex" and set(markdown.link(figures, out.parent)) & set("%#{}~\\ "):
+        raise ValueError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
     rows = collect(paths)
     if choose:
         rows = choose(rows)
