@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.source import Source
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.source import Source
 from accuacl.labeling.web.session import cookie_name
 
 CLASSES = 4

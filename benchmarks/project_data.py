@@ -15,8 +15,9 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
 
-from accuacl.labeling.images import read_images
-from accuacl.labeling.source import Source
+from accuacl.base.progress import ignore
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.source import Source
 
 TASKS = 3
 
@@ -100,7 +101,7 @@ def cifar100(folder: Path, place: Path, classes: int = 10, each: int = 200, test
                     if not path.exists():
                         encoded = table.column("img")[int(i)].as_py()["bytes"]
                         Image.open(io.BytesIO(encoded)).save(path)
-            source = read_images(target, lambda done, total: None)
+            source = read_images(target, ignore)
             answers = [names[int(name[-6:-4])] for name in source.names]
             if split == "train":
                 data.pools.append(source)

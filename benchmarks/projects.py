@@ -28,12 +28,14 @@ import torch
 from project_data import DATA, Data
 
 from accuacl import models
-from accuacl.experiment.files import load_tensors, write_text
-from accuacl.labeling import inputs, words
-from accuacl.labeling.estimates import recorded
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.tasks import Tasks
+from accuacl.base.files import write_text
+from accuacl.base.progress import ignore
+from accuacl.experiment.tensors import load_tensors
+from accuacl.labeling.project import inputs, words
+from accuacl.labeling.project.estimates import recorded
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.tasks import Tasks
 from accuacl.learners import Transform
 
 START, END = "<!-- benchmarks/projects.py writes from here -->", "<!-- to here -->"
@@ -131,7 +133,7 @@ def prepared(data: Data, place: Path, settings) -> Path:
     for source in data.pools[len(tasks.all()) :]:
         tasks.add(source)
     for task in tasks.all():
-        inputs.prepare(tasks, task, settings, lambda done, total: None)
+        inputs.prepare(tasks, task, settings, ignore)
     return tasks.folder
 
 
@@ -163,7 +165,7 @@ def test_embeddings(data: Data, t: int, settings) -> np.ndarray:
     tasks = Tasks(data.place / "test")
     while len(tasks.all()) <= t:
         tasks.add(data.tests[len(tasks.all())])
-    inputs.prepare(tasks, tasks.all()[t], settings, lambda done, total: None)
+    inputs.prepare(tasks, tasks.all()[t], settings, ignore)
     return np.load(tasks.place(t) / "inputs.npy")
 
 

@@ -100,7 +100,7 @@ def run(rows: int, options: argparse.Namespace) -> dict[str, Any]:
 
 def write(folder: Path, rows: int, d: int, K: int, shuffled: bool) -> int:
     """Clustered, rectified embeddings and the softmax of a linear model on them, as `accuacl bench` has them."""
-    from accuacl.scale.write import write_pool
+    from accuacl.pools.write import write_pool
 
     rng = np.random.default_rng(SEED)
     centres = rng.normal(size=(K, d)).astype(np.float32)
@@ -175,22 +175,21 @@ def measure(name: str, folder: str, budget: int, workers: int) -> dict[str, Any]
     """In its own process: seconds of one selection, without those that starting the workers takes."""
     import hashlib
 
-    from accuacl import scale
-    from accuacl.scale import engines
+    from accuacl import engines, pools
 
     began = time.perf_counter()
     with engines.get(name, workers) as engine:
         for _ in engine.map(functools.partial(_wait), range(4 * workers)):
             pass
         start, used = time.perf_counter(), cpu(os.getpid())
-        picked = scale.select(folder, "accuacl", budget=budget, engine=engine)
+        picked = pools.select(folder, "accuacl", budget=budget, engine=engine)
         seconds, used = time.perf_counter() - start, cpu(os.getpid()) - used
     digest = hashlib.sha256(picked.ids.tobytes()).hexdigest()
     return {"seconds": seconds, "cpu": used, "start": start - began, "picks": digest}
 
 
 def _wait(item: int, report: Any) -> None:
-    import accuacl.scale.passes  # noqa: F401
+    import accuacl.pools.passes  # noqa: F401
 
     time.sleep(0.2)
 

@@ -1,4 +1,4 @@
-"""What is checked on Ray, in one cluster: run by test_scale_ray.py in a process and a network of its own."""
+"""What is checked on Ray, in one cluster: run by test_engines_ray.py in a process and a network of its own."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl import scale
-from accuacl.scale import engines
-from accuacl.scale.local import Local
-from accuacl.scale.ray import Ray
-from accuacl.scale.sweep import cells, sweep
+from accuacl import engines, pools
+from accuacl.base.errors import InputError
+from accuacl.base.progress import Progress
+from accuacl.engines.local import Local
+from accuacl.engines.ray import Ray
+from accuacl.sweeps.sweep import cells, sweep
 
 
 def fails(item, report):
     if item == 1:
-        raise ValueError("one is wrong")
+        raise InputError("one is wrong")
     return item
 
 
@@ -38,7 +39,7 @@ def dies(folder, often, item, report):
 
 def slow(item, report):
     for step in range(50):
-        report(step / 50, f"{item} at {step}")
+        report(Progress(step, 50, f"{item} at {step}"))
         time.sleep(0.2)
     return item
 
@@ -91,7 +92,7 @@ def main() -> None:
         done = {end.index: end for end in engine.map(fails, range(4))}
         found["errors"] = [done[i].error for i in range(4)]
         told: list[tuple[int, float, str]] = []
-        list(engine.map(slow, [5, 6], lambda *news: told.append(news)))
+        list(engine.map(slow, [5, 6], lambda index, p: told.append((index, p.share, p.text))))
         found["told"] = told
         killer = threading.Thread(target=kill_a_worker, args=([], b"ray::_Board"))
         killer.start()
@@ -104,24 +105,24 @@ def main() -> None:
         found["always"] = [ends[3].error, sum(not end.error for end in ends.values())]
         options = {"budget": 300, "shard_rows": 500, "seed": 3}
         found["picks"] = {
-            name: scale.select(folder, name, engine=engine, **options).ids.tolist() for name in ("accuacl", "uniform")
+            name: pools.select(folder, name, engine=engine, **options).ids.tolist() for name in ("accuacl", "uniform")
         }
         # Already connected: found, used, and left alone.
-        found["connected"] = scale.select(folder, engine="ray", **options).ids.tolist()
+        found["connected"] = pools.select(folder, engine="ray", **options).ids.tolist()
         assert engine.ray.is_initialized()
         killed: list[int] = []
         killer = threading.Thread(target=kill_a_worker, args=(killed,))
         killer.start()
-        found["killed"] = scale.select(folder, engine=engine, **(options | {"shard_rows": 50})).ids.tolist()
+        found["killed"] = pools.select(folder, engine=engine, **(options | {"shard_rows": 50})).ids.tolist()
         killer.join()
         found["kills"] = len(killed)
         bad = np.ones((3, 6), np.float32)
         bad[1, 2] = np.nan
-        from accuacl.scale.write import write_pool
+        from accuacl.pools.write import write_pool
 
         write_pool(places / "bad.parquet", [1, 2, 3], bad, np.full((3, 4), 0.25, np.float32))
         try:
-            scale.select(places / "bad.parquet", engine=engine, budget=1)
+            pools.select(places / "bad.parquet", engine=engine, budget=1)
         except ValueError as error:
             found["bad"] = str(error)
         found["sweep"] = sweep_with_a_death(places, engine)

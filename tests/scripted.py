@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.source import Source
-from accuacl.labeling.tables import read_texts
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.source import Source
+from accuacl.labeling.project.tables import read_texts
 
 SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
 

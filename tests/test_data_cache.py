@@ -73,11 +73,11 @@ def test_rows_are_read_from_the_file_a_slice_at_a_time(place):
 
 def test_progress_is_reported_to_the_end(place):
     seen = []
-    again(place, progress=lambda *args: seen.append(args))
+    again(place, progress=lambda p: seen.append((p.text, p.done, p.total)))
     assert ("decoding train", 50, 50) in seen
     assert seen[-1] == ("decoding test", 20, 20)
     seen.clear()
-    again(place, progress=lambda *args: seen.append(args))
+    again(place, progress=lambda p: seen.append((p.text, p.done, p.total)))
     assert seen == []
 
 

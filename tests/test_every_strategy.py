@@ -203,7 +203,7 @@ def test_progress_rises_to_the_end(name, problem):
     zero = Features(np.zeros((50, 8)), problem.pool.probabilities[:50])
     for pool, more in ((problem.pool, {}), (problem.pool, {"labelled": None, "memory": None}), (zero, {})):
         told = []
-        ask(name, problem, pool=pool, progress=lambda done, total, told=told: told.append((done, total)), **more)
+        ask(name, problem, pool=pool, progress=lambda p, told=told: told.append((p.done, p.total)), **more)
         done = [d for d, _ in told]
         assert done == sorted(done)
         assert told[-1][0] == told[-1][1]

@@ -12,7 +12,7 @@ import sys
 import pytest
 import torch
 
-from accuacl.experiment import files
+from accuacl.base import files
 from accuacl.experiment.journal import Journal
 
 CONFIG = {"seed": 0, "learner": "er"}

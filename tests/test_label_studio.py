@@ -13,14 +13,16 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from accuacl.base.progress import ignore
 from accuacl.cli import app
 from accuacl.cli import project as command
-from accuacl.labeling import label_studio, label_studio_tasks
-from accuacl.labeling.images import read_images
-from accuacl.labeling.label_studio import connect, pull, push
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.source import Source
+from accuacl.labeling.label_studio import sync as label_studio
+from accuacl.labeling.label_studio import tasks as label_studio_tasks
+from accuacl.labeling.label_studio.sync import connect, pull, push
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.source import Source
 from scripted import answer, new_project, truth
 
 URL = "http://127.0.0.1:8091"
@@ -327,7 +329,7 @@ def test_images_and_texts_are_shown(tmp_path, server):
     with pytest.warns(UserWarning, match="scratch"):
         project = Project.create(tmp_path / "p", settings, ["a", "b"])
     with project:
-        project.add(read_images(tmp_path / "images", lambda done, total: None))
+        project.add(read_images(tmp_path / "images", ignore))
         project.advance()
         (tmp_path / "images" / "1.png").unlink()
         push(project, **both(server))

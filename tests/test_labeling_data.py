@@ -15,20 +15,20 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from accuacl.labeling import inputs, words
-from accuacl.labeling.images import check_image, image_type, read_images, read_inside
-from accuacl.labeling.inputs import Inputs, fit_scale, scaled
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.tables import read_texts, read_vectors
-from accuacl.labeling.tasks import Tasks
+from accuacl.labeling.project import inputs, words
+from accuacl.labeling.project.images import check_image, image_type, read_images, read_inside
+from accuacl.labeling.project.inputs import Inputs, fit_scale, scaled
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.tasks import Tasks
 from scripted import answer, finish, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
 IMAGES = {"kind": "images", "model": "conv4", "image_size": 16, "per_round": 4, "rounds": 2, "epochs": 1, "batch": 4}
 
 
-def quiet(done, total):
+def quiet(progress):
     pass
 
 

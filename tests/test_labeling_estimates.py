@@ -7,7 +7,8 @@ import uuid
 import numpy as np
 import pytest
 
-from accuacl.labeling.intervals import change, exact, mean, share
+from accuacl.base.progress import ignore
+from accuacl.labeling.project.intervals import change, exact, mean, share
 from scripted import blobs, class_of, finish, new_project, records, truth
 
 
@@ -97,10 +98,10 @@ def test_estimates_are_near_the_truth(tmp_path):
             person = project.store.people()[0]
             while (pick := project.store.lease(person)) is not None:
                 project.store.label(person, pick.item, class_of(project, names[pick.item]), uuid.uuid4().hex)
-        from accuacl.labeling.export import export
-        from accuacl.labeling.loader import load
+        from accuacl.labeling.project.export import export
+        from accuacl.labeling.project.loader import load
 
-        export(project, tmp_path / "e", None, "text", lambda done, total: None)
+        export(project, tmp_path / "e", None, "text", ignore)
         asked = set(project.store.labels())
         rest = [i for i in range(600) if i not in asked]
         said, _ = load(tmp_path / "e").predict(list(source.vectors[rest]))

@@ -17,24 +17,24 @@ from PIL import Image
 
 from accuacl import models
 from accuacl.cli import app
-from accuacl.experiment.files import load_tensors
 from accuacl.experiment.journal import Journal
-from accuacl.labeling.export import export
-from accuacl.labeling.images import read_images
-from accuacl.labeling.learning import PeopleSteps
-from accuacl.labeling.loader import load
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import has_pretrained, make
-from accuacl.labeling.store import Store
-from accuacl.labeling.tables import read_vectors
-from accuacl.labeling.tasks import Tasks
+from accuacl.experiment.tensors import load_tensors
+from accuacl.labeling.project.export import export
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.learning import PeopleSteps
+from accuacl.labeling.project.loader import load
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import has_pretrained, make
+from accuacl.labeling.project.tables import read_vectors
+from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.store.store import Store
 from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
 STAND_ALONE = "import sys, json; sys.path.insert(0, sys.argv[1]); import model\n"
 
 
-def quiet(done, total):
+def quiet(progress):
     pass
 
 
@@ -215,7 +215,7 @@ def test_a_model_of_texts_says_the_same_alone(tmp_path):
 def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
     import torch
 
-    from accuacl.labeling.backbones import load as load_backbone
+    from accuacl.labeling.project.backbones import load as load_backbone
 
     torch.manual_seed(5)
     before = torch.get_rng_state()

@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from accuacl import NAMES, learners
-from accuacl.experiment import files
+from accuacl.base import files
 from accuacl.experiment.journal import Journal
-from accuacl.labeling.learning import held_out
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
+from accuacl.labeling.project.learning import held_out
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, outcome, records, truth
 
 
@@ -328,8 +328,8 @@ import os, random, signal, sys, threading, time
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
 from scripted import answer, blobs, new_project
-from accuacl.labeling.project import Project
-from accuacl.labeling.database import Transaction
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.store.database import Transaction
 from accuacl.experiment.journal import Journal
 folder, kill = Path(sys.argv[1]), float(sys.argv[3])
 if kill >= 1:
@@ -344,7 +344,9 @@ if kill >= 1:
             return result
         return wrapped
     Transaction.event = counted(Transaction.event)
-    import accuacl.experiment.files as files, accuacl.labeling.inputs as inputs, accuacl.labeling.tasks as tasks
+    import accuacl.base.files as files
+    import accuacl.labeling.project.inputs as inputs
+    import accuacl.labeling.project.tasks as tasks
     for module in (files, inputs, tasks):
         for name in ("write_bytes", "write_text", "save_arrays", "_write"):
             if hasattr(module, name):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accuacl.labeling.settings import has_pretrained
+from accuacl.labeling.project.settings import has_pretrained
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import project_data

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
+from accuacl.base.randomness import torch_generator
 from accuacl.learners import REGISTRY, Settings, TaskData, Transform, train
 from accuacl.learners.batches import every
 from accuacl.learners.erace import absent
 from accuacl.learners.loop import learning_rate
 from accuacl.learners.round import begin
-from accuacl.learners.seeds import generator
 from accuacl.memory import Memory
 from accuacl.models import build
 
@@ -138,7 +138,7 @@ def test_derpp_compares_only_the_logits_that_were_stored():
 
 def test_derpp_original_draws_a_batch_for_each_term():
     made = learner("der++", variant="original")
-    draws = generator(*SEED, 0, "replay")
+    draws = torch_generator(*SEED, 0, "replay")
     one, two = (torch.randperm(10, generator=draws)[:4].numpy() for _ in range(2))
     assert set(one) != set(two)
     new = np.array([12, 15, 10, 11])
@@ -205,7 +205,7 @@ def test_a_whole_epoch_of_naive_training_by_hand():
         rate = 0.001 + (0.1 - 0.001) * (1 + np.cos(np.pi * epoch / 3)) / 2
         assert learning_rate(made, epoch) == pytest.approx(rate)
         losses.append([])
-        for rows in every(torch.arange(13), 4, generator(*SEED, epoch, "order")):
+        for rows in every(torch.arange(13), 4, torch_generator(*SEED, epoch, "order")):
             z = x[rows] @ w.T
             losses[-1].append(ce(z, Y[rows]))
             p = np.exp(z) / np.exp(z).sum(1, keepdims=True)

@@ -60,7 +60,7 @@ def test_an_id_is_kept_once(keep):
 
 
 def test_the_queried_first_are_not_the_kept():
-    from accuacl.strategies.uniform import hash_ids
+    from accuacl.base.randomness import hash_ids
 
     picked = np.argsort(hash_ids(0, np.arange(10_000)))[:1000]  # in ten rounds of 100
     kept = reservoir(Memory.empty(), picked, picked * 0, 200, seed=0).ids

@@ -210,9 +210,7 @@ def test_wrap_with_an_example_or_with_a_sentence():
 def test_frozen_backbone():
     backbone = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))
     calls = []
-    h = Frozen(backbone, PLAIN.plain).embed_all(
-        IMAGES, batch=2, progress=lambda done, total: calls.append((done, total))
-    )
+    h = Frozen(backbone, PLAIN.plain).embed_all(IMAGES, batch=2, progress=lambda p: calls.append((p.done, p.total)))
     assert calls == [(2, 5), (4, 5), (5, 5)]
     torch.testing.assert_close(h, backbone.eval()(PLAIN.plain(IMAGES)).mean((2, 3)).detach())
     assert h.dtype == torch.float32

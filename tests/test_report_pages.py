@@ -16,9 +16,11 @@ from matplotlib.figure import Figure
 from accuacl import report
 from accuacl.cli import main
 from accuacl.experiment import make, run
-from accuacl.report import bars, curves, looks, origin, plates, svg, sweep
-from accuacl.report.document import Code
-from accuacl.report.groups import make_groups
+from accuacl.report import many_runs as sweep
+from accuacl.report.figures import bars, curves, looks, plates, svg
+from accuacl.report.formats.document import Code
+from accuacl.report.statistics import origin
+from accuacl.report.statistics.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
 
 EVIL = '<script>alert("x")</script> & $a_b$ {c} \\input | `d` *e* #1 100%'

@@ -10,8 +10,8 @@ import pytest
 
 from accuacl.experiment import metrics, record, run
 from accuacl.experiment.config import make
-from accuacl.report.collect import collect
-from accuacl.report.groups import make_groups, stat, usual
+from accuacl.report.statistics.collect import collect
+from accuacl.report.statistics.groups import make_groups, stat, usual
 
 TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}
 

@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from accuacl.report import agreement, paper, significance, sweep
-from accuacl.report.document import Table
-from accuacl.report.gains import gain, in_words, relative, sentences
-from accuacl.report.groups import BASELINES, make_groups, usual
-from accuacl.report.significance import paired, sign_flip
+from accuacl.report import many_runs as sweep
+from accuacl.report.formats.document import Table
+from accuacl.report.statistics import agreement, paper, significance
+from accuacl.report.statistics.gains import gain, in_words, relative, sentences
+from accuacl.report.statistics.groups import BASELINES, make_groups, usual
+from accuacl.report.statistics.significance import paired, sign_flip
 from test_report_rows import grid, made_up, with_metrics
 
 few_numbers = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=9)

@@ -6,14 +6,15 @@ import itertools
 
 import pytest
 
-from accuacl import recipes
 from accuacl.models.nets import NETS
-from accuacl.report import paper, sweep
-from accuacl.report.document import Table
-from accuacl.report.groups import METRICS, make_groups
-from accuacl.report.pivots import order_tables, setting_tables
-from accuacl.report.tables import cell_tables, marks
-from accuacl.scale.sweep import cells
+from accuacl.report import many_runs as sweep
+from accuacl.report.formats.document import Table
+from accuacl.report.statistics import paper
+from accuacl.report.statistics.groups import METRICS, make_groups
+from accuacl.report.tables.pivots import order_tables, setting_tables
+from accuacl.report.tables.tables import cell_tables, marks
+from accuacl.sweeps import recipes
+from accuacl.sweeps.sweep import cells
 from test_report_rows import grid, made_up, with_metrics
 
 A, F = METRICS["average_accuracy"], METRICS["forgetting"]

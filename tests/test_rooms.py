@@ -1,9 +1,11 @@
-"""Data walks through the house in one direction: no room imports one that comes after it."""
+"""Data walks through the house in one direction, and into each room by its front door."""
 
 from __future__ import annotations
 
 import ast
+import importlib
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,10 +13,10 @@ import pytest
 import accuacl
 
 ROOT = Path(accuacl.__file__).parent
-MAY_IMPORT = {
+MAY_IMPORT = {  # what each room may use of others; `base` is open to all
+    "base": set(),
     "features": set(),
-    "sums": {"features"},
-    "fisher": {"features", "sums"},
+    "fisher": {"features"},
     "strategies": {"features", "fisher"},
     "reference": {"features", "fisher", "strategies"},
     "bench": {"features", "fisher", "strategies", "reference"},
@@ -23,55 +25,97 @@ MAY_IMPORT = {
     "learners": {"memory", "models"},
     "data": set(),
     "experiment": {"", "features", "strategies", "memory", "models", "learners", "data"},
-    "scale": {"", "features", "fisher", "strategies", "models", "data", "experiment"},
+    "engines": set(),
+    "pools": {"features", "fisher", "strategies", "engines"},
+    "embed": {"features", "models", "data", "experiment", "engines", "pools"},
+    "sweeps": {"", "data", "models", "experiment", "engines", "strategies", "bench"},
     "report": {"", "experiment"},
-    "labeling": {"", "features", "strategies", "memory", "models", "learners", "data", "experiment"},
-    "recipes": set(),
-    "cli": {"", "recipes", "strategies", "bench", "data", "experiment", "labeling", "scale", "report"},
+    "labeling": set(),
+    "labeling.store": set(),
+    "labeling.project": {
+        "",
+        "labeling.store",
+        "features",
+        "strategies",
+        "memory",
+        "models",
+        "learners",
+        "data",
+        "experiment",
+        "embed",
+    },
+    "labeling.label_studio": {"labeling.store", "labeling.project"},
+    "labeling.web": {"", "labeling.store", "labeling.project"},
+    "cli": {"", "strategies", "bench", "data", "experiment", "engines", "pools", "embed", "sweeps", "report"}
+    | {"labeling.project", "labeling.store", "labeling.label_studio", "labeling.web"},
     "": {"features", "strategies"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
 
 
+def room_of(module: str) -> str:
+    """The room of a module, named from below the package; "" is the package itself."""
+    parts = module.split(".")
+    for name in (".".join(parts[:2]), parts[0]):
+        if name in MAY_IMPORT:
+            return name
+    return ""
+
+
 def room(path: Path) -> str:
-    first = path.relative_to(ROOT).parts[0].removesuffix(".py")
-    return "" if first == "__init__" else first
+    return room_of(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix("__init__").rstrip("."))
 
 
-def imports(path: Path) -> set[str]:
+def imports(path: Path) -> set[tuple[str, str]]:
+    """(module, name) of all that a file imports; the name is "" for `import module`."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            found |= {(alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path} imports relatively"
-            found |= {
-                f"{node.module}.{alias.name}" if node.module == "accuacl" else str(node.module) for alias in node.names
-            }
+            found |= {(str(node.module), alias.name) for alias in node.names}
     return found
 
 
-def rooms_of(names: set[str]) -> set[str]:
-    known = set(MAY_IMPORT)
-    parts = [name.split(".") for name in names if name.split(".")[0] == "accuacl"]
-    return {part[1] if len(part) > 1 and part[1] in known else "" for part in parts}
+def of_ours(path: Path) -> Iterator[tuple[str, str, str]]:
+    """(room, module below it, name) of what a file imports from this package."""
+    for module, name in imports(path):
+        if module.split(".")[0] != "accuacl":
+            continue
+        inside = module.removeprefix("accuacl").lstrip(".")
+        if room_of(f"{inside}.{name}".strip(".")) != room_of(inside):  # `from accuacl import pools`
+            inside, name = f"{inside}.{name}".strip("."), ""
+        where = room_of(inside)
+        yield where, inside.removeprefix(where).lstrip("."), name
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_room_reaches_back(path):
     here = room(path)
-    assert here in MAY_IMPORT, f"say in {__file__} what {here} may import"
-    assert rooms_of(imports(path)) - {here} <= MAY_IMPORT[here]
+    assert {where for where, _, _ in of_ours(path)} - {here, "base"} <= MAY_IMPORT[here]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_nobody_imports_past_a_rooms_front_door(path):
+    here = room(path)
+    for where, below, name in of_ours(path):
+        if where in (here, "base", ""):
+            continue
+        front = importlib.import_module(f"accuacl.{where}")
+        assert not below, f"import {name or below} from accuacl.{where}, not from {below} inside of it"
+        offered = getattr(front, "__all__", [name])  # a room of a single file is its own front door
+        assert not name or name in offered, f"accuacl.{where} does not offer {name}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_unpickles(path):
     if path.name == "unpickle.py":  # the official CIFAR archives; admits nothing but the arrays they hold
         return
-    assert not imports(path) & {"pickle", "cPickle", "dill", "joblib", "marshal", "shelve"}
+    assert not {module for module, _ in imports(path)} & {"pickle", "cPickle", "dill", "joblib", "marshal", "shelve"}
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     loads = [node for node in calls if ast.unparse(node.func) == "torch.load"]
-    if path.relative_to(ROOT).as_posix() == "labeling/pretrained.py":  # published as .pth only
+    if path.relative_to(ROOT).as_posix() == "labeling/project/pretrained.py":  # published as .pth only
         assert [[ast.unparse(k) for k in node.keywords if k.arg == "weights_only"] for node in loads] == [
             ["weights_only=True"]
         ]

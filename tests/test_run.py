@@ -19,8 +19,8 @@ from accuacl import NAMES, learners
 from accuacl.cli import main
 from accuacl.data import BENCHMARKS, Dataset, Split, load
 from accuacl.experiment import LabelsPending, config, make, run
-from accuacl.experiment.files import load_arrays
 from accuacl.experiment.journal import Journal
+from accuacl.experiment.tensors import load_arrays
 
 SMALL = {"tasks": 3, "labels": 12, "rounds": 3, "epochs": 2, "memory": 8, "pool": 60}
 

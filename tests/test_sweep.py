@@ -18,14 +18,15 @@ import numpy as np
 import pytest
 import yaml
 
-from accuacl import recipes
+from accuacl.base.progress import Progress
 from accuacl.cli.only import narrow
 from accuacl.cli.sweep import Left, setting
+from accuacl.engines.local import Local
+from accuacl.engines.work import Done
 from accuacl.experiment import make, record
-from accuacl.scale.local import Local
-from accuacl.scale.sweep import cells, sweep
-from accuacl.scale.work import Done
 from accuacl.strategies import REGISTRY
+from accuacl.sweeps import recipes
+from accuacl.sweeps.sweep import cells, sweep
 
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
 PLUGIN = """
@@ -225,17 +226,17 @@ def test_workers_elsewhere_are_given_places_that_hold_there_too(tmp_path, monkey
 def test_how_far_a_sweep_is_does_not_count_what_was_there(tmp_path):
     class Steady(Shelf):
         def map(self, function, items, tell=None):
-            tell(0, 0.5, "goes on")  # it was half done when this start began
-            tell(0, 0.75, "goes on")
+            tell(0, Progress(0.5))  # it was half done when this start began
+            tell(0, Progress(0.75))
             yield Done(0, error="it failed.")
-            tell(1, 0.0, "begins")
-            tell(1, 0.5, "goes on")
+            tell(1, Progress(0.0))
+            tell(1, Progress(0.5))
 
     wanted, table = cells(SMALL | {"strategy": "uniform", "seeds": [0, 1, 2]}), tmp_path / "results.csv"
     sweep(wanted[2:], tmp_path, table, Local(1))
     told = []
     sweep(wanted, tmp_path, table, Steady(), tell=told.append)
-    assert [(stand.done, round(stand.share, 3)) for stand in told] == [
+    assert [(told_.done, round(told_.work, 3)) for told_ in told] == [
         (1, 0.0),
         (1.5, 0.0),
         (1.75, round(0.25 / 1.5, 3)),

@@ -9,10 +9,11 @@ import httpx
 import numpy as np
 import pytest
 
-from accuacl.labeling.images import read_images
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
-from accuacl.labeling.source import Source
+from accuacl.base.progress import ignore
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.project.source import Source
 from web_project import image_project, log_in, picture, running
 
 PER_ROUND = 4
@@ -85,7 +86,7 @@ def test_round_after_round_until_all_is_done_and_then_the_next_task(client, proj
     (tmp_path / "more").mkdir()
     for i in range(8):
         picture(100 + i).save(tmp_path / "more" / f"{i}.png")
-    project.add(read_images(tmp_path / "more", lambda done, total: None))  # noticed by itself
+    project.add(read_images(tmp_path / "more", ignore))  # noticed by itself
     view = wait_for(client, lambda view: view["phase"] == "labelling")
     assert (view["task"], view["round"], view["budget"]) == (1, 0, {"used": 0, "total": 8})
 

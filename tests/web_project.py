@@ -17,10 +17,10 @@ import numpy as np
 import uvicorn
 from PIL import Image, ImageDraw
 
-from accuacl.experiment import Event
-from accuacl.labeling.images import read_images
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import make
+from accuacl.base.progress import Progress, ignore
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.trainer import Trainer
 
@@ -41,7 +41,7 @@ def image_project(folder: Path, per_round: int = 4, rounds: int = 2, epochs: int
         warnings.simplefilter("ignore")  # that it learns from scratch
         project = Project.create(folder / "project", settings, ["cat", "dog"])
     with project:
-        project.add(read_images(images, lambda done, total: None))
+        project.add(read_images(images, ignore))
         yield project
 
 
@@ -64,8 +64,8 @@ class TestTrainer(Trainer):
         super().__init__(project, every=0.1, grace=0.3)
         self.pause = pause
 
-    def _report(self, event: Event) -> None:
-        super()._report(event)
+    def _report(self, progress: Progress) -> None:
+        super()._report(progress)
         time.sleep(self.pause)
 
 

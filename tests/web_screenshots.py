@@ -15,10 +15,10 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from accuacl.labeling.images import read_images
-from accuacl.labeling.project import Project
-from accuacl.labeling.records import Person
-from accuacl.labeling.settings import make
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import make
+from accuacl.labeling.store.records import Person
 from web_browser import Watch, browser
 from web_project import link, running
 

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from accuacl import fisher, reference
+from accuacl.base.errors import InputError
 from accuacl.features import Array, Features
 from accuacl.strategies import NAMES, TooLarge, select
 
@@ -105,7 +106,7 @@ def run(cases: list[Case], threads: int = 1, dense_limit: int = 6 << 30) -> Iter
                 try:
                     yield pool.submit(measure, case, dense_limit).result()
                 except BrokenProcessPool:
-                    raise ValueError(
+                    raise InputError(
                         f"{case} was killed, most likely for want of memory; give a smaller one."
                     ) from None
     finally:

@@ -9,6 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+
 Array = NDArray[Any]
 
 # Beyond this the fourth power of an entry, which the magnitude score needs, would leave float64's range.
@@ -32,7 +34,7 @@ class Features:
     >>> Features(np.eye(3), np.ones((3, 2)))
     Traceback (most recent call last):
     ...
-    ValueError: probabilities: row 0 sums to 2, not to 1; give softmax outputs, not logits.
+    accuacl.base.errors.InputError: probabilities: row 0 sums to 2, not to 1; give softmax outputs, not logits.
     """
 
     embeddings: Array
@@ -42,12 +44,12 @@ class Features:
         self.embeddings, _ = _as_matrix(embeddings, "embeddings")
         self.probabilities, kind = _as_matrix(probabilities, "probabilities")
         if len(self.embeddings) != len(self.probabilities):
-            raise ValueError(
+            raise InputError(
                 f"embeddings have {len(self.embeddings)} rows and probabilities {len(self.probabilities)}; "
                 "give one row of each per example."
             )
         if self.d == 0 or self.K == 0:
-            raise ValueError(f"got d={self.d} embedding columns and K={self.K} classes; both must be at least 1.")
+            raise InputError(f"got d={self.d} embedding columns and K={self.K} classes; both must be at least 1.")
         _check_embeddings(self.embeddings)
         _check_probabilities(self.probabilities, SUM_TOLERANCE.get(kind, 0.2))  # others: float8
 
@@ -88,7 +90,7 @@ def check_alike(pool: Features, **others: Features | None) -> None:
     """Every set given must have the pool's embedding width and classes."""
     for name, other in others.items():
         if other is not None and (other.d, other.K) != (pool.d, pool.K):
-            raise ValueError(
+            raise InputError(
                 f"the pool has d={pool.d} and K={pool.K} but {name} has d={other.d} and K={other.K}; "
                 "compute both with the same model over the same classes."
             )
@@ -100,13 +102,13 @@ def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
         array, kind = _as_array(given)
     except (TypeError, ValueError, RuntimeError):  # NumPy's and torch's ways to say that this is no array
         described = f"{type(given).__name__} {getattr(given, 'dtype', '')}".strip()
-        raise ValueError(f"{name} are a {described}; give a dense NumPy array or torch tensor of floats.") from None
+        raise InputError(f"{name} are a {described}; give a dense NumPy array or torch tensor of floats.") from None
     if array.dtype.kind != "f":
-        raise ValueError(f"{name} hold {array.dtype}, not floats; convert them, for instance with .astype('float32').")
+        raise InputError(f"{name} hold {array.dtype}, not floats; convert them, for instance with .astype('float32').")
     if array.dtype.itemsize > 8:
         array, kind = array.astype(np.float64), "float64"
     if array.ndim != 2:
-        raise ValueError(f"{name} have shape {array.shape}; expected two dimensions, one row per example.")
+        raise InputError(f"{name} have shape {array.shape}; expected two dimensions, one row per example.")
     return array.view(np.ndarray), kind
 
 
@@ -130,12 +132,12 @@ def _check_embeddings(array: Array) -> None:
         finite = np.isfinite(block)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
-            raise ValueError(
+            raise InputError(
                 f"embeddings: row {start + row}, column {column} is {block[row, column]}; "
                 "all must be finite, so drop or repair such rows."
             )
         if block.dtype.itemsize == 8 and block.size and np.abs(block).max() > LARGEST_ENTRY:
-            raise ValueError(f"embeddings reach {np.abs(block).max():.3g}; scale them below {LARGEST_ENTRY:g}.")
+            raise InputError(f"embeddings reach {np.abs(block).max():.3g}; scale them below {LARGEST_ENTRY:g}.")
 
 
 def _check_probabilities(array: Array, tolerance: float) -> None:
@@ -149,7 +151,7 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         inside = (block >= 0) & (block <= 1)  # False for NaN
         if not inside.all():
             row, column = np.argwhere(~inside)[0]
-            raise ValueError(
+            raise InputError(
                 f"probabilities: row {start + row}, column {column} is {block[row, column]:.6g}, not in [0, 1]; "
                 "give softmax outputs, not logits."
             )
@@ -157,7 +159,7 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         off = np.abs(sums - 1) > tolerance
         if off.any():
             row = int(np.argmax(off))
-            raise ValueError(
+            raise InputError(
                 f"probabilities: row {start + row} sums to {sums[row]:.6g}, not to 1; give softmax outputs, not logits."
             )
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import accuacl
+from accuacl.base.errors import InputError
 from accuacl.cli import bench, embed, paper, project, report, run, select, sweep  # each adds its command
 from accuacl.cli.app import app
 from accuacl.experiment import LabelsPending
@@ -32,7 +33,7 @@ def main() -> None:
     except LabelsPending as waiting:
         print(f"accuacl: {waiting}", file=sys.stderr)
         sys.exit(75)
-    except (ValueError, OSError) as error:
+    except InputError as error:
         print(f"accuacl: {error}", file=sys.stderr)
     except (KeyboardInterrupt, typer.Abort):
         goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in RESUMED else ""

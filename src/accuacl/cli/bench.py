@@ -11,9 +11,10 @@ from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from accuacl import bench as benchmark
+from accuacl.base.errors import InputError
+from accuacl.base.files import write_text
 from accuacl.bench import Case, Measurement
 from accuacl.cli.app import app, console, progress
-from accuacl.experiment.files import write_text
 from accuacl.strategies import NAMES
 
 
@@ -43,17 +44,17 @@ def bench(
     """
     for name in strategy or ():
         if name not in NAMES:
-            raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
+            raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
     if n:
         cases = benchmark.grid(strategy or NAMES, n, d or [512], classes or [100], budget or [200], memory, labelled)
     elif d or classes or budget:
-        raise ValueError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
+        raise InputError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
     else:
         cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
     if json_file and json_file.is_dir():
-        raise ValueError(f"{json_file} is a folder; give the name of a file in it.")
+        raise InputError(f"{json_file} is a folder; give the name of a file in it.")
     if json_file and not json_file.resolve().parent.is_dir():
-        raise ValueError(
+        raise InputError(
             f"there is no folder {json_file.resolve().parent} to write {json_file.name} to; make it first."
         )
     results: list[Measurement] = []

@@ -14,9 +14,10 @@ from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from accuacl import bench, report
+from accuacl.base.errors import InputError
+from accuacl.base.files import write_text
 from accuacl.bench import Case
 from accuacl.cli.app import console, progress
-from accuacl.experiment.files import write_text
 
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
 EACH = 3.0  # seconds that a short query takes to be measured, most of them to start a process
@@ -27,13 +28,13 @@ def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) 
     """Measure what the table does not have yet: one query a task, its middle one, which stands for the others."""
     chosen = [text.removeprefix("strategy=").split(",") for text in only]
     if any(not text.startswith("strategy=") for text in only):
-        raise ValueError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
+        raise InputError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
     for name in (name for names in chosen for name in names):
         if name not in recipe["strategy"]:
-            raise ValueError(f"there is no strategy {name} here, only {', '.join(recipe['strategy'])}.")
+            raise InputError(f"there is no strategy {name} here, only {', '.join(recipe['strategy'])}.")
     strategies = [name for name in recipe["strategy"] if all(name in names for names in chosen)]
     if not strategies:
-        raise ValueError(f"--only {' --only '.join(only)} leaves nothing to measure; give less.")
+        raise InputError(f"--only {' --only '.join(only)} leaves nothing to measure; give less.")
     cases = [
         Case(
             name, recipe["pool"][scale], recipe["width"][scale], classes, recipe["budget"],
@@ -95,7 +96,7 @@ def _read(path: Path) -> list[dict[str, Any]]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     if any(not {*SIZES, *MEASURED} <= set(row) for row in rows):
-        raise ValueError(f"{path} is not a table of query times; remove it or give another --out.")
+        raise InputError(f"{path} is not a table of query times; remove it or give another --out.")
     return rows
 
 

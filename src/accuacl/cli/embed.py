@@ -10,13 +10,14 @@ import typer
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
+from accuacl.base.errors import InputError
 from accuacl.cli.app import app, console, progress
-from accuacl.labeling.project import Project
-from accuacl.labeling.trained import Texts, trained
-from accuacl.scale.checkpoint import Checkpoint, of_module, of_run
-from accuacl.scale.embed import embed as embed_to
-from accuacl.scale.inputs import Inputs, open_inputs
-from accuacl.scale.write import GROUP_ROWS
+from accuacl.embed.checkpoint import Checkpoint, of_module, of_run
+from accuacl.embed.inputs import Inputs, open_inputs
+from accuacl.embed.shards import embed as embed_to
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.trained import Texts, trained
+from accuacl.pools.write import GROUP_ROWS
 
 
 @app.command()
@@ -57,11 +58,11 @@ def embed(
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
     if (run is None) == (model is None):
-        raise ValueError("give either --run, the directory of a finished run or of a project, or --model, your own.")
+        raise InputError("give either --run, the directory of a finished run or of a project, or --model, your own.")
     if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
-        raise ValueError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
+        raise InputError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
     if weights and not model:
-        raise ValueError("--weights are for --model; a run has its own.")
+        raise InputError("--weights are for --model; a run has its own.")
     inputs: Inputs
     checkpoint: Checkpoint
     if run and (run / "labels.sqlite").exists():
@@ -84,7 +85,7 @@ def embed(
         some = (inputs.read(start, start + 2)[1] for start in range(0, len(inputs), 2))
         example = next((rows for rows in some if len(rows)), None)
         if example is None:
-            raise ValueError(f"none of the images in {data} can be read; give some that can.")
+            raise InputError(f"none of the images in {data} can be read; give some that can.")
         checkpoint = of_module(model, weights, torch.from_numpy(example))
     with progress(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         job = bar.add_task("embedding", total=len(inputs))
@@ -97,7 +98,7 @@ def embed(
             batch=batch,
             shard_rows=shard_rows,
             fresh=fresh,
-            progress=lambda done, total: bar.update(job, completed=done, total=total),
+            progress=lambda rows: bar.update(job, completed=rows.done, total=rows.total),
         )
     left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""
     console.print(f"{rows:,} rows of {len(checkpoint.seen)} classes{left_out}: {escape(str(out))}")

@@ -8,9 +8,10 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from accuacl.base.errors import InputError
 from accuacl.experiment import Config
-from accuacl.report.groups import show
-from accuacl.scale.sweep import ALIASES
+from accuacl.report.statistics.groups import show
+from accuacl.sweeps.sweep import ALIASES
 
 T = TypeVar("T")
 Only = Annotated[
@@ -25,17 +26,17 @@ def narrow(wanted: Sequence[T], only: Sequence[str], setting: Callable[[T, str],
         key, equals, text = condition.partition("=")
         key = ALIASES.get(key, key)
         if not equals or key not in Config.model_fields:
-            raise ValueError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
+            raise InputError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
         there = dict.fromkeys(setting(one, key) for one in wanted)
         values = _meant(text, there)  # orders of classes have commas
         for word in [] if values else map(str.strip, text.split(",")):
             if not (meant := _meant(word, there)):
                 known = "; ".join(map(show, there))
-                raise ValueError(f"--only {condition}: there is no {key} {word} here, only {known}.")
+                raise InputError(f"--only {condition}: there is no {key} {word} here, only {known}.")
             values |= meant
         chosen = [one for one in chosen if setting(one, key) in values]
     if not chosen:
-        raise ValueError(f"--only {' --only '.join(only)} leaves no run; give less.")
+        raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
     return chosen
 
 

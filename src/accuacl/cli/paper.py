@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +10,9 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from accuacl import recipes, report
+from accuacl import engines, report
+from accuacl.base.errors import InputError
+from accuacl.base.files import cores
 from accuacl.cli import efficiency
 from accuacl.cli.app import app, console, duration, progress
 from accuacl.cli.only import Only, narrow
@@ -29,10 +30,10 @@ from accuacl.cli.sweep import (
 )
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import write_csv
-from accuacl.scale import engines
-from accuacl.scale.cost import core_seconds
-from accuacl.scale.sweep import Outcome, by_key, cells
 from accuacl.strategies import REGISTRY
+from accuacl.sweeps import recipes
+from accuacl.sweeps.cost import core_seconds
+from accuacl.sweeps.sweep import Outcome, by_key, cells
 
 SCALES = ("smoke", "cpu", "paper")
 
@@ -60,7 +61,7 @@ def paper(
     Given again it goes on where it was; recipes share their runs. `accuacl paper list` says what each costs here.
     """
     if scale not in SCALES:
-        raise ValueError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
+        raise InputError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
     before = set(REGISTRY)
     load_plugins(plugin or ())
     own = [strategy for strategy in REGISTRY if strategy not in before]
@@ -69,7 +70,7 @@ def paper(
     if name == "list":
         _refuse("list takes no --{}: it says what whole recipes cost here", only=only, **elsewhere)
         done = results or (out or usual) / "results.csv"
-        console.print(_costs(scale, done, own, workers or len(os.sched_getaffinity(0))))
+        console.print(_costs(scale, done, own, workers or cores()))
         return
     recipe = _with(recipes.read(name), own)
     out = out or usual
@@ -82,7 +83,7 @@ def paper(
     wanted = narrow(everything, only or [], setting)
     table, own_table = results or out / "results.csv", out / f"{name}.csv"
     if table.resolve() == own_table.resolve():
-        raise ValueError(f"{table} gets the recipe's own rows and no others; give another --results.")
+        raise InputError(f"{table} gets the recipe's own rows and no others; give another --results.")
     with engines.get(engine, workers, address, gpus) as chosen:
         outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
     known = by_key(table)
@@ -119,7 +120,7 @@ def _missing(there: int, all: int, outcome: Outcome) -> list[str]:
 def _refuse(why: str, **given: object) -> None:
     """Options that would be ignored."""
     for option in (name for name, value in given.items() if value):
-        raise ValueError(f"{why.format(option)}; leave it out.")
+        raise InputError(f"{why.format(option)}; leave it out.")
 
 
 def _with(recipe: dict[str, Any], own: list[str]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_origin
@@ -14,19 +14,21 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
 from accuacl.cli.app import app, console, progress
-from accuacl.experiment import Event, LabelsPending
-from accuacl.labeling.images import read_images
-from accuacl.labeling.intervals import Estimate
-from accuacl.labeling.label_studio import pull as pull_from
-from accuacl.labeling.label_studio import push as push_to
-from accuacl.labeling.label_studio_answers import Pulled
-from accuacl.labeling.label_studio_link import TOKEN
-from accuacl.labeling.project import Project
-from accuacl.labeling.settings import Settings, make
-from accuacl.labeling.source import Source
-from accuacl.labeling.tables import read_texts, read_vectors
-from accuacl.labeling.tasks import TaskInfo, Tasks
+from accuacl.experiment import LabelsPending
+from accuacl.labeling.label_studio.answers import Pulled
+from accuacl.labeling.label_studio.link import TOKEN
+from accuacl.labeling.label_studio.sync import pull as pull_from
+from accuacl.labeling.label_studio.sync import push as push_to
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.intervals import Estimate
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import Settings, make
+from accuacl.labeling.project.source import Source
+from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
 commands = typer.Typer(no_args_is_help=True, help="People label, a model learns: projects.")
 app.add_typer(commands, name="project")
@@ -61,7 +63,7 @@ def new(
     with _noting() as tell:
         source = _read(images, vectors, texts, column, tell)
         if not source.names:
-            raise ValueError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
+            raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
         task = Project.begin(directory, make(chosen | {"kind": source.kind}), names, source)
         _tell_added(task, directory)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
@@ -165,7 +167,7 @@ def serve(
     try:
         from accuacl.labeling.web.serve import serve as run
     except ModuleNotFoundError as error:
-        raise ValueError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
+        raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
     with Project.open(directory) as project:
         run(project, host=host, port=port, people=person or (), allow_host=allow_host or (), cert=cert, key=key)
 
@@ -194,10 +196,10 @@ def export(
     column: Column = "text",
 ) -> None:
     """Write out the labels (CSV and Parquet), the model (safetensors and a loader), and predictions for new data."""
-    from accuacl.labeling.export import export as write
+    from accuacl.labeling.project.export import export as write
 
     with Project.open(directory) as project, _noting() as tell:
-        written = write(project, out, predict, column, lambda done, total: tell(Event(done / total, "predicting")))
+        written = write(project, out, predict, column, tell)
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)
 
@@ -237,7 +239,7 @@ def pull(
                 told.update(said)
             if pulled.labelled or pulled.skipped or pulled.corrected or not watch:
                 console.print(f"{pulled.labelled} labelled, {pulled.skipped} skipped, {pulled.corrected} corrected")
-            bar(Event(0.0, f"waiting for labels; {project.state().text}"))
+            bar(Progress(0.0, 1.0, f"waiting for labels; {project.state().text}"))
 
         while True:
             token = os.environ.get(TOKEN, "")
@@ -262,13 +264,11 @@ def _push(project: Project, url: str) -> None:
     console.print(f"{escape(place)}: {pushed.added} tasks added, {pushed.there} were there", soft_wrap=True)
 
 
-def _read(
-    images: Path | None, vectors: Path | None, texts: Path | None, column: str, tell: Callable[[Event], None]
-) -> Source:
+def _read(images: Path | None, vectors: Path | None, texts: Path | None, column: str, tell: OnProgress) -> Source:
     if sum(given is not None for given in (images, vectors, texts)) != 1:
-        raise ValueError("give one of --images FOLDER, --vectors FILE.parquet and --texts FILE.")
+        raise InputError("give one of --images FOLDER, --vectors FILE.parquet and --texts FILE.")
     if images is not None:
-        return read_images(images, lambda done, total: tell(Event(done / total, f"reading images {done}/{total}")))
+        return read_images(images, tell)
     return read_vectors(vectors) if vectors is not None else read_texts(texts or Path(), column)
 
 
@@ -283,21 +283,21 @@ def _tell_added(task: TaskInfo, directory: Path) -> None:
 
 
 @contextmanager
-def _noting() -> Iterator[Callable[[Event], None]]:
+def _noting() -> Iterator[OnProgress]:
     """Progress drawn, warnings as notes."""
     with warnings.catch_warnings(), progress() as bar:
         warnings.showwarning = lambda message, *_, **__: bar.console.print(
             f"[yellow]note:[/yellow] {escape(str(message))}"
         )
         job = bar.add_task("starting", total=1.0)
-        yield lambda event: bar.update(job, completed=event.done, description=escape(event.text))
+        yield lambda progress: bar.update(job, completed=progress.share, description=escape(progress.text))
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"--{name} is {text!r}; give numbers like 0.485,0.456,0.406.") from None
+        raise InputError(f"--{name} is {text!r}; give numbers like 0.485,0.456,0.406.") from None
 
 
 def _shown(estimate: Estimate | None) -> str:

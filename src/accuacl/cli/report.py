@@ -9,6 +9,7 @@ import typer
 from rich.markup import escape
 
 from accuacl import report as reports
+from accuacl.base.errors import InputError
 from accuacl.cli.app import app, console
 from accuacl.cli.only import Only, narrow
 from accuacl.experiment.record import read_csv
@@ -44,7 +45,7 @@ def report(
         others = [table for table in sorted(folder.rglob("*.csv")) if _is_table(table)]
         if others and not any(any(folder.rglob(name)) for name in ("results.csv", "result.json")):
             there = ", ".join(map(str, others[:5])) + (", ..." if others[5:] else "")
-            raise ValueError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
+            raise InputError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
     written = reports.write(
         path,
         out,

@@ -12,8 +12,10 @@ from rich.markup import escape
 from rich.progress import TimeRemainingColumn
 from rich.table import Table
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import Progress
 from accuacl.cli.app import app, console, progress
-from accuacl.experiment import Config, Event
+from accuacl.experiment import Config
 from accuacl.experiment import config as settings
 from accuacl.experiment import run as run_experiment
 from accuacl.experiment.plugins import load_plugins
@@ -52,8 +54,8 @@ def run(
         )
         job = bar.add_task("starting", total=1.0)
 
-        def draw(event: Event) -> None:
-            bar.update(job, completed=event.done, description=escape(event.text))
+        def draw(done: Progress) -> None:
+            bar.update(job, completed=done.share, description=escape(done.text))
 
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
     console.print(_result_table(result))
@@ -72,7 +74,7 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
     decided = settings.decided_by_scale(str(chosen.get("benchmark", "split-digits")))
     stuck = [name for name in decided if name in from_file]
     if written is not None and written != wanted and stuck:
-        raise ValueError(
+        raise InputError(
             f"{file} is of scale {written} and sets {', '.join(stuck)}, which --scale {wanted} would not change; "
             "delete its line scale and those that the scale shall decide, or leave out --scale."
         )

@@ -13,12 +13,14 @@ from rich.markup import escape
 from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import Progress
 from accuacl.cli.app import app, console, progress
 from accuacl.experiment.plugins import load_plugins
-from accuacl.scale import Columns
-from accuacl.scale import select as select_from
-from accuacl.scale.picks import check_place, write_picks
-from accuacl.scale.pool import files_of
+from accuacl.pools import Columns
+from accuacl.pools import select as select_from
+from accuacl.pools.picks import check_place, write_picks
+from accuacl.pools.pool import files_of
 from accuacl.strategies import NAMES
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -94,8 +96,8 @@ def select(
     with progress(_Speed(), TimeRemainingColumn()) as bar:
         job = bar.add_task("starting", total=None)
 
-        def draw(what: str, done: int, total: int) -> None:
-            bar.update(job, description=what, completed=done, total=total)
+        def draw(rows: Progress) -> None:
+            bar.update(job, description=rows.text, completed=rows.done, total=rows.total)
 
         picked = select_from(
             pool,
@@ -135,7 +137,7 @@ def _check_apart(out: Path, sources: list[Any], exclude: Path | None) -> None:
         if inside or _matches(target, folder):
             read.append(out)
     if target in {Path(path).resolve() for path in read}:
-        raise ValueError(f"{out} belongs to what is read; give an --out elsewhere.")
+        raise InputError(f"{out} belongs to what is read; give an --out elsewhere.")
 
 
 def _matches(path: Path, pattern: Path) -> bool:
@@ -157,14 +159,14 @@ def _ids(path: Path) -> list[str]:
     try:
         lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
     except FileNotFoundError:
-        raise ValueError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
+        raise InputError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is not text; write the ids to leave out there, one a line.") from None
+        raise InputError(f"{path} is not text; write the ids to leave out there, one a line.") from None
     return [line for line in lines if line.strip()]
 
 
 def _bytes(size: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
     if not found:
-        raise ValueError(f"memory-limit is {size!r}; give a number of bytes, such as 16G.")
+        raise InputError(f"memory-limit is {size!r}; give a number of bytes, such as 16G.")
     return int(float(found[1]) * BYTES[found[2].upper()])

@@ -17,6 +17,8 @@ from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
+from accuacl import engines
+from accuacl.base.progress import Progress
 from accuacl.cli.app import app, console, duration, progress
 from accuacl.cli.only import Only, narrow
 from accuacl.experiment import config as settings
@@ -24,10 +26,9 @@ from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row
 from accuacl.experiment.record import settings as settings_of
-from accuacl.report.groups import make_groups
-from accuacl.scale import engines
-from accuacl.scale.sweep import ERROR, Cell, Outcome, Stand, cells, labels
-from accuacl.scale.sweep import sweep as run_sweep
+from accuacl.report.statistics.groups import make_groups
+from accuacl.sweeps.sweep import ERROR, Cell, Outcome, cells, labels
+from accuacl.sweeps.sweep import sweep as run_sweep
 
 OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
@@ -95,13 +96,13 @@ def perform(
     job = bar.add_task("", total=len(wanted), left=left)
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 
-        def tell(stand: Stand) -> None:
+        def tell(progress: Progress) -> None:
             nonlocal before
-            if stand.cell is None:
-                before = int(stand.done)
-            left.tell(stand.share)
-            where = f"{names[stand.cell.name]}: " if stand.cell else ""
-            bar.update(job, completed=stand.done, description=escape(where + stand.text))
+            if not progress.item:
+                before = int(progress.done)
+            left.tell(progress.work or 0.0)
+            where = f"{names[progress.item]}: " if progress.item else ""
+            bar.update(job, completed=progress.done, description=escape(where + progress.text))
 
         def end(cell: Cell, row: Row | None, why: str) -> None:
             finished.append((names[cell.name], row, why))

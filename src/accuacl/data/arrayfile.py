@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Pixels
 
 SPOTS, SPOT_BYTES = 64, 4096  # what is read of a file to see that its pixels are still those written
@@ -30,7 +31,7 @@ def aside(folder: Path) -> Iterator[IO[bytes]]:
         with open(path, "xb+") as file:
             yield file
     except OSError as error:
-        raise ValueError(
+        raise InputError(
             f"the cache {folder} cannot be written ({error.strerror or error}); "
             "make room there, or set ACCUACL_CACHE to another folder."
         ) from error
@@ -77,12 +78,12 @@ def open_rows(folder: Path, entry: dict[str, Any]) -> Pixels:
     # "c" is copy on write: torch wants writable arrays, and the file stays as it is
     rows: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
     if rows.dtype != np.uint8 or list(rows.shape) != entry["shape"]:
-        raise ValueError(f"{path} has shape {rows.shape}, not {entry['shape']}.")
+        raise InputError(f"{path} has shape {rows.shape}, not {entry['shape']}.")
     if path.stat().st_size != rows.offset + rows.nbytes:
-        raise ValueError(f"{path} has more bytes than were written.")
+        raise InputError(f"{path} has more bytes than were written.")
     with open(path, "rb") as file:
         if _spots(file, rows.offset, rows.nbytes) != entry["spots"]:
-            raise ValueError(f"{path} has other pixels than were written.")
+            raise InputError(f"{path} has other pixels than were written.")
     return rows
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
 from accuacl.data.dataset import Dataset, Split, check_labels
 
 SPELLINGS = {
@@ -46,7 +47,7 @@ def are_vectors(fields: Fields) -> bool:
             old = np.lib.format.read_magic(file) == (1, 0)
             shape, *_ = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)
     except BROKEN as error:
-        raise ValueError(f"{path} cannot be read ({error}); {WRITE}.") from error
+        raise InputError(f"{path} cannot be read ({error}); {WRITE}.") from error
     return len(shape) == 2
 
 
@@ -58,12 +59,12 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
     )
     for split, part in (("train", train), ("test", test)):
         if len(part.inputs) != len(part.labels) or not len(part):
-            raise ValueError(
+            raise InputError(
                 f"{folder}: {split} has {len(part.inputs)} inputs and {len(part.labels)} labels; "
                 "give one label an input, and at least one."
             )
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
-        raise ValueError(
+        raise InputError(
             f"{folder}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
             "make them alike."
         )
@@ -82,7 +83,7 @@ def _inputs(array: NDArray[Any], split: str) -> NDArray[Any]:
         grey = array[..., None] if array.ndim == 3 else array
         return grey if grey.shape[3] == 3 else np.repeat(grey, 3, axis=3)
     if array.ndim != 2 or array.dtype.kind not in "fiu":
-        raise ValueError(
+        raise InputError(
             f"{split} inputs are {array.dtype} of shape {array.shape}; "
             "give uint8 images (n, H, W, 3) or vectors of numbers (n, d)."
         )
@@ -91,7 +92,7 @@ def _inputs(array: NDArray[Any], split: str) -> NDArray[Any]:
         finite = np.isfinite(vectors[start : start + 4096]).all(axis=1)
         if not finite.all():
             row = start + int(np.argmin(finite))
-            raise ValueError(f"{split} inputs: row {row} is not finite; drop or repair such rows.")
+            raise InputError(f"{split} inputs: row {row} is not finite; drop or repair such rows.")
     return vectors
 
 
@@ -99,7 +100,7 @@ def _labels(array: NDArray[Any], split: str) -> NDArray[np.int64]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise ValueError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer an input.")
+        raise InputError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer an input.")
     return np.array(array, np.int64)
 
 
@@ -108,7 +109,7 @@ def _keys(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"{path} is not a readable .npz file ({error}); write it again.") from error
+        raise InputError(f"{path} is not a readable .npz file ({error}); write it again.") from error
 
 
 def _load(path: Path, key: str | None = None) -> NDArray[Any]:
@@ -118,4 +119,4 @@ def _load(path: Path, key: str | None = None) -> NDArray[Any]:
         with np.load(path, allow_pickle=False) as archive:
             return archive[key]
     except BROKEN as error:
-        raise ValueError(f"{path} cannot be read ({error}); {WRITE}.") from error
+        raise InputError(f"{path} cannot be read ({error}); {WRITE}.") from error

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
 from accuacl.data.arrayfile import aside, finish, open_rows, write_rows
 from accuacl.data.dataset import Split
 from accuacl.data.source import Contents, Part, Pixels
 
 VERSION = 1
 INDEX = "index.json"
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class Decoding:
     size: int | None = None
     side: int | None = None
     skip_bad: bool = False
-    progress: Progress | None = None
+    progress: OnProgress | None = None
 
 
 def read_cache(home: Path, fingerprint: str) -> Cached | None:
@@ -76,7 +76,7 @@ def build_cache(home: Path, contents: Contents, fingerprint: str, how: Decoding)
             (home / stale).unlink()
     found = read_cache(home, fingerprint)
     if found is None:
-        raise ValueError(f"the cache {home} does not hold what was just written to it; check that disk.")
+        raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
     return found
 
 
@@ -85,7 +85,7 @@ def _write_split(home: Path, split: str, part: Part, shape: tuple[int, ...] | No
     rows = _rows(part, split, kept, shape, how)
     first = next(rows, None)
     if first is None:
-        raise ValueError(f"the {split} split has no image that can be read; give at least one.")
+        raise InputError(f"the {split} split has no image that can be read; give at least one.")
     entry = write_rows(home, split, itertools.chain([first], rows))
     return {**entry, "labels": part.labels[kept].tolist()}
 
@@ -100,27 +100,27 @@ def _rows(part: Part, split: str, kept: list[int], shape: tuple[int, ...] | None
             if pixels is not None:
                 shape = shape or pixels.shape
                 if pixels.shape != shape:
-                    raise ValueError(
+                    raise InputError(
                         f"{place} is {pixels.shape[1]} x {pixels.shape[0]} pixels where {shape[1]} x {shape[0]} were "
                         "expected; bring all images to one size with --image-size (in Python: image_size)."
                     )
                 kept.append(row)
                 yield pixels
             elif not how.skip_bad:
-                raise ValueError(
+                raise InputError(
                     f"{place} is not a readable image ({reason}); replace it, or leave such images out with "
                     "--skip-bad (in Python: skip_bad=True)."
                 )
             row += 1
         if how.progress:
-            how.progress(f"decoding {split}", row, len(part.labels))
+            how.progress(Progress(row, len(part.labels), f"decoding {split}", "decoding"))
 
 
 def _read_split(home: Path, entry: dict[str, Any]) -> Split:
     labels = np.array(entry["labels"], np.int64)
     inputs = open_rows(home, entry)
     if labels.shape != (len(inputs),):
-        raise ValueError(f"{home} has {len(labels)} labels for {len(inputs)} images.")
+        raise InputError(f"{home} has {len(labels)} labels for {len(inputs)} images.")
     return Split(inputs, labels)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Contents, Item, Part, Pixels, Source
 from accuacl.data.unpickle import read_batch
 
@@ -103,7 +104,7 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
     """Labels and images of one file, whose images are stored one colour after the other."""
     if isinstance(version.label, int):
         if len(data) % (version.label + PIXELS):
-            raise ValueError(
+            raise InputError(
                 f"{place} has {len(data)} bytes, not a multiple of {version.label + PIXELS}; download it again."
             )
         records = np.frombuffer(data, np.uint8).reshape(-1, version.label + PIXELS)
@@ -113,7 +114,7 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
         pixels = batch.get("data", np.empty(0))
         labels = np.asarray(batch.get(version.label, []))
         if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels), PIXELS) or labels.dtype.kind != "i":
-            raise ValueError(f"{place} does not hold one label and {PIXELS} bytes an image; download it again.")
+            raise InputError(f"{place} does not hold one label and {PIXELS} bytes an image; download it again.")
     return labels.astype(np.int64), pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
 
 
@@ -148,8 +149,8 @@ def _read_archive(place: Path, files: tuple[str, ...]) -> dict[str, bytes]:
                 if stream is not None:
                     found[file] = stream.read()
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise ValueError(f"{place} is damaged ({error}); download it again.") from error
+        raise InputError(f"{place} is damaged ({error}); download it again.") from error
     for file in files:
         if file not in found:
-            raise ValueError(f"{place} has no {file} in it; download it again.")
+            raise InputError(f"{place} has no {file} in it; download it again.")
     return found

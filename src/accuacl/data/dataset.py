@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -53,7 +55,7 @@ def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
     wrong = (labels < 0) | (labels >= classes)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(
+        raise InputError(
             f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
             "so mend the label or leave the row out."
         )

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image, ImageOps
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Item, Pixels
 
 CHUNK = 64  # images a thread is given at a time
@@ -39,7 +40,7 @@ def decode(data: bytes | Pixels, size: int | None = None) -> Pixels:
             image.draft(None, (2 * size, 2 * size))  # a large JPEG need not be decoded in full
         image = ImageOps.exif_transpose(image)
     if image.mode[0] in "IF":
-        raise ValueError(f"its mode is {image.mode}; expected 8 bits a channel")
+        raise InputError(f"its mode is {image.mode}; expected 8 bits a channel")
     if image.mode == "P":
         image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
     image = image.convert("RGB")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from accuacl.base.randomness import rank
 from accuacl.data.dataset import Dataset, Split
-from accuacl.data.source import rank
 
 
 def digits() -> Dataset:

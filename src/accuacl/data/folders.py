@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Contents, Item, Part, Source
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
@@ -27,7 +28,7 @@ def find(folder: Path) -> Source | None:
         return None
     test = next((name for name in TESTS if (folder / name).is_dir()), None)
     if test is None:
-        raise ValueError(f"{folder} has train but no test folder; put test/<class>/ with images beside it.")
+        raise InputError(f"{folder} has train but no test folder; put test/<class>/ with images beside it.")
     files = _walk(folder, ("train", test))
     read = functools.partial(_read_file, folder)
     return Source(
@@ -55,7 +56,7 @@ def _open_folder(place: str, files: list[str], test: str, read: Read) -> Content
     ids = {name: i for i, name in enumerate(classes)}
     for file in images:
         if file.split("/")[1] not in ids:
-            raise ValueError(f"{place}/{file} is of an unknown class; the classes are the folders in {place}/train.")
+            raise InputError(f"{place}/{file} is of an unknown class; the classes are the folders in {place}/train.")
     train, tests = (
         [(file, ids[file.split("/")[1]]) for file in images if file.startswith(split)] for split in ("train/", test)
     )
@@ -76,11 +77,11 @@ def _open_tiny(place: str, files: list[str], read: Read) -> Contents:
         file, _, rest = line.partition("\t")
         wnid = rest.partition("\t")[0]
         if f"val/images/{file}" not in present:
-            raise ValueError(f"{place} has no val/images/{file}, which {ANNOTATIONS} names; unpack it again.")
+            raise InputError(f"{place} has no val/images/{file}, which {ANNOTATIONS} names; unpack it again.")
         test.append((f"val/images/{file}", wnid))
     for file, wnid in [*((file, file.split("/")[1]) for file in train), *test]:
         if wnid not in ids:
-            raise ValueError(f"{place}/{file} is of the unknown class {wnid}; wnids.txt must name every class.")
+            raise InputError(f"{place}/{file} is of the unknown class {wnid}; wnids.txt must name every class.")
     called = [names.get(wnid, wnid) for wnid in wnids]
     return Contents(
         _part(place, [(file, ids[file.split("/")[1]]) for file in train], read),
@@ -94,11 +95,11 @@ def _open_zip(archive: Path) -> Contents:
     try:
         opened = zipfile.ZipFile(archive)  # stays open as long as an image may be asked for
     except (zipfile.BadZipFile, OSError) as error:
-        raise ValueError(f"{archive} is damaged ({error}); download it again.") from error
+        raise InputError(f"{archive} is damaged ({error}); download it again.") from error
     inside = sorted(name for name in opened.namelist() if not name.endswith("/"))
     root = next((name.removesuffix(ANNOTATIONS) for name in inside if name.endswith(ANNOTATIONS)), None)
     if root is None:
-        raise ValueError(f"{archive} has no {ANNOTATIONS} in it; download it again.")
+        raise InputError(f"{archive} has no {ANNOTATIONS} in it; download it again.")
     files = [name.removeprefix(root) for name in inside if name.startswith(root)]
     return _open_tiny(str(archive), files, lambda file: opened.read(root + file))
 

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
 from accuacl.data import arrays, cifar, folders, parquet
-from accuacl.data.cache import Decoding, Progress, build_cache, read_cache
+from accuacl.data.cache import Decoding, build_cache, read_cache
 from accuacl.data.dataset import Dataset, check_labels
 from accuacl.data.digits import digits
 from accuacl.data.source import Contents, Source
@@ -47,7 +49,7 @@ def load(
     cache_dir: Path | None = None,
     skip_bad: bool = False,
     image_size: int | None = None,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
 ) -> Dataset:
     """The data set called `name`, or the one in the folder `name`.
 
@@ -57,14 +59,14 @@ def load(
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
     skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising ValueError.
     image_size: make images square with this side; without it they must all have the same size.
-    progress: called with (what, done, total) while images are decoded.
+    progress: called while images are decoded.
 
     >>> data = load("digits")
     >>> data.train.inputs.shape, data.test.inputs.shape, len(data.classes)
     ((1201, 64), (596, 64), 10)
     """
     if image_size is not None and image_size < 1:
-        raise ValueError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
+        raise InputError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
     if name == "digits":
         return digits()
     if name in KNOWN:
@@ -74,7 +76,7 @@ def load(
         fields = arrays.find(folder)
         if fields is not None:
             if image_size is not None:
-                raise ValueError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
+                raise InputError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
             return arrays.read(name, folder, fields)
         source = _find_own(folder)
     home = _cache_folder(name, source, cache_dir, image_size)
@@ -89,7 +91,7 @@ def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", 
         if folder.is_dir():
             return folder
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
-    raise ValueError(f"there is no {what} or folder {name!r} {where}; the {what}s are {', '.join(known)}.")
+    raise InputError(f"there is no {what} or folder {name!r} {where}; the {what}s are {', '.join(known)}.")
 
 
 def holds_vectors(folder: Path) -> bool:
@@ -116,7 +118,7 @@ def _checked(name: str, source: Source) -> Contents:
         count = KNOWN[name].classes if name in KNOWN else int(train.labels.max(initial=0)) + 1
         classes = tuple(str(c) for c in range(count))
     if name in KNOWN and len(classes) != KNOWN[name].classes:
-        raise ValueError(
+        raise InputError(
             f"{source.place} has {len(classes)} classes and {name} has {KNOWN[name].classes}; "
             f"put {KNOWN[name].files} there instead, or give the folder itself as the name of the data set."
         )
@@ -128,7 +130,7 @@ def _checked(name: str, source: Source) -> Contents:
 def _find_known(name: str, data_dir: Path | None) -> Source:
     known = KNOWN[name]
     if data_dir is None:
-        raise ValueError(
+        raise InputError(
             f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "
             f"in a folder and name it {NAME_IT}."
         )
@@ -139,7 +141,7 @@ def _find_known(name: str, data_dir: Path | None) -> Source:
         source = source or parquet.find(folder)
         if source:
             return source
-    raise ValueError(
+    raise InputError(
         f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
         f"as published on {known.published}, or name another folder {NAME_IT}."
     )
@@ -153,7 +155,7 @@ def _data_dir(given: Path | None) -> Path | None:
 def _find_own(folder: Path) -> Source:
     source = parquet.find(folder) or folders.find_tiny(folder) or folders.find(folder)
     if source is None:
-        raise ValueError(
+        raise InputError(
             f"{folder} holds no data set; put train/<class>/ and test/<class>/ with images there, "
             f"{PARQUET}, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
         )

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Contents, Item, Part, Source
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
@@ -26,7 +27,7 @@ def find(folder: Path) -> Source | None:
         if train:
             test = _shards(place, r"test") or _shards(place, r"val(id|idation)?")
             if not test:
-                raise ValueError(f"{place} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
+                raise InputError(f"{place} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
             files = tuple(os.path.abspath(file) for file in (*train, *test))
             return Source(place, files, functools.partial(_open, train, test))
     return None
@@ -37,7 +38,7 @@ def _shards(folder: Path, split: str) -> list[Path]:
     for file in files:
         of = re.fullmatch(r".*-\d+-of-(\d+)", file.stem)
         if of and int(of[1]) != len(files):
-            raise ValueError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
+            raise InputError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
     return files
 
 
@@ -45,7 +46,7 @@ def _open(train: list[Path], test: list[Path]) -> Contents:
     names = [_class_names(file) for file in (*train, *test)]
     said = [n for n in names if n]
     if any(n != said[0] for n in said):
-        raise ValueError(f"{train[0].parent}: the shards name different classes; take them from one data set.")
+        raise InputError(f"{train[0].parent}: the shards name different classes; take them from one data set.")
     return Contents(_part(train), _part(test), said[0] if said else ())
 
 
@@ -69,12 +70,12 @@ def _images(files: list[Path]) -> Iterator[Item]:
                     yield f"{path}, row {row}", functools.partial(_present, image)
                     row += 1
         except OSError as error:
-            raise ValueError(f"{path} is damaged after row {row} ({error}); download it again.") from error
+            raise InputError(f"{path} is damaged after row {row} ({error}); download it again.") from error
 
 
 def _present(image: bytes | None) -> bytes:
     if image is None:
-        raise ValueError("the row has no image bytes")
+        raise InputError("the row has no image bytes")
     return image
 
 
@@ -84,9 +85,9 @@ def _labels(path: Path) -> NDArray[np.int64]:
     try:
         labels = file.read(columns=[column]).column(0)
     except OSError as error:
-        raise ValueError(f"{path} is damaged ({error}); download it again.") from error
+        raise InputError(f"{path} is damaged ({error}); download it again.") from error
     if labels.null_count or not str(labels.type).lstrip("u").startswith("int"):
-        raise ValueError(f"{path}: {column} holds {labels.type}, some missing; expected an integer in every row.")
+        raise InputError(f"{path}: {column} holds {labels.type}, some missing; expected an integer in every row.")
     return np.asarray(labels.to_numpy(), np.int64)
 
 
@@ -104,7 +105,7 @@ def _column(path: Path, schema: Any, wanted: tuple[str, ...]) -> str:
     for name in wanted:
         if name in schema.names:
             return name
-    raise ValueError(f"{path} has the columns {', '.join(schema.names)}; expected one named {' or '.join(wanted)}.")
+    raise InputError(f"{path} has the columns {', '.join(schema.names)}; expected one named {' or '.join(wanted)}.")
 
 
 def _parquet(path: Path) -> Any:
@@ -114,4 +115,4 @@ def _parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise ValueError(f"{path} is not a readable Parquet file ({error}); download it again.") from error
+        raise InputError(f"{path} is not a readable Parquet file ({error}); download it again.") from error

@@ -54,8 +54,3 @@ class Source:
                 line = f"{file}\0missing\n"
             found.update(line.encode("utf-8", "surrogateescape"))
         return found.hexdigest()
-
-
-def rank(key: str, i: int) -> bytes:
-    """Sorting 0..n-1 by this shuffles them by `key`, in the same way on every machine and for ever."""
-    return hashlib.sha256(f"{key}:{i}".encode()).digest()

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from accuacl.base.errors import InputError
+from accuacl.base.randomness import rank
 from accuacl.data.dataset import Dataset
-from accuacl.data.source import rank
 
 # name: (data set, tasks, classes per task)
 BENCHMARKS: dict[str, tuple[str, int, int]] = {
@@ -59,7 +60,7 @@ class Stream:
             np.flatnonzero(np.isin(split.labels, classes)) for split in (self.dataset.train, self.dataset.test)
         )
         if not len(train) or not len(test):
-            raise ValueError(
+            raise InputError(
                 f"task {index} with the classes {list(classes)} has {len(train)} training and {len(test)} test "
                 "examples; both must be at least one, so choose other classes or add examples."
             )
@@ -99,23 +100,23 @@ def class_incremental(
     each = classes_per_task
     if each is None:
         if tasks < 1 or len(ids) % tasks:
-            raise ValueError(f"{len(ids)} classes do not make {tasks} equal tasks; give classes_per_task.")
+            raise InputError(f"{len(ids)} classes do not make {tasks} equal tasks; give classes_per_task.")
         each = len(ids) // tasks
     if tasks < 1 or each < 1 or tasks * each > len(ids):
-        raise ValueError(
+        raise InputError(
             f"{tasks} tasks of {each} classes were asked for; the classes are {len(ids)}, so take fewer, at least 1."
         )
     groups = [ids[i : i + each] for i in range(0, len(ids) - each + 1, each)]
     if isinstance(order, str) and order == "tasks":
         groups = [groups[i] for i in sorted(range(len(groups)), key=lambda i: rank(f"tasks {seed}", i))]
     elif not isinstance(order, str) and tasks * each != len(ids):
-        raise ValueError(f"order names {len(ids)} classes; {tasks} tasks of {each} need {tasks * each}.")
+        raise InputError(f"order names {len(ids)} classes; {tasks} tasks of {each} need {tasks * each}.")
     return Stream(dataset, groups[:tasks])
 
 
 def _permuted(dataset: Dataset, order: str, seed: int) -> list[int]:
     if order not in ORDERS:
-        raise ValueError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
+        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
     ids = list(range(len(dataset.classes)))
     return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
 
@@ -124,7 +125,7 @@ def _given(dataset: Dataset, order: Sequence[int]) -> list[int]:
     ids = _look_up(np.arange(len(dataset.classes)), order, f"the classes are 0 to {len(dataset.classes) - 1}").tolist()
     for c in ids:
         if ids.count(c) > 1:
-            raise ValueError(f"order names class {c} more than once; name every class once.")
+            raise InputError(f"order names class {c} more than once; name every class once.")
     return ids
 
 
@@ -134,9 +135,9 @@ def _look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int
     if ids.size == 0:
         return np.zeros(ids.shape, np.int64)
     if ids.dtype.kind not in "iu":
-        raise ValueError(f"classes are given as {ids.dtype}; give integers.")
+        raise InputError(f"classes are given as {ids.dtype}; give integers.")
     outside = (ids < 0) | (ids >= len(table))
     found = np.where(outside, -1, table[np.where(outside, 0, ids)])
     if (found < 0).any():
-        raise ValueError(f"class {ids[found < 0].flat[0]} is unknown; {known}.")
+        raise InputError(f"class {ids[found < 0].flat[0]} is unknown; {known}.")
     return found

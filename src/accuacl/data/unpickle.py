@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from accuacl.base.errors import InputError
 from accuacl.data.source import Pixels
 
 
@@ -20,18 +21,18 @@ def read_batch(data: bytes, place: str) -> dict[str, Any]:
     try:
         found = _CifarUnpickler(io.BytesIO(data), encoding="bytes").load()
     except Exception as error:  # a damaged or forged pickle makes the unpickler raise nearly anything
-        raise ValueError(
+        raise InputError(
             f"{place} is not a CIFAR python file ({error or type(error).__name__}); download it again."
         ) from error
     if not isinstance(found, dict):
-        raise ValueError(f"{place} holds a {type(found).__name__}, not CIFAR's dictionary; download it again.")
+        raise InputError(f"{place} holds a {type(found).__name__}, not CIFAR's dictionary; download it again.")
     return {_text(key): value.pixels if isinstance(value, _Array) else value for key, value in found.items()}
 
 
 class _Dtype:
     def __init__(self, kind: Any, *_: Any) -> None:
         if _text(kind) != "u1":
-            raise ValueError(f"it holds an array of {kind!r}, and only bytes are admitted")
+            raise InputError(f"it holds an array of {kind!r}, and only bytes are admitted")
 
     def __setstate__(self, state: Any) -> None:
         """Byte order and alignment: nothing to a single byte."""
@@ -43,13 +44,13 @@ class _Array:
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, fortran, raw = state
         if not isinstance(dtype, _Dtype):
-            raise ValueError("it holds an array whose type is not said")
+            raise InputError("it holds an array whose type is not said")
         self.pixels = np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 
 def _reconstruct(kind: Any, *_: Any) -> _Array:
     if kind is not _Array:
-        raise ValueError("it holds a subclass of an array")
+        raise InputError("it holds a subclass of an array")
     return _Array()
 
 
@@ -69,7 +70,7 @@ ADMITTED = {
 class _CifarUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in ADMITTED:
-            raise ValueError(f"it asks for {module}.{name}, which no CIFAR file needs, and was refused")
+            raise InputError(f"it asks for {module}.{name}, which no CIFAR file needs, and was refused")
         return ADMITTED[module, name]
 
 

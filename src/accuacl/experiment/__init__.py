@@ -7,6 +7,5 @@ result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("r
 from accuacl.experiment.config import Config, make
 from accuacl.experiment.loop import run
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
-from accuacl.experiment.steps import Event
 
-__all__ = ["Config", "Event", "LabelsPending", "Oracle", "Simulated", "make", "run"]
+__all__ = ["Config", "LabelsPending", "Oracle", "Simulated", "make", "run"]

@@ -12,6 +12,7 @@ import yaml
 from pydantic import Field
 
 from accuacl import learners, models
+from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
 from accuacl.strategies import REGISTRY as STRATEGIES
 
@@ -73,17 +74,17 @@ class Config(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:
         if self.strategy not in (*STRATEGIES, "full"):
-            raise ValueError(
+            raise InputError(
                 f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}, full."
             )
         if self.learner not in learners.NAMES:
-            raise ValueError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+            raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
         if self.model not in models.NAMES:
-            raise ValueError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
+            raise InputError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
         if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
-            raise ValueError("your own data needs --classes-per-task: how many classes arrive with each task.")
+            raise InputError("your own data needs --classes-per-task: how many classes arrive with each task.")
         if self.rounds > self.labels:
-            raise ValueError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
+            raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
         return self
 
 
@@ -134,7 +135,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     defaults = DEFAULTS.get(str(benchmark), OWN).get(scale, {})
     if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
         if benchmark in KNOWN:
-            raise ValueError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
+            raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
         folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
         defaults = defaults | ({"model": "mlp"} if holds_vectors(folder) else {})
     try:
@@ -146,8 +147,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(field, Config.model_fields, 1)
             hint = f"did you mean {near[0]}?" if near else "`accuacl run --print-config` shows all."
-            raise ValueError(f"there is no setting {field}; {hint}") from None
-        raise ValueError(f"{field} is {first['input']!r}: {message}." if field else message) from None
+            raise InputError(f"there is no setting {field}; {hint}") from None
+        raise InputError(f"{field} is {first['input']!r}: {message}." if field else message) from None
 
 
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
@@ -181,12 +182,12 @@ def read(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:
-        raise ValueError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
+        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
-        raise ValueError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
+        raise InputError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise ValueError(f"{path} holds no settings; write lines like 'learner: er'.")
+        raise InputError(f"{path} holds no settings; write lines like 'learner: er'.")
     return content
 
 

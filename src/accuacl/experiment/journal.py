@@ -8,9 +8,7 @@ A run that was killed goes on by running the same code again. Keys read `003/002
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
-import os
 import re
 import sqlite3
 import time
@@ -18,7 +16,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from accuacl.experiment.files import write_text
+from accuacl.base.errors import InputError
+from accuacl.base.files import Lock, write_text
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS steps (
@@ -57,7 +56,10 @@ class Journal:
         self.directory = directory
         self.weights.mkdir(parents=True, exist_ok=True)
         self._db: sqlite3.Connection | None = None
-        self._lock()
+        self._lock = Lock(
+            directory / "lock",
+            busy=f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out.",
+        )
         try:
             if fresh:
                 self._clear()
@@ -118,7 +120,7 @@ class Journal:
         try:
             yield
         except sqlite3.Error as error:
-            raise ValueError(
+            raise InputError(
                 f"{self.directory / 'journal.sqlite'} cannot be read or written ({error}); "
                 "mend that and run the same command again, or start over with --fresh."
             ) from error
@@ -127,27 +129,13 @@ class Journal:
         """Let another process have the run."""
         if self._db is not None:
             self._db.close()
-        os.close(self._held)
-
-    def _lock(self) -> None:
-        self._held = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.read(self._held, 20).decode() or "unknown"
-            os.close(self._held)
-            raise ValueError(
-                f"another process (id {holder.strip()}) is working on {self.directory}; "
-                "wait for it or choose another --out."
-            ) from None
-        os.ftruncate(self._held, 0)
-        os.pwrite(self._held, f"{os.getpid()}\n".encode(), 0)
+        self._lock.release()
 
     def _check_config(self, config: dict[str, Any], defaults: dict[str, Any]) -> None:
         path = self.directory / "config.json"
         if not path.exists():
             if (self.directory / "journal.sqlite").exists():
-                raise ValueError(
+                raise InputError(
                     f"{self.directory} has a journal but no config.json; restore it or start over with --fresh."
                 )
             write_text(path, json.dumps(config, indent=1) + "\n")
@@ -155,13 +143,13 @@ class Journal:
         try:
             old = json.loads(path.read_text())
         except ValueError as error:
-            raise ValueError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
+            raise InputError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
         if not isinstance(old, dict) or "learner" not in old:
-            raise ValueError(f"{path} is not that of a run; choose another --out.")
+            raise InputError(f"{path} is not that of a run; choose another --out.")
         old = defaults | old
         for key in sorted(old.keys() | config.keys()):
             if old.get(key) != config.get(key):
-                raise ValueError(
+                raise InputError(
                     f"{self.directory} holds a run with {key} {old.get(key)!r}, not {config.get(key)!r}; "
                     "choose another --out, or start over with --fresh."
                 )
@@ -170,7 +158,7 @@ class Journal:
         """Remove what a run writes, and nothing else that may lie there."""
         config, journal = self.directory / "config.json", self.directory / "journal.sqlite"
         if config.exists() and not journal.exists() and '"learner"' not in config.read_text():
-            raise ValueError(f"{config} is not that of a run; choose another --out.")
+            raise InputError(f"{config} is not that of a run; choose another --out.")
         for path in [self.directory / name for name in MINE] + weight_files(self.weights):
             path.unlink(missing_ok=True)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,14 @@ import numpy as np
 import torch
 
 import accuacl
+from accuacl.base.files import write_text
+from accuacl.base.progress import OnProgress
 from accuacl.experiment import metrics
 from accuacl.experiment.config import Config
-from accuacl.experiment.files import write_text
 from accuacl.experiment.journal import Journal
 from accuacl.experiment.oracle import Oracle
 from accuacl.experiment.setting import environment
-from accuacl.experiment.steps import Event, Handle, Steps
+from accuacl.experiment.steps import Handle, Steps
 
 NONE = np.empty(0, np.int64)
 
@@ -35,7 +35,7 @@ def run(
     fresh: bool = False,
     skip_bad: bool = False,
     oracle: Oracle | None = None,
-    progress: Callable[[Event], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Do the experiment, or go on with it, or return its result at once if it is finished."""
 

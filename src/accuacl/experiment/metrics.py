@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+
 Matrix = Sequence[Sequence[float | None]]
 
 
@@ -80,5 +82,5 @@ def _known(matrix: Matrix) -> list[list[float]]:
     """The lower triangle; a matrix that is not one is refused."""
     rows = [[float(x) for x in row if x is not None] for row in matrix]
     if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
-        raise ValueError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
+        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
     return rows

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import csv
-import fcntl
 import io
 import json
-import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
 
+from accuacl.base.errors import InputError
+from accuacl.base.files import Lock, write_text
 from accuacl.data import BENCHMARKS
 from accuacl.experiment.config import Config
-from accuacl.experiment.files import write_text
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
@@ -32,9 +31,9 @@ def row(run: Path) -> Row:
     try:
         result = json.loads((run / "result.json").read_text())
     except FileNotFoundError:
-        raise ValueError(f"{run} has no result.json; finish the run first.") from None
+        raise InputError(f"{run} has no result.json; finish the run first.") from None
     except ValueError as error:
-        raise ValueError(f"{run / 'result.json'} is not JSON ({error}); run the same command again.") from None
+        raise InputError(f"{run / 'result.json'} is not JSON ({error}); run the same command again.") from None
     with sqlite3.connect(run / "journal.sqlite") as db:
         steps = dict(db.execute("SELECT key, result FROM steps WHERE kind IN ('environment', 'data', 'label', 'test')"))
         finished = db.execute("SELECT finished FROM steps WHERE key = 'result'").fetchone()[0]
@@ -98,11 +97,11 @@ def read_csv(path: Path) -> list[Row]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.DictReader(file)
         if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
-            raise ValueError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
+            raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
         try:
             return [_typed_row(line) for line in reader]
         except ValueError as error:
-            raise ValueError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
+            raise InputError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
 
 
 def key(config: dict[str, Any]) -> tuple[str, ...]:
@@ -112,13 +111,9 @@ def key(config: dict[str, Any]) -> tuple[str, ...]:
 
 def add_to_csv(path: Path, rows: Iterable[Row]) -> None:
     """Put rows into the table, in place of those of the same runs; others may be adding theirs at the same time."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+    with Lock(path.with_name(f".{path.name}.lock"), wait=True):
         known = read_csv(path) if path.exists() else []
         write_csv(path, {key(settings(one)): one for one in [*known, *rows]}.values())
-    finally:
-        os.close(folder)
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
@@ -145,7 +140,7 @@ def _typed_row(line: dict[str, Any]) -> Row:
 
 def _typed(name: str, text: str | None) -> Any:
     if text is None:
-        raise ValueError("it has fewer fields than the table has columns")
+        raise InputError("it has fewer fields than the table has columns")
     if name in NESTED:
         return json.loads(text) if text else None
     if name in METRICS or name.startswith("seconds_"):

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 import accuacl
 from accuacl import learners
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
 from accuacl.data import BENCHMARKS, Stream, class_incremental, load
 from accuacl.experiment.config import Config
 
@@ -22,7 +24,7 @@ TRANSFORMS = {  # mean, standard deviation, crop
 }
 
 
-def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress: Any = None) -> Stream:
+def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress: OnProgress | None = None) -> Stream:
     """The tasks of the config's benchmark or folder."""
     name, tasks, each = BENCHMARKS.get(config.benchmark, (config.benchmark, 0, config.classes_per_task))
     size = config.image_size or None
@@ -33,7 +35,7 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         try:
             order = [int(part) for part in order.split(",")]
         except ValueError:
-            raise ValueError(f"order is {order!r}; give fixed, tasks, classes or class ids like 3,1,2.") from None
+            raise InputError(f"order is {order!r}; give fixed, tasks, classes or class ids like 3,1,2.") from None
     if config.classes_per_task or not tasks:
         tasks = len(dataset.classes) // each
     count = len(order) // each if isinstance(order, list) else tasks
@@ -68,7 +70,7 @@ def device_of(config: Config) -> str:
     if config.device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if config.device.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError("device is 'cuda' but torch finds none; give --device cpu.")
+        raise InputError("device is 'cuda' but torch finds none; give --device cpu.")
     return config.device
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +12,21 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import learners, models, strategies
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.base.randomness import numpy_generator
 from accuacl.data import Rows, Task
 from accuacl.experiment import metrics
 from accuacl.experiment.config import Config
-from accuacl.experiment.files import load_arrays, load_tensors, save_arrays, save_tensors
 from accuacl.experiment.journal import weight_files
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
+from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 from accuacl.features import Features
 from accuacl.memory import Memory
 
 Ids = NDArray[np.int64]
 Handle = dict[str, Any]  # of a file: its name and SHA-256; of weights, that of the memory after them too
-
-
-@dataclass(frozen=True)
-class Event:
-    """How far a run is: `done` of 1, and in words."""
-
-    done: float
-    text: str
 
 
 class Steps:
@@ -46,14 +39,12 @@ class Steps:
         data_dir: Path | None,
         skip_bad: bool,
         oracle: Oracle | None,
-        progress: Callable[[Event], None] | None,
+        progress: OnProgress | None,
     ) -> None:
         started = time.perf_counter()
         self.config, self.folder = config, folder
-        self.tell = progress or (lambda event: None)
-        self.stream = open_stream(
-            config, data_dir, skip_bad, lambda what, i, n: self.tell(Event(0.0, f"{what} {i}/{n}"))
-        )
+        self.tell = progress or ignore
+        self.stream = open_stream(config, data_dir, skip_bad, self._decoding)
         self.data = self.stream.dataset
         self.oracle = oracle or Simulated(self.data.train.labels)
         self.tasks = list(self.stream)[: config.tasks or None]
@@ -75,7 +66,7 @@ class Steps:
     def check_data(self, recorded: dict[str, Any]) -> None:
         for part, value in self.fingerprint().items():
             if recorded[part] != value:
-                raise ValueError(
+                raise InputError(
                     f"the data ({part}) are not those that this run was begun with; give the same --data-dir, "
                     "or start over with --fresh."
                 )
@@ -110,7 +101,7 @@ class Steps:
             return {"ids": left.tolist(), "scores": {}}
         budget = self.budget(task, r)
         seed = int(self.rng(task.index, r, 2).integers(2**62))
-        self.say(task, r, 0, "choosing")
+        self.say(task, r, "choosing", "choosing")
         if r == 0 or c.strategy == "uniform":
             nothing = np.ones((len(left), 1), np.float32)  # it looks at nothing
             picked = strategies.select("uniform", pool=Features(nothing, nothing), budget=budget, seed=seed)
@@ -163,7 +154,7 @@ class Steps:
             last_round=r == self.rounds(task) - 1,
             seen=seen,
             variant=self.config.learner_variant,
-            on_epoch=lambda epoch, loss: self.say(task, r, epoch + 1, f"epoch {epoch + 1} loss {loss:.3f}"),
+            progress=lambda epoch: self.say(task, r, epoch.text, "training", epoch.epochs or (0, 1)),
         )
         name = f"{task.index:03}-{r:03}"
         handle: Handle = save_tensors(self.folder / f"{name}.safetensors", model.state_dict())
@@ -195,7 +186,7 @@ class Steps:
 
     def evaluate(self, task: Task, r: int, weights: Handle, seen: Ids) -> dict[str, Any]:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
-        self.say(task, r, self.config.epochs, "testing")
+        self.say(task, r, "testing", "testing", (self.config.epochs, self.config.epochs))
         model = self.model(weights)
         accuracy, recall, confidences, hits = [], {}, [], []
         for earlier in self.tasks[: task.index + 1]:
@@ -240,14 +231,18 @@ class Steps:
         return torch.from_numpy(np.array(self.data.train.inputs[ids]))
 
     def rng(self, task: int, r: int, purpose: int) -> np.random.Generator:
-        return np.random.default_rng([self.config.seed, task, r, purpose])
+        return numpy_generator(self.config.seed, task, r, purpose)
 
-    def say(self, task: Task, r: int, epoch: int, what: str) -> None:
+    def _decoding(self, images: Progress) -> None:
+        """Decoding comes before the run itself, of which nothing is done yet."""
+        self.tell(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
+
+    def say(self, task: Task, r: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
         """Progress: a round costs as much as it has labels, so round r of R has done r (r + 1) / 2 of R (R + 1) / 2."""
         rounds = self.rounds(task)
-        within = (r * (r + 1) / 2 + (r + 1) * epoch / self.config.epochs) / (rounds * (rounds + 1) / 2)
+        within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
         text = f"task {task.index + 1}/{len(self.tasks)} round {r + 1}/{rounds} {what}"
-        self.tell(Event((task.index + within) / len(self.tasks), text))
+        self.tell(Progress(task.index + within, len(self.tasks), text, stage, epochs))
 
     def tidy(self, *needed: Handle | None) -> None:
         """Delete weights that no later step can need."""

@@ -6,8 +6,8 @@ below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
 from accuacl.learners.augment import Transform
 from accuacl.learners.derpp import DERpp
 from accuacl.learners.er import ER
@@ -38,20 +38,20 @@ def train(
     last_round: bool,
     seen: Ids,
     variant: str = "paper",
-    on_epoch: Callable[[int, float], None] | None = None,
+    progress: OnProgress | None = None,
 ) -> Memory:
     """Train `model` in place for one round on all labels of the task so far; the memory as the task leaves it.
 
     memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of this run, task and round.
     seen: classes seen before or in this task. variant: "paper" (of the paper's experiments) or "original" (of the
-    methods' own papers). on_epoch: called with (epoch from 0, mean loss). Before the last round the memory comes
+    methods' own papers). progress: called after every epoch. Before the last round the memory comes
     back as it was given.
     """
     if name not in REGISTRY:
-        raise ValueError(f"there is no learner {name!r}; the learners are {', '.join(NAMES)}.")
+        raise InputError(f"there is no learner {name!r}; the learners are {', '.join(NAMES)}.")
     if variant not in VARIANTS:
-        raise ValueError(f"there is no variant {variant!r}; the variants are {', '.join(VARIANTS)}.")
+        raise InputError(f"there is no variant {variant!r}; the variants are {', '.join(VARIANTS)}.")
     round = begin(model, task, memory, fetch, settings, transform, seed, last_round, seen, variant)
     learner = REGISTRY[name](round)
-    fit(round, learner, on_epoch)
+    fit(round, learner, progress)
     return learner.memory() if last_round else memory

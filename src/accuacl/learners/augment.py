@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from accuacl.base.errors import InputError
+
 
 @dataclass(frozen=True)
 class Transform:
@@ -35,7 +37,7 @@ class Transform:
                 return x.float()
             scale, shift = self._scale(x.shape[1], 1.0, x.device)
             return x.float() * scale + shift
-        raise ValueError(
+        raise InputError(
             f"inputs are {x.dtype} of shape {tuple(x.shape)}; give images as uint8 (n, H, W, channels) "
             "or vectors as floats (n, d)."
         )
@@ -68,5 +70,5 @@ class Transform:
         mean, std = torch.tensor(self.mean or (0.0,)), torch.tensor(self.std or (1.0,))
         for name, values in (("mean", mean), ("std", std)):
             if len(values) not in (1, channels):
-                raise ValueError(f"{name} has {len(values)} values and an input {channels}; give one for each.")
+                raise InputError(f"{name} has {len(values)} values and an input {channels}; give one for each.")
         return (1 / (top * std)).expand(channels).to(device), (-mean / std).expand(channels).to(device)

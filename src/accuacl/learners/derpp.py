@@ -8,10 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from accuacl.base.errors import InputError
+from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import cycle, draw
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
-from accuacl.learners.seeds import derive, generator
 from accuacl.memory import Memory, class_balanced, reservoir
 
 ALPHA, BETA = 0.1, 0.5
@@ -31,11 +32,11 @@ class DERpp(Learner):
         self.live = round.variant == "original"
         self.buffer = round.memory
         if len(self.buffer) and self.buffer.logits is None:
-            raise ValueError("the memory has no logits; give der++ a memory that der++ has made.")
+            raise InputError("the memory has no logits; give der++ a memory that der++ has made.")
         self.stored = self._stored(np.arange(len(self.buffer)))  # of the memory as it was when the task began
 
     def start_epoch(self, epoch: int) -> None:
-        self.draws = generator(*self.round.seed, epoch, "replay")
+        self.draws = torch_generator(*self.round.seed, epoch, "replay")
         inside = torch.arange(len(self.round.memory))
         self.replay = cycle(inside, self.round.settings.batch, self.draws, full=True)
 

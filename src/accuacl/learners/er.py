@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import cycle, draw, once
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
-from accuacl.learners.seeds import derive, generator
 from accuacl.memory import Memory, reservoir
 
 
@@ -29,7 +29,7 @@ class ER(Learner):
         self.buffer = round.memory  # changes in `original` only
 
     def start_epoch(self, epoch: int) -> None:
-        self.draws = generator(*self.round.seed, epoch, "replay")
+        self.draws = torch_generator(*self.round.seed, epoch, "replay")
         memory, batch = self.round.memory_rows, self.round.settings.batch
         if self.live:
             self.replay = self._drawn()

@@ -6,10 +6,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import cycle
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
-from accuacl.learners.seeds import derive, generator
 from accuacl.memory import Memory, class_balanced
 
 
@@ -30,7 +30,7 @@ class ERACE(Learner):
         self.rows = round.rows_of(self.buffer.ids)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = generator(*self.round.seed, epoch, "replay")
+        draws = torch_generator(*self.round.seed, epoch, "replay")
         self.replay = cycle(self.rows, self.round.settings.batch, draws, full=True)
 
     def loss(self, rows: Tensor) -> Tensor:

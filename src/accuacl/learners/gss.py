@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+from accuacl.base.errors import InputError
+from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import cycle, draw
 from accuacl.learners.gradients import direction, evaluating, similarities, similarity
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
-from accuacl.learners.seeds import derive, generator
 from accuacl.memory import Memory, append_scored, replace_scored
 
 SUBSETS = 5
@@ -36,12 +37,12 @@ class GSS(Learner):
         self.live = round.variant == "original"
         self.buffer = round.memory
         if len(self.buffer) and self.buffer.scores is None:
-            raise ValueError("the memory has no scores; give gss a memory that gss has made.")
+            raise InputError("the memory has no scores; give gss a memory that gss has made.")
 
     def start_epoch(self, epoch: int) -> None:
         seed, batch = self.round.seed, self.round.settings.batch
-        self.draws = generator(*seed, epoch, "replay")
-        self.subsets = generator(*seed, epoch, "subsets")
+        self.draws = torch_generator(*seed, epoch, "replay")
+        self.subsets = torch_generator(*seed, epoch, "subsets")
         past = cycle(self.round.memory_rows, batch, self.draws, full=False)
         self.replay = self._drawn() if self.live else past
         self.step = 0

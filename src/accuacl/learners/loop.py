@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.randomness import torch_generator
 from accuacl.learners.batches import every
 from accuacl.learners.round import Round, Settings
-from accuacl.learners.seeds import generator
 from accuacl.learners.sgd import SGD
 from accuacl.memory import Memory
 
@@ -36,16 +37,16 @@ class Learner:
         raise NotImplementedError
 
 
-def fit(round: Round, learner: Learner, on_epoch: Callable[[int, float], None] | None = None) -> None:
+def fit(round: Round, learner: Learner, progress: OnProgress | None = None) -> None:
     """Train the round's model for all epochs, with a fresh optimiser."""
     model, settings, seed = round.model, round.settings, round.seed
     optimiser = SGD(model.parameters(), settings.momentum, settings.weight_decay)
     model.train()
     for epoch in range(settings.epochs):
         lr = learning_rate(settings, epoch)
-        round.draws = generator(*seed, epoch, "augment")
+        round.draws = torch_generator(*seed, epoch, "augment")
         learner.start_epoch(epoch)
-        batches = every(torch.arange(round.new), settings.batch, generator(*seed, epoch, "order"))
+        batches = every(torch.arange(round.new), settings.batch, torch_generator(*seed, epoch, "order"))
         total = torch.zeros((), device=settings.device)
         for rows in batches:
             loss = learner.loss(rows)
@@ -56,9 +57,10 @@ def fit(round: Round, learner: Learner, on_epoch: Callable[[int, float], None] |
             learner.after_step(epoch, rows)
         mean = total.item() / len(batches)  # the only time that a device is waited for
         if not math.isfinite(mean):
-            raise ValueError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {settings.lr:g}.")
-        if on_epoch:
-            on_epoch(epoch, mean)
+            raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {settings.lr:g}.")
+        if progress:
+            done, all_ = epoch + 1, settings.epochs
+            progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
     optimiser.forget()
     model.eval()
 

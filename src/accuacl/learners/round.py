@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from accuacl.base.errors import InputError
 from accuacl.learners.augment import Transform
 from accuacl.memory import Memory
 from accuacl.models import Classifier
@@ -37,10 +38,10 @@ class Settings:
     def __post_init__(self) -> None:
         for name, least in (("epochs", 1), ("batch", 1), ("classes", 1), ("capacity", 0)):
             if getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)}; give at least {least}.")
+                raise InputError(f"{name} is {getattr(self, name)}; give at least {least}.")
         for name in ("lr", "momentum", "weight_decay", "lr_min"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} is {getattr(self, name)}; give a number of at least 0.")
+                raise InputError(f"{name} is {getattr(self, name)}; give a number of at least 0.")
 
 
 @dataclass(frozen=True)
@@ -122,21 +123,21 @@ def begin(
     """Checks what a round is given and brings all its examples to the device."""
     n, classes = len(task.ids), model.head.out_features
     if not n == len(task.labels) == len(task.inputs):
-        raise ValueError(
+        raise InputError(
             f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give as many of each."
         )
     if n == 0:
-        raise ValueError("the task has no labelled example; label at least one before training.")
+        raise InputError("the task has no labelled example; label at least one before training.")
     if classes < settings.classes:
-        raise ValueError(f"the head has {classes} classes, the settings {settings.classes}; grow the model first.")
+        raise InputError(f"the head has {classes} classes, the settings {settings.classes}; grow the model first.")
     labels = np.concatenate([task.labels, memory.labels]).astype(np.int64)
     if labels.min() < 0 or labels.max() >= classes:
-        raise ValueError(f"labels run from {labels.min()} to {labels.max()}, the head has {classes} classes; grow it.")
+        raise InputError(f"labels run from {labels.min()} to {labels.max()}, the head has {classes} classes; grow it.")
     inputs = task.inputs
     if len(memory):
         past = fetch(memory.ids)
         if past.shape != (len(memory), *inputs.shape[1:]) or past.dtype != inputs.dtype:
-            raise ValueError(
+            raise InputError(
                 f"the memory's inputs are {past.dtype} {tuple(past.shape)}, the task's {inputs.dtype} "
                 f"{tuple(inputs.shape)}; fetch must give {len(memory)} of the same kind."
             )

@@ -6,6 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from accuacl.base.errors import InputError
+from accuacl.base.randomness import numpy_generator
+
 
 class Classifier(nn.Module):
     """An embedding x -> h (n x d) and a linear head h -> logits (n x K).
@@ -50,11 +53,11 @@ class Classifier(nn.Module):
 def new_head(d: int, classes: int, seed: int, bias: bool = True, like: Tensor | None = None) -> nn.Linear:
     """A linear layer, each row uniform in +-1/sqrt(d) (Kaiming's, as torch has it), row k drawn from (seed, k)."""
     if classes < 1:
-        raise ValueError(f"a head of {classes} classes was asked for; give at least 1.")
+        raise InputError(f"a head of {classes} classes was asked for; give at least 1.")
     if seed < 0:
-        raise ValueError(f"seed is {seed}; give a whole number of at least 0.")
+        raise InputError(f"seed is {seed}; give a whole number of at least 0.")
     bound = d**-0.5
-    rows = np.stack([np.random.default_rng((seed, k)).uniform(-bound, bound, d + 1) for k in range(classes)])
+    rows = np.stack([numpy_generator(seed, k).uniform(-bound, bound, d + 1) for k in range(classes)])
     device, dtype = (like.device, like.dtype) if like is not None else (torch.device("cpu"), torch.float32)
     head = nn.Linear(d, classes, bias=bias, device="meta", dtype=dtype).to_empty(device=device)  # draws nothing
     with torch.no_grad():

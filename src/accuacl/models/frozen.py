@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
 from accuacl.models.wrap import tensor_of
 
 
@@ -29,11 +31,11 @@ class Frozen:
         inputs: Tensor,
         batch: int = 256,
         device: str = "cpu",
-        progress: Callable[[int, int], None] | None = None,
+        progress: OnProgress | None = None,
     ) -> Tensor:
-        """The embeddings of all inputs, float32 on the CPU. progress: called with (done, total)."""
+        """The embeddings of all inputs, float32 on the CPU. progress: called after every batch."""
         if len(inputs) == 0 or batch < 1:
-            raise ValueError(f"got {len(inputs)} inputs and batch={batch}; give at least one of each.")
+            raise InputError(f"got {len(inputs)} inputs and batch={batch}; give at least one of each.")
         if isinstance(self.backbone, nn.Module):
             self.backbone.to(device)
         done: Tensor | None = None
@@ -44,11 +46,11 @@ class Frozen:
                 if h.ndim == 4:
                     h = h.mean(dim=(2, 3))
                 if h.ndim != 2:
-                    raise ValueError(f"the backbone gave {tuple(h.shape)} for {len(x)} inputs; expected one row each.")
+                    raise InputError(f"the backbone gave {tuple(h.shape)} for {len(x)} inputs; expected one row each.")
                 if done is None:
                     done = torch.empty(len(inputs), h.shape[1])
                 done[start : start + len(x)] = h
                 if progress:
-                    progress(start + len(x), len(inputs))
+                    progress(Progress(start + len(x), len(inputs), "embedding", "preparing"))
         assert done is not None
         return done.clone()  # made in inference mode it could not be trained on

@@ -9,6 +9,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier, new_head
 
 Shape = tuple[int, ...]
@@ -27,14 +28,14 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     Linear(in_features=192, out_features=10, bias=True)
     """
     if name not in NETS:
-        raise ValueError(f"there is no net {name!r}; the nets are {', '.join(NAMES)}.")
+        raise InputError(f"there is no net {name!r}; the nets are {', '.join(NAMES)}.")
     make, default = NETS[name]
     wanted = 1 if name in ("mlp", "linear") else 3
     if len(input_shape) != wanted or min(input_shape) < 1:
         expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
-        raise ValueError(f"{name} was given input_shape {input_shape}; give {expected}.")
+        raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")
     if width is not None and width < 1:
-        raise ValueError(f"width is {width}; give at least 1.")
+        raise InputError(f"width is {width}; give at least 1.")
     with torch.random.fork_rng(devices=[]):  # layers draw from the global generator when made
         embed, d = make(input_shape, width or default)
     _initialise(embed, torch.Generator().manual_seed(seed))
@@ -71,7 +72,7 @@ def _resnet18(shape: Shape, width: int, *, kernel: int, stride: int, pool: bool)
 def _convnet(shape: Shape, width: int, *, blocks: int, stride: int = 1) -> tuple[nn.Module, int]:
     least = stride * 2**blocks
     if min(shape[1:]) < least:
-        raise ValueError(
+        raise InputError(
             f"this net of {blocks} blocks divides an image's side by {least}; give images of at least {least} pixels."
         )
     layers: list[nn.Module] = []

@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
 
 
@@ -36,11 +37,11 @@ def predict(
     """
     columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
     if len(columns) == 0:
-        raise ValueError("no class has been seen; predict needs at least one.")
+        raise InputError("no class has been seen; predict needs at least one.")
     if columns.min() < 0 or columns.max() >= model.head.out_features:
-        raise ValueError(f"seen has classes up to {int(columns.max())}, the head {model.head.out_features}; grow it.")
+        raise InputError(f"seen has classes up to {int(columns.max())}, the head {model.head.out_features}; grow it.")
     if batch < 1:
-        raise ValueError(f"batch is {batch}; give at least 1.")
+        raise InputError(f"batch is {batch}; give at least 1.")
     h = np.empty((len(inputs), model.head.in_features), np.float32)
     p = np.empty((len(inputs), len(columns)), np.float32)
     training = model.training

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
+from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
 
 
@@ -31,7 +32,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
         if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
     }
     if not layers:
-        raise ValueError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
+        raise InputError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
     name = list(layers)[-1] if example is None else _layer_that_answers(module, layers, example)
     head = layers[name]
     if name == "":
@@ -51,7 +52,7 @@ class _Embedding(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         h = tensor_of(self.module(x))
         if h.ndim != 2 or h.shape[1] != self.d:
-            raise ValueError(
+            raise InputError(
                 f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
                 "output is not the module's; give wrap an example input so that it can find the right one."
             )
@@ -66,7 +67,7 @@ def tensor_of(answer: Any) -> Tensor:
     if isinstance(answer, tuple | list) and answer:
         answer = answer[0]
     if not isinstance(answer, Tensor):
-        raise ValueError(f"the module gave a {type(answer).__name__}; expected a tensor or an object with .logits.")
+        raise InputError(f"the module gave a {type(answer).__name__}; expected a tensor or an object with .logits.")
     return answer
 
 
@@ -88,7 +89,7 @@ def _layer_that_answers(module: nn.Module, layers: dict[str, nn.Linear], example
     for name, output in reversed(outputs):
         if output.shape == answer.shape and torch.equal(output, answer):
             return name
-    raise ValueError(
+    raise InputError(
         f"{type(module).__name__} does not answer with the output of a linear layer; "
         "give a module that returns logits, without a softmax after them."
     )

@@ -7,7 +7,7 @@ Rows are collected, put into groups that differ in nothing but their seed, and m
 and sentences, which HTML, Markdown and LaTeX each render in their way. Nothing is ever run again.
 """
 
-from accuacl.report.efficiency import write_efficiency
+from accuacl.report.query_costs import write_efficiency
 from accuacl.report.write import FORMATS, write
 
 __all__ = ["FORMATS", "write", "write_efficiency"]

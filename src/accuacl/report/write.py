@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from accuacl.experiment.files import write_text
-from accuacl.report import latex, markdown, page, plates, run, sweep, tidy
-from accuacl.report.collect import Row, collect, is_run, unfinished
+from accuacl.base.errors import InputError
+from accuacl.base.files import write_text
+from accuacl.report import many_runs as sweep
+from accuacl.report import one_run as run
+from accuacl.report.figures import plates
+from accuacl.report.formats import latex, markdown, page, tidy
+from accuacl.report.statistics.collect import Row, collect, is_run, unfinished
 
 FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # and how their files end
 KEPT = ("results.csv", "result.json", "config.json", "journal.sqlite")
@@ -34,27 +38,27 @@ def write(
     first.
     """
     if format not in FORMATS:
-        raise ValueError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
+        raise InputError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
     if not paths:
-        raise ValueError("no path was given; give a results.csv, a run's directory or one that holds runs.")
+        raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
     single = len(paths) == 1 and is_run(paths[0])
     out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format]}"
     if out.is_dir():
-        raise ValueError(f"{out} is a folder; give the name of a file in it.")
+        raise InputError(f"{out} is a folder; give the name of a file in it.")
     if not out.resolve().parent.is_dir():
-        raise ValueError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
+        raise InputError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
     if out.resolve() in {path.resolve() for path in paths}:
-        raise ValueError(f"{out} is what the report is made from and would be lost; give another --out.")
+        raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
     if out.name in KEPT and any(path.resolve() in out.resolve().parents for path in paths):
-        raise ValueError(f"{out} has the name of a file that runs keep; give another --out.")
+        raise InputError(f"{out} has the name of a file that runs keep; give another --out.")
     if figure_type and not figures:
-        raise ValueError("a figure type without a folder for figures; give --figures too.")
+        raise InputError("a figure type without a folder for figures; give --figures too.")
     if figures and figures.exists() and not figures.is_dir():
-        raise ValueError(f"{figures} is a file; give a folder for the figures.")
+        raise InputError(f"{figures} is a file; give a folder for the figures.")
     if figure_type == "svg" and format == "latex":
-        raise ValueError("LaTeX includes no SVG; give --figure-type pdf or png.")
+        raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
     if figures and format == "latex" and set(markdown.link(figures, out.parent)) & set("%#{}~\\ "):
-        raise ValueError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
+        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
     rows = collect(paths)
     if choose:
         rows = choose(rows)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
 from accuacl.features import Features
 from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
 from accuacl.strategies.badge import badge, badge_memory
@@ -21,7 +23,7 @@ from accuacl.strategies.confidence import least_confidence
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.margin import margin
-from accuacl.strategies.query import Progress, Query, Selection, TooLarge
+from accuacl.strategies.query import Query, Selection, TooLarge
 from accuacl.strategies.uniform import uniform
 
 __all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "register", "select"]
@@ -55,7 +57,7 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
     >>> del REGISTRY["first"]
     """
     if not name or name in REGISTRY or name == "full":
-        raise ValueError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
+        raise InputError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
 
     def keep(strategy: Callable[..., Selection]) -> Callable[..., Selection]:
         REGISTRY[name] = strategy
@@ -67,19 +69,19 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
 def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     """The strategy called `name` with its options set, ready to be given queries.
 
-    >>> get("accuacl", lamda=0.5)
+    >>> get("accuacl", lamda=0.5)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
-    ValueError: accuacl has no option 'lamda'; its options are variant, keep, total_classes, lam, oversample.
+    accuacl.base.errors.InputError: accuacl has no option 'lamda'; its options are variant, ...
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise ValueError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
+        raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
     strategy = REGISTRY[name]
     known = list(inspect.signature(strategy).parameters)[1:]
     for option in options:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has none"
-            raise ValueError(f"{name} has no option {option!r}; {has}.")
+            raise InputError(f"{name} has no option {option!r}; {has}.")
     return functools.partial(strategy, **options)
 
 
@@ -93,7 +95,7 @@ def select(
     past: int | None = None,
     seed: int = 0,
     chunk: int = 0,
-    progress: Progress | None = None,
+    progress: OnProgress | None = None,
     **options: Any,
 ) -> Selection:
     """Which `budget` examples of `pool` should be labelled next?
@@ -101,7 +103,7 @@ def select(
     pool: the still unlabelled examples. labelled: those labelled earlier in this task. memory: the replay buffer of
     the past, and past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     a memory). seed: for strategies that draw. chunk: rows dealt with at a time (0: chosen for you). progress: called
-    with (done, total) as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
+    with a `Progress` as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
     count, chunk size or the type of the arrays.
 
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
@@ -116,7 +118,7 @@ def select(
     picked = ask(query)
     inside = picked.indices[(picked.indices >= 0) & (picked.indices < len(pool))]
     if len(picked) != query.count or len(np.unique(inside)) != query.count:  # of someone's own, registered
-        raise ValueError(
+        raise InputError(
             f"{strategy} must pick {query.count} different rows of the {len(pool)} in the pool, but did not."
         )
     return picked

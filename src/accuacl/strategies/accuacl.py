@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accuacl import fisher
+from accuacl.base.errors import InputError
+from accuacl.base.progress import Tick
 from accuacl.features import Features
 from accuacl.strategies.query import Query, Selection, number, whole_number
 from accuacl.strategies.ranking import Indices, Vector, among_smallest, in_slices, largest, round_off, smallest
@@ -144,7 +146,7 @@ class Options:
     @classmethod
     def of(cls, K: int, variant: str, keep: int | None, total_classes: int | None, lam: float | None) -> Options:
         if variant not in ("released", "paper"):
-            raise ValueError(f"variant is {variant!r}; give 'released' or 'paper'.")
+            raise InputError(f"variant is {variant!r}; give 'released' or 'paper'.")
         released = variant == "released"
         total = K if total_classes is None else whole_number("total_classes", total_classes, K)
         if keep is None:
@@ -158,7 +160,7 @@ class Options:
         if self.lam is not None:
             return self.lam
         if past is None and remembered:
-            raise ValueError(
+            raise InputError(
                 "memory was given without past or lam; say how many examples the finished tasks had (past=)."
             )
         return fisher.past_weight(past or 0, current)
@@ -171,7 +173,7 @@ class Scores:
     """Both scores of a pool against a target: rough ones of all, exact ones of some."""
 
     def __init__(
-        self, pool: Features, target: fisher.Target, released: bool, chunk: int = 0, tick: fisher.Progress | None = None
+        self, pool: Features, target: fisher.Target, released: bool, chunk: int = 0, tick: Tick | None = None
     ) -> None:
         self.pool, self.target, self.chunk, self.tick = pool, target, chunk or None, tick
         self.counted = target if released else None  # whose entries count for the magnitude; None: all

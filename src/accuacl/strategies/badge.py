@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.randomness import numpy_generator
 from accuacl.features import Features
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import round_off
@@ -54,7 +55,7 @@ def badge_memory(query: Query) -> Selection:
 def _sample(query: Query, centres: Features | None) -> Selection:
     pool, n, tick = query.pool, len(query.pool), query.ticker(query.count)
     gradients = _Gradients(pool, query.chunk or ROWS)
-    draws = np.random.default_rng(query.seed).random(query.count)
+    draws = numpy_generator(query.seed).random(query.count)
     squared = np.full(n, np.inf)  # distance to the nearest centre
     if centres is not None and len(centres):
         gradients.nearest(squared, centres)

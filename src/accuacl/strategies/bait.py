@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from accuacl.base.errors import InputError
 from accuacl.strategies.design import TIE, Design, block_rows
 from accuacl.strategies.query import Query, Selection, TooLarge, number, whole_number
 
@@ -45,7 +46,7 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
         return _greedy(query, lam, math.ceil(min(len(query.pool), oversample * query.count)))
     except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
-        raise ValueError(
+        raise InputError(
             f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and lam={lam:g}; "
             "scale the embeddings down or give a larger lam."
         ) from None

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Tick, ticker
 from accuacl.features import Features, check_alike
-
-Progress = Callable[[int, int], None]  # (done, total), in units of the strategy's own
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ class Query:
     past: int | None = None
     seed: int = 0
     chunk: int = 0
-    progress: Progress | None = None
+    progress: OnProgress | None = None
 
     def __post_init__(self) -> None:
         for name in ("pool", "labelled", "memory"):
             value = getattr(self, name)
             if not isinstance(value, Features) and (value is not None or name == "pool"):
-                raise ValueError(f"{name} is a {type(value).__name__}; give Features(embeddings, probabilities).")
+                raise InputError(f"{name} is a {type(value).__name__}; give Features(embeddings, probabilities).")
         for name in ("budget", "seed", "chunk", "past"):
             value = getattr(self, name)
             if value is None and name == "past":
@@ -51,17 +50,9 @@ class Query:
         """How many will be picked."""
         return min(self.budget, len(self.pool))
 
-    def ticker(self, total: int) -> Callable[[int], None]:
-        """To be told how much more of `total` has been done."""
-        done = 0
-
-        def tick(more: int) -> None:
-            nonlocal done
-            done += more
-            if self.progress:
-                self.progress(done, total)
-
-        return tick
+    def ticker(self, total: int) -> Tick:
+        """To be told how much more of `total` has been done, in a unit of the strategy's own."""
+        return ticker(total, self.progress, "choosing")
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class TooLarge(ValueError):
 def whole_number(name: str, value: Any, least: int) -> int:
     """An option that counts something; bools and floats are not counts."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
-        raise ValueError(f"{name} is {value!r}; give a whole number of at least {least}.")
+        raise InputError(f"{name} is {value!r}; give a whole number of at least {least}.")
     return int(value)
 
 
@@ -94,5 +85,5 @@ def number(name: str, value: Any, least: float, most: float, what: str) -> float
     """An option that measures something, within [least, most]."""
     real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not real or not math.isfinite(value) or not least <= value <= most:
-        raise ValueError(f"{name} is {value!r}; give {what}.")
+        raise InputError(f"{name} is {value!r}; give {what}.")
     return float(value)

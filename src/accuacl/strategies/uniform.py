@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from accuacl.base.randomness import hash_ids
 from accuacl.strategies.query import Query, Selection
 
 
@@ -28,16 +28,3 @@ def uniform(query: Query) -> Selection:
         rows = np.flatnonzero(hashes <= np.partition(hashes, query.count)[query.count])
     rows = rows[np.argsort(hashes[rows], kind="stable")][: query.count]
     return Selection(rows, {"draw": hashes[rows] / 2.0**64})
-
-
-def hash_ids(seed: int, ids: NDArray[np.int64] | NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A 64-bit hash of (seed, id): each passes the finaliser of SplitMix64, the seed first."""
-    start = mix64(np.array([seed % 2**64], np.uint64) + np.uint64(0x9E3779B97F4A7C15))
-    return mix64(ids.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) + start)
-
-
-def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """SplitMix64's finaliser: every bit of x moves half of the bits, and no two x end alike."""
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return x ^ (x >> np.uint64(31))

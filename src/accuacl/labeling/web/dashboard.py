@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 from starlette.datastructures import State
 
-from accuacl.labeling.estimates import Estimates
-from accuacl.labeling.intervals import Estimate
+from accuacl.labeling.project.estimates import Estimates
+from accuacl.labeling.project.intervals import Estimate
 from accuacl.labeling.web.charts import Point, Series, plot
 
 MOST = 24  # classes in the confusion table

@@ -11,7 +11,7 @@ import jinja2
 from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse
 
-from accuacl.labeling.records import Person
+from accuacl.labeling.store.records import Person
 from accuacl.labeling.web import dashboard, views
 from accuacl.labeling.web.session import Someone
 

@@ -7,7 +7,8 @@ import warnings
 
 from PIL import Image, ImageOps
 
-from accuacl.labeling.images import LARGEST_IMAGE
+from accuacl.base.errors import InputError
+from accuacl.labeling.project.images import LARGEST_IMAGE
 
 SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
 SIDE = 2048  # pixels: larger images are made smaller
@@ -23,14 +24,14 @@ def picture(data: bytes, side: int = SIDE) -> tuple[bytes, str]:
         with warnings.catch_warnings(), Image.open(io.BytesIO(data)) as image:
             warnings.simplefilter("ignore")  # Pillow's own, smaller limit; ours comes next
             if image.width * image.height > LARGEST_IMAGE:
-                raise ValueError("too many pixels")
+                raise InputError("too many pixels")
             small = side > THUMB or len(data) <= THUMB_BYTES  # a thumbnail that moves may have megabytes
             if image.format in SHOWN and max(image.size) <= side and small:
                 image.load()  # a damaged image is found here, not in the browser
                 return data, SHOWN[image.format]
             return _encode(image, side)
     except Exception as error:  # a broken file makes Pillow raise nearly anything
-        raise ValueError(f"not an image that can be shown ({str(error) or type(error).__name__})") from error
+        raise InputError(f"not an image that can be shown ({str(error) or type(error).__name__})") from error
 
 
 def _encode(image: Image.Image, side: int) -> tuple[bytes, str]:

@@ -12,7 +12,8 @@ from pathlib import Path
 import uvicorn
 from fastapi import FastAPI
 
-from accuacl.labeling.project import Project
+from accuacl.base.errors import InputError
+from accuacl.labeling.project.project import Project
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts, is_loopback
 from accuacl.labeling.web.trainer import Trainer
@@ -40,7 +41,7 @@ def serve(
     who is there already gets a new one, and the old one ends. With nobody known and nobody named it is the user.
     """
     if (cert is None) != (key is None):
-        raise ValueError("--cert and --key go together; give both or neither.")
+        raise InputError("--cert and --key go together; give both or neither.")
     listener = _listen(host, port)
     try:
         port = listener.getsockname()[1]
@@ -108,7 +109,7 @@ def _listen(host: str, port: int) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)
         except OSError as error:
-            raise ValueError(
+            raise InputError(
                 f"cannot listen on {host}, port {port} ({error}); give another --host or --port."
             ) from error
         stack.pop_all()  # it is the caller's to close

@@ -8,8 +8,8 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, Response
 
-from accuacl.labeling.records import Person
-from accuacl.labeling.store import Store
+from accuacl.labeling.store.records import Person
+from accuacl.labeling.store.store import Store
 
 DAYS = 30
 

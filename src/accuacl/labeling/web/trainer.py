@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from dataclasses import dataclass
 
-from accuacl.experiment import Event
-from accuacl.labeling.project import Project
+from accuacl.base.progress import Progress
+from accuacl.labeling.project.project import Project
 
 EVERY = 2.0  # seconds between looks: data may be added, and rounds completed, by other processes
 GRACE = 2.0  # seconds in which the last label of a round can still be undone
@@ -18,7 +17,7 @@ class _Stopped(Exception):
 
 
 @dataclass(frozen=True)
-class Progress:
+class Activity:
     """What the trainer is doing now. done: from 0 to 1, None if it cannot be said; trouble: why it cannot go on."""
 
     busy: bool = False
@@ -32,7 +31,7 @@ class Trainer:
 
     def __init__(self, project: Project, every: float = EVERY, grace: float = GRACE) -> None:
         self.project, self.every, self.grace = project, every, grace
-        self.now = Progress()
+        self.now = Activity()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="trainer", daemon=True)
 
@@ -56,11 +55,11 @@ class Trainer:
             pause = self.every
             try:
                 self._look()
-                self.now = Progress()
+                self.now = Activity()
             except _Stopped:
                 return
             except Exception as error:  # it must not end silently: the page says what is wrong, and it tries again
-                self.now = Progress(trouble=str(error) or type(error).__name__)
+                self.now = Activity(trouble=str(error) or type(error).__name__)
                 pause = 5 * self.every
             self._wake.wait(pause)
             self._wake.clear()
@@ -73,20 +72,20 @@ class Trainer:
             return
         if not self._ready():  # undone in the meantime
             return
-        self.now = Progress(busy=True, text="starting")
+        self.now = Activity(busy=True, text="starting")
         self.project.advance(self._report)
 
     def _ready(self) -> bool:
         return self.project.state().ready
 
-    def _report(self, event: Event) -> None:
+    def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
-        self.now = Progress(busy=True, text=event.text, done=self._part(event))
+        self.now = Activity(busy=True, text=progress.text, done=_part(progress))
 
-    def _part(self, event: Event) -> float | None:
-        """How far it is with this training: the loop's events count all rounds of all tasks, people wait for one."""
-        if "preparing" in event.text:
-            return event.done
-        epoch = re.search(r"epoch (\d+)", event.text)
-        return int(epoch[1]) / self.project.settings.epochs if epoch else None
+
+def _part(progress: Progress) -> float | None:
+    """How far this training is: the loop counts all rounds of all tasks, people wait for one."""
+    if progress.stage == "preparing":
+        return progress.share
+    return progress.epochs[0] / progress.epochs[1] if progress.stage == "training" and progress.epochs else None

@@ -7,9 +7,9 @@ from typing import Any
 
 from starlette.datastructures import State
 
-from accuacl.labeling.records import Person, Pick, Status
-from accuacl.labeling.tasks import Item
-from accuacl.labeling.web.trainer import Progress
+from accuacl.labeling.project.tasks import Item
+from accuacl.labeling.store.records import Person, Pick, Status
+from accuacl.labeling.web.trainer import Activity
 
 View = dict[str, Any]
 
@@ -17,7 +17,7 @@ View = dict[str, Any]
 def state(app: State) -> View:
     """How things stand, and the classes."""
     status: Status | None = app.project.store.status()
-    now: Progress = app.trainer.now
+    now: Activity = app.trainer.now
     task, round = (status.task, status.round) if status else (0, 0)
     labelled, skipped = (status.labelled, status.skipped) if status else (0, 0)
     classes = [{"id": one.id, "name": one.name} for one in app.project.store.classes() if one.merged_into is None]
@@ -40,7 +40,7 @@ def state(app: State) -> View:
     }
 
 
-def _phase(app: State, status: Status | None, now: Progress) -> str:
+def _phase(app: State, status: Status | None, now: Activity) -> str:
     if now.busy:
         return "training"
     if status and status.open and status.left:

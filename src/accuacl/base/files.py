@@ -1,0 +1,111 @@
+"""Files that are whole or absent (written aside, made durable, then renamed), and locks between processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import filelock
+
+from accuacl.base.errors import InputError
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path`, durably, when the block ends.
+
+    On failure nothing is left behind and an older file stays. Trouble with the disk is an InputError.
+    """
+    aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        with aside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(aside, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            aside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"{path} cannot be written: {reason(error)}; mend that and do it again.") from error
+        raise
+    sync_folder(path.parent)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Replace `path` with `data`, durably; on failure nothing is left behind and an older file stays."""
+    with replacing(path) as file:
+        file.write(data)
+
+
+def write_text(path: Path, text: str) -> None:
+    """The same for text."""
+    write_bytes(path, text.encode())
+
+
+def sync_folder(folder: Path) -> None:
+    """Make a rename in this folder durable, where the system can."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def reason(error: OSError) -> str:
+    """What the system says is wrong, without its number.
+
+    >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt"))
+    'no such file or directory'
+    """
+    text = error.strerror or str(error) or type(error).__name__
+    return text[:1].lower() + text[1:]
+
+
+class Busy(InputError):
+    """Another process holds a lock."""
+
+
+class Lock:
+    """A lock file that one process holds at a time. It is free again when that process ends, however it ends."""
+
+    def __init__(self, path: Path, busy: str = "", wait: bool = False) -> None:
+        """busy: what to say when another process has it, with {holder} for its id. wait: wait for it instead."""
+        self._lock = filelock.FileLock(path, timeout=-1 if wait else 0, thread_local=False)
+        try:
+            self._lock.acquire()
+        except filelock.Timeout:
+            raise Busy(busy.format(holder=_holder(path))) from None
+        except OSError as error:
+            raise InputError(f"{path} cannot be locked: {reason(error)}; mend that and do it again.") from error
+        with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
+            path.write_text(f"{os.getpid()}\n")
+
+    def release(self) -> None:
+        """Let another process have it."""
+        self._lock.release()
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def _holder(path: Path) -> str:
+    with contextlib.suppress(OSError):
+        return path.read_text().strip() or "unknown"
+    return "unknown"
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

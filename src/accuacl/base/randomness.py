@@ -1,0 +1,68 @@
+"""Randomness is derived, never carried: every purpose has a generator or a hash of its own.
+
+No state goes from one step to the next, so that a step which is done again draws the same numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio
+KEEP = np.uint64(0xD1B54A32D192ED03)
+
+
+def derive(*parts: int | str) -> int:
+    """A 63-bit seed that depends on all parts and their order.
+
+    >>> derive(0, 1, "order") == derive(0, 1, "order") != derive(1, 0, "order")
+    True
+    """
+    text = "/".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
+
+
+def torch_generator(*parts: int | str) -> torch.Generator:
+    """A torch generator of its own, seeded with `derive(*parts)`."""
+    import torch
+
+    return torch.Generator().manual_seed(derive(*parts))
+
+
+def numpy_generator(*parts: int) -> np.random.Generator:
+    """A NumPy generator of its own for these numbers: the seed, the task, the round, the purpose."""
+    return np.random.default_rng(parts)
+
+
+def hash_ids(seed: int, ids: NDArray[np.int64] | NDArray[np.uint64], purpose: str = "pick") -> NDArray[np.uint64]:
+    """A 64-bit hash of (seed, id) for each id: both pass the finaliser of SplitMix64, the seed first.
+
+    purpose: "pick" (uniform sampling) or "keep" (replay memories). They differ so that what is picked first is not also
+    what is kept.
+    """
+    word = np.array([seed % 2**64], np.uint64)
+    start = mix64(word + GOLDEN if purpose == "pick" else word ^ KEEP)
+    return mix64(ids.astype(np.uint64) * GOLDEN + start)
+
+
+def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """SplitMix64's finaliser: every bit of x changes half of the bits, and no two x give the same number."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def rank(key: str, item: int) -> bytes:
+    """What to sort items by for an order that depends on the key alone: not on a library, nor on the items' order."""
+    return hashlib.sha256(f"{key}:{item}".encode()).digest()
+
+
+def held_out_rank(seed: int, item: int) -> bytes:
+    """The same for the items that a project holds out; the hash is an older one, which projects on disk rely on."""
+    return hashlib.blake2b(f"held out/{seed}/{item}".encode()).digest()

@@ -1,0 +1,58 @@
+"""Python files of users: their strategies and models."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from accuacl.base.errors import InputError
+
+
+def load_file(path: Path, fresh: bool = False) -> ModuleType:
+    """Import a Python file by its path, once (`fresh`: again).
+
+    What the file itself raises is shown with its traceback: the author needs the line.
+    """
+    name = module_name(path)
+    if is_loaded(path) and not fresh:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path) if path.is_file() else None
+    if spec is None or spec.loader is None:
+        raise InputError(f"there is no Python file {path}; give the path of one.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # before it runs: dataclasses look their module up
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def is_loaded(path: Path) -> bool:
+    """Whether the file has been imported in this process."""
+    return module_name(path) in sys.modules
+
+
+def load_function(place: str, fresh: bool = False) -> Any:
+    """The function that `file.py:function` names."""
+    file, _, name = place.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier() or not Path(file).is_file():
+        raise InputError(f"model is {place!r}; give a Python file and a function in it, such as net.py:build.")
+    function = getattr(load_file(Path(file), fresh), name, None)
+    if not callable(function):
+        raise InputError(f"{file} has no function {name}; define it there or give another name.")
+    return function
+
+
+def module_name(path: Path) -> str:
+    """What the module of a file is called: by its path, so that two files of one name do not meet.
+
+    >>> module_name(Path("a/net.py")) != module_name(Path("b/net.py"))
+    True
+    """
+    return f"accuacl_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"

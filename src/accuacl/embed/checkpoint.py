@@ -1,0 +1,140 @@
+"""A trained model to embed with: that of a finished run, or a user's own module."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.torch
+import torch
+from torch import Tensor, nn
+
+from accuacl import models
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import load_function
+from accuacl.data import BENCHMARKS, Dataset, Split, class_incremental
+from accuacl.experiment import Config
+from accuacl.experiment.setting import transform_of
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A model, what turns raw inputs into its own (`plain`), and the classes whose softmax is taken."""
+
+    model: models.Classifier
+    transform: Any
+    seen: list[int]
+    size: int  # side of its images; 0: vectors, or any
+    fingerprint: str
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Raw inputs through a function; unset: pixels to [0, 1], channels first."""
+
+    prepare: Callable[[Tensor], Tensor] | None = None
+
+    def plain(self, x: Tensor) -> Tensor:
+        if self.prepare:
+            return self.prepare(x)
+        return x.permute(0, 3, 1, 2).float().div_(255) if x.dtype == torch.uint8 else x.float()
+
+
+def of_run(directory: Path) -> Checkpoint:
+    """The model at the end of a run, over the classes that had got labels by then."""
+    try:
+        result = json.loads((directory / "result.json").read_text())
+        config = Config(**result["config"])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise InputError(
+            f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
+            "or labels.sqlite."
+        ) from None
+    data, labels = _recorded(directory / "journal.sqlite")
+    file = directory / "weights" / str(result["weights"])
+    weights, digest = _weights(file)
+    shape = tuple(data["train"]["shape"][1:])
+    order = _order(config, len(data["classes"]))
+    model = models.build(
+        config.model,
+        len(weights["head.weight"]),
+        seed=config.seed,
+        input_shape=(shape[2], *shape[:2]) if len(shape) == 3 else shape,
+        width=config.width or None,
+    )
+    _load(model, weights, file)
+    name = BENCHMARKS[config.benchmark][0] if config.benchmark in BENCHMARKS else config.benchmark
+    transform = transform_of(name, np.empty((0, *shape)))
+    seen = sorted(order.index(label) for label in labels)
+    return Checkpoint(model, transform, seen, shape[0] if len(shape) == 3 else 0, f"{digest} {seen}")
+
+
+def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
+    """`file.py:function` that returns a module, or a module and a function that prepares a batch of raw inputs."""
+    made = load_function(place, fresh=True)()
+    module, prepare = made if isinstance(made, tuple) else (made, None)
+    if not isinstance(module, nn.Module):
+        raise InputError(f"{place} gave a {type(module).__name__}; return a torch module.")
+    digest = hashlib.sha256(Path(place.rpartition(":")[0]).read_bytes()).hexdigest()
+    if weights:
+        tensors, of_weights = _weights(weights)
+        _load(module, tensors, weights)
+        digest += of_weights
+    transform = Prepared(prepare)
+    try:
+        model = models.wrap(module.eval(), example=transform.plain(example))
+    except RuntimeError as error:  # torch's way to say that the shapes do not fit
+        why = " ".join(str(error).split())
+        raise InputError(f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}") from None
+    return Checkpoint(model, transform, list(range(model.head.out_features)), 0, digest)
+
+
+def _weights(file: Path) -> tuple[dict[str, Tensor], str]:
+    try:
+        data = file.read_bytes()
+        return safetensors.torch.load(data), hashlib.sha256(data).hexdigest()
+    except (OSError, safetensors.SafetensorError) as error:
+        raise InputError(f"{file} cannot be read as safetensors ({error}); give the weights in that format.") from None
+
+
+def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
+    try:
+        module.load_state_dict(weights)
+    except RuntimeError as error:
+        why = " ".join(str(error).split())
+        raise InputError(f"the weights in {file} do not fit the model: {why}") from None
+
+
+def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:
+    """What the run's data were, and which of its classes got labels."""
+    try:
+        with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as db:
+            data = db.execute("SELECT result FROM steps WHERE key = 'data'").fetchone()
+            labels = db.execute("SELECT DISTINCT label FROM labels").fetchall()
+        db.close()
+        return json.loads(data[0]), [int(label) for (label,) in labels]
+    except (sqlite3.Error, TypeError, ValueError) as error:
+        raise InputError(f"{journal} cannot be read ({error}); give the directory of a finished run.") from None
+
+
+def _order(config: Config, classes: int) -> list[int]:
+    """The data set's classes in the order in which the run's model has them."""
+    _, tasks, each = BENCHMARKS.get(config.benchmark, ("", 0, config.classes_per_task))
+    fixed = config.order in ("fixed", "tasks", "classes")
+    order: Any = config.order if fixed else [int(part) for part in config.order.split(",")]
+    each = config.classes_per_task or each
+    if config.classes_per_task or not tasks:
+        tasks = classes // each
+    # Which examples there are does not matter, so one of each class will do.
+    some = Split(np.zeros((classes, 1), np.float32), np.arange(classes))
+    dataset = Dataset("", some, some, tuple(map(str, range(classes))))
+    return list(
+        class_incremental(dataset, tasks if fixed else len(order) // each, each, order, config.order_seed).order
+    )

@@ -1,0 +1,115 @@
+"""What is to be embedded: images in a folder, images or vectors in Parquet files, vectors in a .npy file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from accuacl.base.errors import InputError
+from accuacl.data.folders import SUFFIXES
+from accuacl.data.source import Contents, Source
+from accuacl.embed.pixels import Decoding
+from accuacl.embed.table import Batch, Table
+from accuacl.pools.pool import files_of
+
+
+class Inputs(Protocol):
+    """Examples in a fixed order, each with an id."""
+
+    files: list[str]
+    reading: list[Any]  # how they are read, as JSON
+
+    def __len__(self) -> int: ...
+
+    def read(self, start: int, stop: int) -> Batch: ...
+
+    def where(self, row: int) -> str: ...
+
+
+def open_inputs(
+    source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str] = ()
+) -> Inputs:
+    """size: side to bring images to (0: as they are); column: of Parquet files ("": found by its name).
+
+    numbers: columns of numbers that make a vector, instead of one column.
+    """
+    inputs = _open(source, size, column, id_column, skip_bad, numbers)
+    if not len(inputs):
+        raise InputError(f"{source} has no rows; give images or vectors to embed.")
+    return inputs
+
+
+def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str]) -> Inputs:
+    if source.endswith(".npy"):
+        return Vectors(source)
+    if os.path.isdir(source):
+        parquet, images = files_of(source, "data"), images_in(source)
+        if parquet and images:
+            raise InputError(f"{source} holds images and Parquet files, like {parquet[0]}; give a folder of one kind.")
+        if not parquet:
+            return Folder(source, images, size, skip_bad)
+        return Table(parquet, size, column, id_column, skip_bad, numbers)
+    if source.endswith(".parquet") or any(mark in source for mark in "*?["):
+        return Table(files_of(source, "data"), size, column, id_column, skip_bad, numbers)
+    raise InputError(f"{source} is no folder, Parquet or .npy file; give images or vectors in one of these.")
+
+
+def fingerprint(inputs: Inputs) -> str:
+    """Changes when a file comes, goes, or has another size or time of change."""
+    nothing: Any = lambda: Contents  # noqa: E731 - it is never opened
+    return Source(Path(inputs.files[0]), tuple(map(os.path.abspath, inputs.files)), nothing).fingerprint()
+
+
+def images_in(folder: str) -> list[Path]:
+    inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES)
+    return sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
+
+
+class Vectors:
+    """Rows of a .npy file; the id is the row number."""
+
+    def __init__(self, file: str) -> None:
+        self.files = [file]
+        self.reading: list[Any] = []
+        try:
+            self.array = np.load(file, mmap_mode="r", allow_pickle=False)
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file} cannot be read ({error}); write an array with numpy.save.") from None
+        if self.array.ndim != 2 or self.array.dtype.kind not in "fiu":
+            raise InputError(f"{file} holds {self.array.dtype} of shape {self.array.shape}; give vectors (n, d).")
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, start: int, stop: int) -> Batch:
+        with np.errstate(over="ignore"):  # what the model makes of the infinite is looked at
+            return list(range(start, min(stop, len(self)))), np.array(self.array[start:stop], np.float32)
+
+    def where(self, row: int) -> str:
+        return f"{self.files[0]}, row {row}"
+
+
+class Folder:
+    """Image files, however deep; the id is the path within the folder."""
+
+    def __init__(self, folder: str, paths: list[Path], size: int, skip_bad: bool) -> None:
+        self.paths = paths
+        if not self.paths:
+            raise InputError(f"{folder} holds no images and no Parquet files; give a folder that does.")
+        self.files, self.folder = [str(path) for path in self.paths], folder
+        self.decoding, self.reading = Decoding(size, skip_bad), [size, skip_bad]
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def read(self, start: int, stop: int) -> Batch:
+        paths = self.paths[start:stop]
+        kept, pixels = self.decoding((str(path), path.read_bytes) for path in paths)
+        return [paths[i].relative_to(self.folder).as_posix() for i in kept], pixels
+
+    def where(self, row: int) -> str:
+        return self.files[row]

@@ -1,0 +1,185 @@
+"""Work shared out to processes of this machine, one thread each.
+
+A worker that dies is replaced and its item done again. When the parent dies, however it dies, its workers end too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing as mp
+import os
+import signal
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import cores
+from accuacl.engines.work import Done, Function, Staying, Tell, attempt
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+class Local(Staying):
+    """`map` over processes.
+
+    They are started by the first `map`; used with `with`, they stay until the end of the block, else of that `map`.
+    """
+
+    near = True
+
+    def __init__(self, workers: int = 0, retries: int = 2) -> None:
+        if workers < 0:
+            raise InputError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
+        self.workers = workers or cores()
+        self.retries = retries
+        self._staff: list[_Worker] = []
+
+    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+        """`function(item, report)` for each item, results as they come. `function` must be importable by its name."""
+        waiting = deque((index, 0) for index in range(len(items)))
+        try:
+            while waiting or any(worker.work for worker in self._staff):
+                for _ in range(min(len(waiting), self.workers) - len(self._staff)):
+                    self._staff.append(_Worker())
+                for worker in sorted(self._staff, key=lambda worker: len(worker.work)):
+                    # One item ahead, so that nobody waits for the next; but not near the end, where some would idle.
+                    ahead = len(waiting) > 2 * self.workers
+                    while waiting and len(worker.work) < 1 + ahead:
+                        worker.give(function, *waiting.popleft(), items)
+                busy = {worker.pipe: worker for worker in self._staff if worker.work}
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    try:
+                        kind, value = worker.pipe.recv()
+                    except (EOFError, OSError):  # it is dead
+                        yield from self._replace(worker, waiting)
+                        continue
+                    if kind == "ready":
+                        worker.ready = True
+                    elif kind == "progress":
+                        if tell:
+                            tell(worker.work[0][0], value)
+                    else:
+                        yield Done(worker.work.popleft()[0], **value)
+        finally:
+            self._dismiss([worker for worker in self._staff if worker.work or not self._inside])
+
+    def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
+        """Take back what a dead worker had; what has been tried too often has failed."""
+        self._staff.remove(worker)
+        how = worker.end()
+        if not worker.ready and not how.startswith("killed"):
+            raise InputError(
+                f"a worker process could not start ({how}); a script that works with several processes must do so "
+                "under `if __name__ == '__main__':`."
+            )
+        index, tried = worker.work.popleft()
+        waiting.extendleft(reversed(worker.work))
+        if tried < self.retries:
+            waiting.appendleft((index, tried + 1))
+        else:
+            yield Done(index, error=f"its process died {tried + 1} times ({how}).")
+
+    def _leave(self) -> None:
+        self._dismiss(self._staff)
+
+    def _dismiss(self, workers: list[_Worker]) -> None:
+        for worker in list(workers):
+            worker.close()
+        for worker in list(workers):
+            worker.end()
+            self._staff.remove(worker)
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        context = mp.get_context("spawn")
+        self.pipe, theirs = context.Pipe()
+        held, self.lifeline = context.Pipe(duplex=False)
+        self.process = context.Process(target=_work, args=(theirs, held), daemon=True)
+        resource_tracker.ensure_running()  # it lets interrupts through again where it has to be started
+        with _environment(ONE_THREAD), _interrupts_held():
+            self.process.start()
+        theirs.close()
+        held.close()
+        self.ready = False
+        self.work: deque[tuple[int, int]] = deque()  # which items it has, and how often each was tried before
+        self.function: Function | None = None
+
+    def give(self, function: Function, index: int, tried: int, items: Sequence[Any]) -> None:
+        self.work.append((index, tried))
+        with contextlib.suppress(OSError):  # a worker that died while idle is noticed when its pipe is read
+            if function is not self.function:
+                self.pipe.send(("function", function))
+                self.function = function
+            self.pipe.send(("item", items[index]))
+
+    def close(self) -> None:
+        """Tell it to end: at once if it is busy, for nobody wants the result any more."""
+        if self.work:
+            self.process.kill()
+        self.pipe.close()
+
+    def end(self) -> str:
+        """See that it has ended; how, in words."""
+        self.process.join(2)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        self.lifeline.close()
+        code = self.process.exitcode or 0
+        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _work(pipe: Connection, held: Connection) -> None:
+    """A worker's life: items come in, results go out, until the parent is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_until_parent_ends, args=(held,), daemon=True).start()
+    function: Function | None = None
+    try:
+        pipe.send(("ready", None))
+        while True:
+            kind, given = pipe.recv()
+            if kind == "function":
+                function = given
+            elif function is not None:
+                value = attempt(function, given, lambda progress: pipe.send(("progress", progress)))
+                pipe.send(("done", value))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _until_parent_ends(held: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        held.recv()
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Ctrl-C comes a little later, and not at all to a process that is started meanwhile and does not ignore it yet."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _environment(more: dict[str, str]) -> Iterator[None]:
+    before = {key: os.environ.get(key) for key in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            os.environ.pop(key)
+            if value is not None:
+                os.environ[key] = value

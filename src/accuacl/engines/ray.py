@@ -1,0 +1,144 @@
+"""Work shared out to a Ray cluster. The only file that imports Ray.
+
+A worker or node that dies is replaced by Ray and its item done again. Every node needs this package and the files that
+items name, under the same paths.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import cores
+from accuacl.base.progress import Progress
+from accuacl.engines.work import Done, Function, Staying, Tell, attempt
+
+OFTEN = 0.5  # seconds between two reports of a worker, and between two looks at them
+
+
+class Ray(Staying):
+    """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
+
+    near = False
+
+    def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
+        if workers < 0:
+            raise InputError(f"workers is {workers}; give a number of CPUs, or 0 for all that the cluster has.")
+        if not 0 <= gpus < float("inf"):
+            raise InputError(f"gpus is {gpus}; give the share of a GPU that each item takes, like 0.5.")
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        try:
+            ray: Any = importlib.import_module("ray")
+        except ImportError:
+            raise InputError("the engine ray needs Ray; install it with: pip install 'accuacl[cluster]'.") from None
+        self.ray, self.retries, self.gpus = ray, retries, gpus
+        self.ours = not ray.is_initialized()
+        if self.ours and address:
+            try:
+                _knock(address)
+                ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+            except Exception as error:  # Ray has many ways to say that it cannot connect
+                why = " ".join(str(error).split())
+                raise InputError(f"no Ray cluster answers at {address} ({why}); give the address of one.") from None
+        elif self.ours:
+            ray.init(
+                "local",
+                num_cpus=workers or cores(),
+                include_dashboard=False,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+                _node_ip_address="127.0.0.1",  # nobody else is to reach it
+            )
+        there = ray.cluster_resources()
+        if gpus > there.get("GPU", 0):
+            self._leave()
+            raise InputError(
+                f"gpus is {gpus:g} but the cluster has {there.get('GPU', 0):g}; give a smaller share, or 0."
+            )
+        cpus = int(there.get("CPU", 1))
+        self.workers = max(1, min(workers or cpus, cpus, int(there["GPU"] / gpus) if gpus else cpus))
+
+    def _leave(self) -> None:
+        if self.ours:
+            self.ray.shutdown()
+
+    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+        """`function(item, report)` for each item, results as they come. tell is for items that take long: it costs an
+        actor."""
+        board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
+        asked: Any = None  # what the board was asked last; nobody waits for its answer
+        shared = self.ray.put(function)  # once, however many items there are
+        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(_one)  # one CPU: one thread
+        waiting = deque(range(len(items)))
+        running: dict[Any, int] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for the next
+                    index = waiting.popleft()
+                    running[task.remote(shared, items[index], index, board)] = index
+                ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if tell else None)[0]
+                if tell:
+                    asked = asked or board.take.remote()
+                    if self.ray.wait([asked], timeout=0)[0]:
+                        for index, progress in self._news(asked).items():
+                            if index in running.values():  # ignore progress that arrives after an item has ended
+                                tell(index, progress)
+                        asked = None
+                for ref in ended:
+                    index = running.pop(ref)
+                    try:
+                        yield Done(index, **self.ray.get(ref))
+                    except self.ray.exceptions.RayError as error:
+                        first = " ".join(str(error).split()).split(". ")[0]
+                        yield Done(index, error=f"its worker died {self.retries + 1} times ({first}).")
+        finally:
+            for ref in running:
+                self.ray.cancel(ref, force=True)
+            if board is not None:
+                self.ray.kill(board)
+
+    def _news(self, asked: Any) -> dict[int, Progress]:
+        try:
+            return dict(self.ray.get(asked))
+        except self.ray.exceptions.RayError:  # the board is gone; another comes, and what it said is no loss
+            return {}
+
+
+def _knock(address: str) -> None:
+    """Ray itself would try an address for minutes where nobody is."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
+
+
+class _Board:
+    """Where workers write how far they are: the last word of each item since it was looked at."""
+
+    def __init__(self) -> None:
+        self.news: dict[int, Progress] = {}
+
+    def note(self, index: int, progress: Progress) -> None:
+        self.news[index] = progress
+
+    def take(self) -> dict[int, Progress]:
+        news, self.news = self.news, {}
+        return news
+
+
+def _one(function: Function, item: Any, index: int, board: Any) -> dict[str, Any]:
+    last = 0.0
+
+    def report(progress: Progress) -> None:
+        nonlocal last
+        if board is not None and time.monotonic() - last >= OFTEN:
+            last = time.monotonic()
+            board.note.remote(index, progress)
+
+    return attempt(function, item, report)

@@ -1,0 +1,1 @@
+"""Label Studio as the page on which people label."""

@@ -1,0 +1,1 @@
+"""A project: settings, tasks, inputs, learning, estimates, export."""

@@ -1,0 +1,74 @@
+"""The network of a project: a pretrained one, the user's own, or one trained from scratch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from torch import nn
+
+from accuacl import learners, models
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import load_function
+from accuacl.labeling.project import pretrained
+from accuacl.labeling.project.settings import PRETRAINED, Settings, digest
+from accuacl.models.classifier import new_head
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network without a head, the width of its embedding, and how raw inputs are brought to it."""
+
+    embed: nn.Module
+    width: int
+    transform: learners.Transform
+
+
+def load(settings: Settings) -> Backbone:
+    """The network that embeds, as it is before anything is learned."""
+    if settings.model == PRETRAINED:
+        return _of(pretrained.efficientnet_lite0(), learners.Transform(pretrained.MEAN, pretrained.STD, flip=True))
+    if settings.own:
+        mean, std = (settings.mean, settings.std) if settings.mean else IMAGENET
+        transform = learners.Transform(mean, std, flip=True) if settings.kind == "images" else learners.Transform()
+        return _of(_own(settings), transform)
+    shape = (3, settings.side, settings.side)
+    net = models.build(settings.model, 1, seed=settings.seed, input_shape=shape)
+    return Backbone(net.embed, net.head.in_features, learners.Transform((0.5,), (0.25,), crop=4, flip=True))
+
+
+def tuned(settings: Settings, classes: int) -> models.Classifier:
+    """The network with a new head, to be trained as a whole."""
+    backbone = load(settings)
+    return models.Classifier(backbone.embed, new_head(backbone.width, classes, settings.seed))
+
+
+def _of(module: nn.Module, transform: learners.Transform) -> Backbone:
+    classifier = models.wrap(module)
+    return Backbone(classifier.embed, classifier.head.in_features, transform)
+
+
+def _own(settings: Settings) -> nn.Module:
+    """What the user's function returns, with the user's weights; both must be what the project began with."""
+    file = settings.model.rpartition(":")[0]
+    paths = [Path(path) for path in (file, settings.weights) if path]
+    if digest(*paths) != settings.digest:
+        raise InputError(f"{' or '.join(map(str, paths))} is not what this project began with; restore it.")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)  # a network without weights is the same every time
+        made: Any = load_function(settings.model, fresh=True)()
+    if not isinstance(made, nn.Module):
+        raise InputError(f"{settings.model} returned a {type(made).__name__}; return an nn.Module ending in nn.Linear.")
+    if settings.weights:
+        try:
+            made.load_state_dict(safetensors.torch.load_file(settings.weights))
+        except Exception as error:  # safetensors has its own, torch says RuntimeError
+            raise InputError(
+                f"{settings.weights} does not fit {settings.model}: {' '.join(str(error).split())}."
+            ) from None
+    return made

@@ -1,0 +1,155 @@
+"""How good the model is, from the labels that were held out: no test set is needed, and none is spent."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuacl.labeling.project.intervals import Estimate, change, exact, mean, share
+from accuacl.labeling.store.store import Store
+
+Predictions = dict[int, int]  # held-out item: class
+
+
+@dataclass(frozen=True)
+class TaskEstimate:
+    """A task's accuracy just after it was learned and now, and how much of it was forgotten in between; percent.
+
+    None: the task has not been learned to its end yet, or is the last one.
+    """
+
+    task: int
+    learned: Estimate | None
+    now: Estimate
+    forgetting: Estimate | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The accuracy on each task after the training of a round."""
+
+    task: int
+    round: int
+    accuracy: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All that the dashboard shows."""
+
+    tasks: tuple[TaskEstimate, ...]
+    accuracy: Estimate | None  # the mean over tasks
+    forgetting: Estimate | None  # the mean over all tasks but the last
+    history: tuple[Moment, ...]
+    confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
+    labels_by_class: dict[int, int]
+    labels_by_person: dict[int, int]
+
+
+def estimate(store: Store, journal: Path) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+    tasks, tests, ends = read_predictions(journal)
+    truth, root = store.labels(), _roots(store)  # after them: what has been predicted has been labelled by now
+    last = max(tests, default=(0, 0))
+    now = _mapped(tests.get(last, {}), root)
+    held = _by_task(now, tasks)
+    each, shares = [], []
+    for t in sorted(held):
+        right, learned, forgot = _hits(now, truth, held[t]), None, None
+        if t in ends:
+            before = _hits(_mapped(ends[t], root), truth, held[t])
+            learned = share(len(before), len(held[t]))
+            if t < last[0]:  # a task that is still the last one has had no time to be forgotten
+                forgot = change(len(before - right), len(right - before), len(held[t]))
+        each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
+        shares.append(exact(len(right), len(held[t])))
+    falls = [one.forgetting for one in each if one.forgetting]
+    history = []
+    for t, r in sorted(tests):
+        said = _mapped(tests[t, r], root)
+        inside = _by_task(said, tasks)
+        row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
+        history.append(Moment(t, r, tuple(row)))
+    return Estimates(
+        tuple(each),
+        mean(shares) if shares else None,
+        mean(falls) if falls else None,
+        tuple(history),
+        dict(Counter((truth[item], guess) for item, guess in now.items())),
+        store.counts_by_class(),
+        store.counts_by_person(),
+    )
+
+
+def read_predictions(
+    journal: Path,
+) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:
+    """(task of each held-out item, predictions after each round, predictions after each task)."""
+    tasks: dict[int, int] = {}
+    tests: dict[tuple[int, int], Predictions] = {}
+    ends: dict[int, Predictions] = {}
+    for key, result in recorded(journal, "label", "test", "evaluate").items():
+        t = int(key[:3])
+        if key.endswith("/label"):
+            tasks |= dict.fromkeys(result["held"], t)
+            continue
+        said = {int(item): int(guess) for item, guess, _ in result["predictions"]}
+        if key.endswith("/test"):
+            tests[t, int(key[4:7])] = said
+        else:
+            ends[t] = said
+    return tasks, tests, ends
+
+
+def recorded(journal: Path, *kinds: str) -> dict[str, Any]:
+    """The recorded results of these kinds of steps, read without disturbing whoever is at work."""
+    marks = ", ".join("?" * len(kinds))
+    rows = _ask(journal, f"SELECT key, result FROM steps WHERE kind IN ({marks}) ORDER BY key", *kinds)
+    return {key: json.loads(result) for key, result in rows}
+
+
+def has_step(journal: Path, key: str) -> bool:
+    """Whether a step has been done."""
+    return bool(_ask(journal, "SELECT 1 FROM steps WHERE key = ?", key))
+
+
+def _ask(journal: Path, statement: str, *values: str) -> list[Any]:
+    if not journal.exists():
+        return []
+    db = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=ro", uri=True, timeout=30)
+    try:
+        return db.execute(statement, values).fetchall()
+    except sqlite3.Error as error:
+        raise OSError(f"{journal} cannot be read ({error}); mend that and try again.") from error
+    finally:
+        db.close()
+
+
+def _roots(store: Store) -> dict[int, int]:
+    merged = {one.id: one.merged_into for one in store.classes()}
+
+    def root(id: int) -> int:
+        while (into := merged[id]) is not None:
+            id = into
+        return id
+
+    return {id: root(id) for id in merged}
+
+
+def _by_task(items: Predictions, tasks: dict[int, int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for item in items:
+        found.setdefault(tasks[item], []).append(item)
+    return found
+
+
+def _mapped(said: Predictions, root: dict[int, int]) -> Predictions:
+    return {item: root[guess] for item, guess in said.items()}
+
+
+def _hits(said: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
+    return {item for item in items if said.get(item) == truth[item]}

@@ -1,0 +1,88 @@
+"""Images in folders: which there are, and their bytes and pixels, read with care."""
+
+from __future__ import annotations
+
+import io
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, UnidentifiedImageError
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.data.decode import decode
+from accuacl.data.folders import SUFFIXES
+from accuacl.labeling.project.source import Source, there
+
+LARGEST_FILE = 256 * 2**20  # bytes of an image file
+LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
+
+
+def read_images(folder: Path, tell: OnProgress) -> Source:
+    """All images under the folder, each opened and decoded once: one that cannot be is left out."""
+    root = there(folder, "a folder of images").resolve()
+    if not root.is_dir():
+        raise InputError(f"{folder} is not a folder; give one with images in it.")
+    found = sorted(_walk(root))
+    names, bad = [], {}
+    for i, name in enumerate(found):
+        try:
+            name.encode()  # names are kept as UTF-8
+            check_image(read_inside(root, name))
+            names.append(name)
+        except (ValueError, OSError) as error:
+            bad[name.encode("utf-8", "replace").decode()] = str(error)
+        tell(Progress(i + 1, len(found), f"reading images {i + 1}/{len(found)}"))
+    return Source("images", str(root), names, bad=bad)
+
+
+def read_inside(folder: Path, name: str) -> bytes:
+    """The bytes of a file in the folder: links that lead out of it, and whatever is no plain file, are refused."""
+    root = folder.resolve()
+    path = (root / name).resolve()
+    if not path.is_relative_to(root):
+        raise InputError(f"{name!r} is not inside {folder}")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        state = os.fstat(descriptor)
+        if not stat.S_ISREG(state.st_mode):
+            raise InputError(f"{name!r} is not a file")
+        if state.st_size > LARGEST_FILE:
+            raise InputError(f"{name!r} has {state.st_size} bytes, more than the {LARGEST_FILE} an image may have")
+        return file.read(LARGEST_FILE + 1)
+
+
+def image_type(data: bytes) -> str:
+    """The MIME type of an image, from its bytes; ValueError if they are none, or one that would burst the memory."""
+    try:
+        with Image.open(io.BytesIO(data)) as image:  # looks at the header only
+            width, height, kind = image.width, image.height, image.get_format_mimetype()
+    except UnidentifiedImageError:  # which would name an object in memory
+        raise InputError("not a readable image (of no known format)") from None
+    except Exception as error:  # a broken file makes Pillow raise nearly anything
+        raise InputError(f"not a readable image ({str(error) or type(error).__name__})") from None
+    if width * height > LARGEST_IMAGE:
+        raise InputError(f"{width} x {height} pixels are more than the {LARGEST_IMAGE} an image may have")
+    return kind or "application/octet-stream"
+
+
+def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
+    """The pixels; ValueError if there are none that can be read."""
+    image_type(data)
+    try:
+        return decode(data, size)
+    except Exception as error:
+        raise InputError(f"not a readable image ({str(error) or type(error).__name__})") from None
+
+
+def _walk(root: Path) -> Iterator[str]:
+    """Image files below, by their names from there; hidden ones are no data, and links to folders are not followed."""
+    for place, folders, files in os.walk(root):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        for name in files:
+            if not name.startswith(".") and name.lower().endswith(SUFFIXES):
+                yield os.path.relpath(os.path.join(place, name), root).replace(os.sep, "/")

@@ -1,0 +1,184 @@
+"""What a project's model takes, computed once for each task and kept: embeddings, pixels, or vectors as they are.
+
+`inputs.npy` in a task's folder is made in parts that survive a kill. An image that can no longer be read by then gets
+a row of zeros and is left out of the pool.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from accuacl import models
+from accuacl.base.errors import InputError
+from accuacl.base.files import replacing, write_text
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.experiment.setting import device_of
+from accuacl.experiment.tensors import save_arrays
+from accuacl.labeling.project import backbones, words
+from accuacl.labeling.project.images import check_image, read_inside
+from accuacl.labeling.project.settings import NONE, Settings
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
+
+PART = 256  # rows
+NORM = 8.0  # root mean square of the length of the vectors that are trained on
+LIMIT = 10.0  # standard deviations beyond which an entry is cut off
+
+Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
+
+
+def prepare(tasks: Tasks, task: TaskInfo, settings: Settings, tell: OnProgress) -> dict[str, Any]:
+    """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
+    place = tasks.place(task.index)
+    target, made, folder = place / "inputs.npy", place / "inputs.json", place / "parts"
+    if made.exists():  # which is written last
+        shutil.rmtree(folder, ignore_errors=True)
+        return dict(json.loads(made.read_text()))
+    if task.kind == "images" and not Path(task.place).is_dir():
+        raise InputError(f"the folder {task.place} is not there now; bring it back.")
+    folder.mkdir(exist_ok=True)
+    encode = _encoder(tasks, task, settings)
+    starts = range(0, task.count, PART)
+    bad: list[int] = []
+    for start in starts:
+        part = folder / f"{start:09}.safetensors"
+        if not part.exists():
+            rows, wrong = encode(slice(start, min(start + PART, task.count)))
+            save_arrays(part, {"rows": rows, "bad": np.array(wrong, np.int64)})
+        bad += (_load(part)["bad"] + start).tolist()
+        tell(Progress(min(start + PART, task.count), task.count, "preparing", "preparing"))
+    shape = [task.count, *_load(folder / f"{0:09}.safetensors")["rows"].shape[1:]]
+    _join(target, [folder / f"{start:09}.safetensors" for start in starts], shape)
+    write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
+    shutil.rmtree(folder)
+    return dict(json.loads(made.read_text()))
+
+
+class Inputs:
+    """The inputs of all tasks as one array that can be asked for rows by item."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
+        self.arrays, self.scale = list(arrays), scale
+        self.ends = np.cumsum([len(array) for array in arrays])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self.ends[-1]), *self.arrays[0].shape[1:])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def __getitem__(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+        rows = np.empty((len(ids), *self.arrays[0].shape[1:]), self.arrays[0].dtype)
+        task = np.searchsorted(self.ends, ids, side="right")
+        for t in np.unique(task):
+            inside = task == t
+            rows[inside] = self.arrays[t][ids[inside] - (self.ends[t] - len(self.arrays[t]))]
+        return rows if self.scale is None else scaled(rows, self.scale)
+
+
+def open_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Settings) -> Inputs:
+    """The inputs of the tasks that `prepare` has made ready."""
+    arrays: list[NDArray[Any]] = []
+    for index, known in enumerate(made):
+        path = tasks.place(index) / "inputs.npy"
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
+            raise InputError(f"{path} is not what was written; restore the project's folder from a copy.")
+        arrays.append(array)
+    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them as they are
+        return Inputs(arrays, None)
+    path = tasks.place(0) / "scale.safetensors"
+    if not path.exists():
+        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred=settings.kind != "texts"))
+    return Inputs(arrays, _load(path))
+
+
+def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
+    """How vectors are brought to one size: by the first task's mean and deviation, or (words) its mean length."""
+    good = np.delete(np.arange(len(rows)), bad)
+    total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    for start in range(0, len(good), 4096):
+        some = rows[good[start : start + 4096]].astype(np.float64)
+        total, squares = total + some.sum(axis=0), squares + (some**2).sum(axis=0)
+    count = max(1, len(good))
+    if not centred:
+        length = max(float(np.sqrt(squares.sum() / count)), 1e-12)
+        mean, std, each = np.zeros_like(total), np.ones_like(total), NORM / length
+    else:
+        mean = total / count
+        std = np.sqrt(np.maximum(squares / count - mean**2, 0))
+        std[std < 1e-6 * np.maximum(1, np.abs(mean))] = 1.0  # constant columns
+        each = NORM / np.sqrt(rows.shape[1])
+    return {"mean": mean.astype(np.float32), "std": std.astype(np.float32), "each": np.array([each], np.float32)}
+
+
+def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
+    """The vectors that are trained on."""
+    return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
+
+
+def _encoder(tasks: Tasks, task: TaskInfo, settings: Settings) -> Encode:
+    if task.kind == "images":
+        return _image_encoder(tasks, task, settings)
+    if task.kind == "texts":
+        texts, idf = tasks.table(task.index)["text"], tasks.place(0) / "words.json"
+        if not idf.exists():
+            words.fit(tasks.table(0)["text"], settings.text_features, idf)
+        return lambda part: (words.vectors(texts[part], idf), [])
+    vectors = np.load(tasks.place(task.index) / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    if settings.model == NONE or not settings.frozen:
+        return lambda part: (np.array(vectors[part]), [])
+    embed = _embedder(settings)
+    return lambda part: (embed(np.array(vectors[part])), [])
+
+
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: Settings) -> Encode:
+    names, root = tasks.table(task.index)["name"], Path(task.place)
+    embed = _embedder(settings) if settings.frozen else None
+
+    def encode(part: slice) -> tuple[NDArray[Any], list[int]]:
+        pixels = np.zeros((len(names[part]), settings.side, settings.side, 3), np.uint8)
+        bad = []
+        for i, name in enumerate(names[part]):
+            try:
+                pixels[i] = check_image(read_inside(root, name), settings.side)
+            except (ValueError, OSError):
+                bad.append(i)
+        if embed is None:
+            return pixels, bad
+        rows = embed(pixels)
+        rows[bad] = 0
+        return rows, bad
+
+    return encode
+
+
+def _embedder(settings: Settings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    backbone = backbones.load(settings)
+    frozen = models.Frozen(backbone.embed, backbone.transform.plain)
+    device = device_of(settings.as_config())
+    return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=32, device=device).numpy()
+
+
+def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
+    """All parts as one .npy file, never more than one of them in memory."""
+    kind = _load(parts[0])["rows"].dtype
+    with replacing(target) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(shape)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            file.write(np.ascontiguousarray(_load(part)["rows"]).tobytes())
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    import safetensors.numpy
+
+    return dict(safetensors.numpy.load(path.read_bytes()))

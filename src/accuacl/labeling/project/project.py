@@ -1,0 +1,210 @@
+"""A project: data that arrive as tasks, people who label, a model that learns and keeps the old.
+
+    project = Project.create(Path("flowers"), make({"kind": "images"}), classes=["rose", "tulip"])
+    project.add(read_images(Path("photos"), ignore))
+    project.advance()          # choose what to label
+    ...                        # people label, through project.store
+    project.advance()          # learn from it and choose again
+
+A directory holds it all: `config.json` (settings), `labels.sqlite` (what people said), `tasks/` (what there is to
+label, and the embeddings), `journal.sqlite` and `weights/` (what was done and learned).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
+from accuacl.experiment import LabelsPending
+from accuacl.experiment.journal import Journal
+from accuacl.experiment.loop import all_tasks
+from accuacl.experiment.setting import environment
+from accuacl.labeling.project import backbones
+from accuacl.labeling.project.estimates import Estimates, estimate, has_step
+from accuacl.labeling.project.images import image_type, read_inside
+from accuacl.labeling.project.learning import PeopleSteps
+from accuacl.labeling.project.settings import NONE, SCRATCH, Settings
+from accuacl.labeling.project.source import Source
+from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+from accuacl.labeling.store.people import clean
+from accuacl.labeling.store.records import Status
+from accuacl.labeling.store.store import Store
+
+
+@dataclass(frozen=True)
+class State:
+    """What a project is waiting for, and how much of the present task's budget is used."""
+
+    waiting: Literal["labels", "training", "data"]
+    task: int  # from 0; -1 before there is one
+    round: int
+    rounds: int
+    tasks: int
+    used: int  # labels of this task so far; those skipped cost nothing
+    budget: int
+    status: Status | None
+    text: str  # the same as a sentence
+
+    @property
+    def ready(self) -> bool:
+        """Whether `advance` has something to do."""
+        return self.waiting == "training"
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything there is has been labelled and learned."""
+        return self.waiting == "data"
+
+    @property
+    def left(self) -> int:
+        return self.budget - self.used
+
+
+class Project:
+    """One project's directory. Any number of processes may have it open; one at a time trains."""
+
+    def __init__(self, directory: Path, settings: Settings) -> None:
+        self.directory, self.settings = directory, settings
+        self.store = Store(directory / "labels.sqlite")
+        self.tasks = Tasks(directory)
+
+    @classmethod
+    def create(cls, directory: Path, settings: Settings, classes: Sequence[str] = ()) -> Project:
+        """A new project in an empty or new directory."""
+        _check_empty(directory)
+        if settings.model == SCRATCH:
+            warnings.warn(
+                "the model learns from scratch, which takes thousands of labels; install accuacl[pretrained], "
+                "or give your own --model, to start from one that can see.",
+                stacklevel=2,
+            )
+        names = [clean(name, "a class") for name in classes]
+        if len(set(names)) != len(names):
+            raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
+        if settings.model != NONE:
+            backbones.load(settings)  # a network that cannot be made is refused before anything is written
+        Journal(directory, settings.model_dump(mode="json"), environment(settings.as_config())).close()
+        project = cls(directory, settings)
+        for name in names:
+            project.store.add_class(name)
+        return project
+
+    @classmethod
+    def begin(cls, directory: Path, settings: Settings, classes: Sequence[str], source: Source) -> TaskInfo:
+        """A new project with its first task, made aside: it is in the directory as a whole or not at all."""
+        directory = directory.resolve()
+        _check_empty(directory)
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
+        try:
+            with cls.create(aside, settings, classes) as project:
+                task = project.add(source)
+            _check_empty(directory)
+            os.rename(aside, directory)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        return task
+
+    @classmethod
+    def open(cls, directory: Path) -> Project:
+        """The project in a directory."""
+        directory = Path(directory)
+        try:
+            return cls(directory, Settings(**json.loads((directory / "config.json").read_text())))
+        except FileNotFoundError:
+            raise InputError(f"{directory} holds no project; make one with `accuacl project new`.") from None
+        except (ValueError, TypeError):
+            raise InputError(f"{directory / 'config.json'} is not that of a project; choose its directory.") from None
+
+    def close(self) -> None:
+        self.store.close()
+
+    def __enter__(self) -> Project:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def journal(self) -> Path:
+        """Where it is recorded what was done."""
+        return self.directory / "journal.sqlite"
+
+    def add(self, source: Source) -> TaskInfo:
+        """The next task, at any time: its turn comes when the ones before are done."""
+        if source.kind != self.settings.kind:
+            raise InputError(f"this project labels {self.settings.kind}, not {source.kind}; make another for those.")
+        return self.tasks.add(source)
+
+    def item(self, id: int) -> Item:
+        """What there is to see of an item."""
+        return self.tasks.item(id)
+
+    def image_bytes(self, id: int) -> tuple[bytes, str]:
+        """An image's file and its MIME type. Files outside the task's folder and decompression bombs are refused."""
+        task, item = self.tasks.find(id), self.tasks.item(id)
+        if item.kind != "image":
+            raise InputError(f"item {id} is a {item.kind}, not an image.")
+        data = read_inside(Path(task.place), item.name)
+        return data, image_type(data)
+
+    def advance(self, progress: OnProgress | None = None) -> State:
+        """Do what can be done now: close a complete round, train, choose the next batch. ValueError: another does."""
+        config = self.settings.as_config()
+        with Journal(self.directory, self.settings.model_dump(mode="json"), environment(config)) as journal:
+            if journal.environment != environment(config):
+                warnings.warn(
+                    f"this project was begun with {journal.environment}, now it is {environment(config)}: "
+                    "what it learns may differ in the last bits.",
+                    stacklevel=2,
+                )
+            torch.set_num_threads(self.settings.threads)
+            weights = self.directory / "weights"
+            with contextlib.suppress(LabelsPending):
+                all_tasks(PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress), journal)
+        return self.state()
+
+    def state(self) -> State:
+        """What the project is waiting for; asks nothing of a process that is training."""
+        s, tasks, status = self.settings, self.tasks.all(), self.store.status()
+        task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
+        used = self.store.used(task)
+        waiting: Literal["labels", "training", "data"]
+        if status and status.open and status.left:
+            waiting = "labels"
+            text = f"task {task + 1}, round {round + 1} of {s.rounds}: {status.left} of {status.total} to be labelled."
+        elif status and status.open:
+            waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."
+        elif len(tasks) > task + 1 or not tasks or not self._finished(task):
+            waiting = "training" if tasks else "data"
+            text = f"task {task + 1}: ready to train and to choose." if tasks else "there is nothing to label yet."
+        else:
+            waiting, text = "data", f"all {len(tasks)} tasks are labelled and learned; add data for the next."
+        budget = min(s.per_round * s.rounds, tasks[task].count) if tasks else 0
+        return State(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
+
+    def _finished(self, task: int) -> bool:
+        return has_step(self.journal, f"{task:03}/evaluate")
+
+    def estimates(self) -> Estimates:
+        """Accuracy and forgetting from held-out labels, confusion, and who labelled how much."""
+        return estimate(self.store, self.journal)
+
+
+def _check_empty(directory: Path) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file; choose a directory for the project.")
+    if directory.exists() and any(directory.iterdir()):
+        raise InputError(f"{directory} is not empty; choose another directory for the project.")

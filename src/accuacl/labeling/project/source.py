@@ -1,0 +1,65 @@
+"""What a task is made of, before it belongs to a project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Items of one kind. names: unique among them; shown: what people see of a vector; bad: left out, and why."""
+
+    kind: str
+    place: str  # the folder or file
+    names: list[str]
+    texts: list[str] | None = None
+    vectors: NDArray[np.float32] | None = None
+    shown: list[dict[str, Any]] | None = None
+    columns: list[str] | None = None  # that the vectors were taken from, one a number
+    bad: dict[str, str] = field(default_factory=dict)
+
+    def only(self, rows: list[int]) -> Source:
+        """Some of the items."""
+
+        def some(values: list[Any] | None) -> Any:
+            return None if values is None else [values[i] for i in rows]
+
+        vectors = None if self.vectors is None else self.vectors[rows]
+        return replace(self, names=some(self.names), texts=some(self.texts), vectors=vectors, shown=some(self.shown))
+
+    def like(self, columns: list[str] | None, width: int) -> Source:
+        """The same with its numbers in the order of the first task's columns, by their names."""
+        assert self.vectors is not None
+        if columns is None or self.columns is None:
+            if (columns is None) != (self.columns is None):
+                ours, theirs = (
+                    f"the column{'s ' + ', '.join(c) if c else ' `embedding`'}" for c in (self.columns, columns)
+                )
+                raise InputError(f"{self.place} has {ours}, the first task {theirs}; give vectors of one kind.")
+            if self.vectors.shape[1] != width:
+                raise InputError(
+                    f"{self.place} has vectors of {self.vectors.shape[1]} entries, the first task of {width}; "
+                    "give vectors of one kind."
+                )
+            return self
+        missing = [name for name in columns if name not in self.columns]
+        if missing:
+            raise InputError(
+                f"{self.place} has no column of numbers {', '.join(missing)}, as the first task has; add it."
+            )
+        order = [self.columns.index(name) for name in columns]
+        return replace(self, vectors=self.vectors[:, order], columns=list(columns))
+
+
+def there(path: Path, what: str) -> Path:
+    """The path, if something is there."""
+    if not path.exists():
+        raise InputError(f"there is no {path}; give {what}.")
+    return path

@@ -1,0 +1,1 @@
+"""The label store: events of people, durable and append-only."""

@@ -1,0 +1,1 @@
+"""Figures: how strategies look, curves, bars, matrices, contact sheets."""

@@ -1,0 +1,97 @@
+"""Contact sheets: some of the images that a run picked, in the order of selection."""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.experiment.config import Config
+from accuacl.experiment.setting import open_stream
+from accuacl.report.formats.document import Picture
+
+ROUNDS, EACH = 3, 12  # rows of a sheet and images in a row
+SIDE, GAP = 32, 2  # pixels
+
+Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
+
+
+def contact_sheet(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
+    """A picture a task, or why there is none."""
+    try:
+        config = json.loads((run / "config.json").read_text())
+        picks, recorded = _journal(run / "journal.sqlite")
+        # Built without checks: the strategy may be a user's own, which only the run knew.
+        stream = open_stream(Config.model_construct(**config), data_dir, False)
+        data = stream.dataset
+        if list(data.train.inputs.shape) != recorded["train"]["shape"]:
+            raise InputError("the data at hand are not those that the run had; give its --data-dir.")
+        first = _image(data.train.inputs[0], config["benchmark"])
+    except (ValueError, OSError, KeyError, sqlite3.Error) as error:
+        return [], str(error)
+    if first is None:
+        return [], "the examples are vectors, not images."
+    pictures = []
+    for task, rounds in picks.items():
+        chosen = sorted({int(r) for r in np.linspace(0, len(rounds) - 1, min(ROUNDS, len(rounds)))})
+        shown = {r: list(rounds.values())[r][:EACH] for r in chosen}
+        names = [data.classes[c] for c in stream[task].classes]
+        rows = [[_image(data.train.inputs[i], config["benchmark"]) for i in ids] for ids in shown.values()]
+        alt = "; ".join(
+            f"round {r + 1}: {', '.join(data.classes[data.train.labels[i]] for i in ids)}" for r, ids in shown.items()
+        )
+        numbers = ", ".join(str(r + 1) for r in shown)
+        few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+        title = f"Task {task + 1} ({few}): the first picks of round {numbers}, a row each"
+        pictures.append(Picture(title, _png(rows), f"Picked images of task {task + 1}. {alt}."))
+    return pictures, ""
+
+
+def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
+    """What was picked, and what the data are known by."""
+    db = sqlite3.connect(path)
+    try:
+        found: Picks = {}
+        for task, r, row in db.execute("SELECT task, round, id FROM picks WHERE rank < ? ORDER BY 1, 2, rank", (EACH,)):
+            found.setdefault(task, {}).setdefault(r, []).append(row)
+        return found, json.loads(db.execute("SELECT result FROM steps WHERE key = 'data'").fetchone()[0])
+    finally:
+        db.close()
+
+
+def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
+    """The example as SIDE x SIDE x 3 bytes; None if it is not an image."""
+    from PIL import Image
+
+    if benchmark == "split-digits":  # 8 x 8 numbers from 0 to 1, ink on paper
+        example = np.repeat(np.uint8(255 * (1 - np.asarray(example).reshape(8, 8, 1))), 3, axis=2)
+    if example.ndim != 3:
+        return None
+    small = np.array(example, np.uint8)
+    if small.shape[:2] != (SIDE, SIDE):
+        kind = Image.Resampling.NEAREST if small.shape[0] < SIDE else Image.Resampling.LANCZOS
+        small = np.asarray(Image.fromarray(small).resize((SIDE, SIDE), kind))
+    return small
+
+
+def _png(rows: list[list[NDArray[np.uint8] | None]]) -> bytes:
+    """The images side by side on a see-through ground, a row each."""
+    from PIL import Image
+
+    step = SIDE + GAP
+    sheet = np.zeros((len(rows) * step - GAP, max(len(row) for row in rows) * step - GAP, 4), np.uint8)
+    for y, row in enumerate(rows):
+        for x, image in enumerate(row):
+            if image is not None:
+                sheet[y * step : y * step + SIDE, x * step : x * step + SIDE] = np.dstack(
+                    [image, np.full((SIDE, SIDE), 255)]
+                )
+    data = io.BytesIO()
+    Image.fromarray(sheet, "RGBA").save(data, "PNG", optimize=True)
+    return data.getvalue()

@@ -1,0 +1,1 @@
+"""A report as a document, and the formats it can be written in."""

@@ -1,0 +1,1 @@
+"""What runs came to: groups over seeds, gains, tests of significance, and the figures of the paper."""

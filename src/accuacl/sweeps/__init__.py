@@ -1,0 +1,1 @@
+"""Grids of runs: their cells, what they cost, the paper's recipes."""

@@ -1,0 +1,301 @@
+"""`embed`: images and vectors to a pool that `select` reads, going on where it was stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import safetensors.torch
+import torch
+from PIL import Image
+
+from accuacl import models, pools
+from accuacl.cli import main
+from accuacl.data import load
+from accuacl.embed.checkpoint import of_run
+from accuacl.experiment import make, run
+
+NET = """
+import torch
+from torch import nn
+
+def build():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Flatten(), nn.Linear({inputs}, 5), nn.ReLU(), nn.Linear(5, 3))
+
+def prepared():
+    return build(), lambda x: x.flatten(1).float() / 100
+"""
+
+
+def accuacl(monkeypatch, capsys, *arguments):
+    """The command; (exit code, what it wrote)."""
+    monkeypatch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
+    with pytest.raises(SystemExit) as end:
+        main()
+    out = capsys.readouterr()
+    return end.value.code or 0, out.out + out.err
+
+
+@pytest.fixture
+def net(tmp_path):
+    (tmp_path / "net.py").write_text(NET.format(inputs=8 * 6 * 3))
+    return f"{tmp_path / 'net.py'}:build"
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Twenty images of 6 x 8 in two folders."""
+    rng, pixels = np.random.default_rng(0), {}
+    for i in range(20):
+        place = tmp_path / "photos" / ("a" if i % 2 else "b é") / f"{i:02}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        pixels[place.relative_to(tmp_path / "photos").as_posix()] = rng.integers(0, 256, (8, 6, 3), np.uint8)
+        Image.fromarray(pixels[place.relative_to(tmp_path / "photos").as_posix()]).save(place)
+    return tmp_path / "photos", dict(sorted(pixels.items()))
+
+
+def read(folder):
+    whole = pa.concat_tables(pq.read_table(file) for file in sorted(folder.glob("*.parquet")))
+    h, p = (np.array(whole.column(name).to_pylist()) for name in ("embedding", "probability"))
+    return whole.column("id").to_pylist(), h, p
+
+
+def expected(pixels):
+    """By hand: the layers of NET on pixels in [0, 1]."""
+    torch.manual_seed(0)
+    from torch import nn
+
+    net = nn.Sequential(nn.Flatten(), nn.Linear(8 * 6 * 3, 5), nn.ReLU(), nn.Linear(5, 3))
+    x = torch.from_numpy(np.stack(list(pixels.values()))).permute(0, 3, 1, 2).float() / 255
+    with torch.no_grad():
+        h = net[:3](x)
+        return h.numpy(), net[3](h).softmax(1).numpy()
+
+
+def test_a_folder_of_images_and_ones_own_model(tmp_path, images, net, monkeypatch, capsys):
+    folder, pixels = images
+    out = tmp_path / "pool"
+    code, said = accuacl(
+        monkeypatch, capsys, "embed", "--data", folder, "--model", net, "--out", out, "--shard-rows", 7, "--batch", 3
+    )
+    assert code == 0, said
+    assert "20 rows of 3 classes" in said
+    ids, h, p = read(out)
+    assert ids == list(pixels)
+    np.testing.assert_allclose(h, expected(pixels)[0], atol=1e-6)
+    np.testing.assert_allclose(p, expected(pixels)[1], atol=1e-6)
+    assert [pq.ParquetFile(file).metadata.num_rows for file in sorted(out.glob("*.parquet"))] == [7, 7, 6]
+    code, said = accuacl(
+        monkeypatch, capsys, "select", "--pool", out, "--budget", 4, "--out", tmp_path / "p.csv", "--workers", 1
+    )
+    assert code == 0, said
+    assert len((tmp_path / "p.csv").read_text().splitlines()) == 5
+
+
+def test_it_goes_on_where_it_was_and_finished_shards_are_kept(tmp_path, images, net, monkeypatch, capsys):
+    folder, out = images[0], tmp_path / "pool"
+    command = ["embed", "--data", folder, "--model", net, "--out", out, "--shard-rows", 5]
+    accuacl(monkeypatch, capsys, *command)
+    whole = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in out.glob("*.parquet")}
+    (out / "000001.parquet").unlink()  # gone, damaged, and of one that was killed
+    (out / "000002.parquet").write_bytes(b"x" * 10)
+    (out / "000003.parquet.1234.part").write_bytes(b"x")
+    assert accuacl(monkeypatch, capsys, *command)[0] == 0
+    again = {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in out.glob("*.parquet")}
+    assert {name: data for name, (data, _) in again.items()} == {name: data for name, (data, _) in whole.items()}
+    assert sum(whole[name] == again[name] for name in whole) == 2
+    assert not list(out.glob("*.part"))
+    code, said = accuacl(monkeypatch, capsys, *command, "--half")
+    assert code == 2
+    assert "was begun with other half; give another --out, or start over with --fresh" in said
+    assert accuacl(monkeypatch, capsys, *command, "--half", "--fresh")[0] == 0
+    assert pq.read_schema(out / "000000.parquet").field("embedding").type.value_type == pa.float16()
+
+
+def test_killed_and_started_again(tmp_path, images, net):
+    """Stopped with SIGKILL as soon as its first shard is there."""
+    script = tmp_path / "slow.py"
+    script.write_text(
+        NET.format(inputs=8 * 6 * 3) + "\n\ndef slow():\n    import time\n    net = build()\n"
+        "    return net, lambda x: (time.sleep(0.2), x.permute(0, 3, 1, 2).float() / 255)[1]\n"
+    )
+    out = tmp_path / "pool"
+    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "embed", "--data", str(images[0])]
+    command += ["--model", f"{script}:slow", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for _ in range(600):
+        if (out / "000001.parquet").exists():
+            break
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    finished = json.loads((out / "manifest.json").read_text())["shards"]
+    assert 0 < len(finished) < 10
+    times = {name: (out / name).stat().st_mtime_ns for name in finished}
+    subprocess.run(command, check=True, capture_output=True)
+    assert {name: (out / name).stat().st_mtime_ns for name in finished} == times
+    ids, h, _ = read(out)
+    assert ids == list(images[1])
+    np.testing.assert_allclose(h, expected(images[1])[0], atol=1e-6)
+
+
+def test_parquet_as_hugging_face_writes_it_with_and_without_ids(tmp_path, images, net, monkeypatch, capsys):
+    folder, pixels = images
+    encoded = [{"bytes": (folder / name).read_bytes(), "path": None} for name in pixels]
+    for i, columns in enumerate(({}, {"id": [f"k{i}" for i in range(20)]})):
+        data = tmp_path / f"data{i}"
+        data.mkdir()
+        for part in range(2):
+            some = {name: values[10 * part : 10 * part + 10] for name, values in ({"image": encoded} | columns).items()}
+            pq.write_table(pa.table(some), data / f"{part}.parquet", row_group_size=4)
+        out = tmp_path / f"pool{i}"
+        code, said = accuacl(
+            monkeypatch, capsys, "embed", "--data", data, "--model", net, "--out", out, "--shard-rows", 7
+        )
+        assert code == 0, said
+        ids, h, _ = read(out)
+        assert ids == (columns.get("id") or list(range(20)))
+        np.testing.assert_allclose(h, expected(pixels)[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+def test_vectors_weights_and_a_function_that_prepares(tmp_path, kind, monkeypatch, capsys):
+    vectors = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
+    (tmp_path / "net.py").write_text(NET.format(inputs=4))
+    namespace = {}
+    exec(NET.format(inputs=4), namespace)
+    weights = {name: torch.full_like(value, 0.5) for name, value in namespace["build"]().state_dict().items()}
+    safetensors.torch.save_file(weights, tmp_path / "w.safetensors")
+    data = tmp_path / f"x.{kind}"
+    if kind == "npy":
+        np.save(data, vectors)
+    else:
+        pq.write_table(pa.table({"id": list(range(30)), "vector": list(vectors)}), data)
+    code, said = accuacl(
+        monkeypatch, capsys, "embed", "--data", data, "--model", f"{tmp_path / 'net.py'}:prepared",
+        "--weights", tmp_path / "w.safetensors", "--out", tmp_path / "pool",
+    )  # fmt: skip
+    assert code == 0, said
+    _, h, p = read(tmp_path / "pool")
+    by_hand = np.maximum(vectors.sum(axis=1, keepdims=True) / 100 * 0.5 + 0.5, 0).repeat(5, axis=1)
+    np.testing.assert_allclose(h, by_hand, rtol=1e-5)
+    np.testing.assert_allclose(p, 1 / 3, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A short run on digits, classes in another order; the last task has not come."""
+    folder = tmp_path_factory.mktemp("run")
+    config = make({"benchmark": "split-digits", "order": "classes", "tasks": 4, "strategy": "entropy"})
+    return folder, run(config, folder)
+
+
+def test_the_model_of_a_run(finished, tmp_path, monkeypatch, capsys):
+    folder, result = finished
+    digits = load("digits")
+    np.save(tmp_path / "x.npy", digits.test.inputs)
+    out = tmp_path / "pool"
+    code, said = accuacl(monkeypatch, capsys, "embed", "--data", tmp_path / "x.npy", "--run", folder, "--out", out)
+    assert code == 0, said
+    ids, _, p = read(out)
+    checkpoint = of_run(folder)
+    assert 6 <= len(checkpoint.seen) <= 8  # of four tasks of two, those that were picked at least once
+    assert p.shape == (len(digits.test), len(checkpoint.seen))
+    assert ids == list(range(len(digits.test)))
+    # The run's own accuracy comes out again: same weights, same inputs, same classes.
+    from accuacl.experiment.setting import open_stream
+
+    stream = open_stream(make({"benchmark": "split-digits", "order": "classes"}), None, False)
+    guess = np.array(checkpoint.seen)[p.argmax(axis=1)]
+    for task, accuracy in zip(list(stream)[:4], result["accuracy_matrix"][-1], strict=True):
+        truth = stream.to_model(digits.test.labels[task.test])
+        assert 100 * (guess[task.test] == truth).mean() == pytest.approx(accuracy)
+    assert isinstance(checkpoint.model, models.Classifier)
+    assert len(pools.select(out, budget=5, engine="local", workers=1)) == 5
+
+
+def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
+    folder, pixels = images
+    (folder / "a" / "01.png").write_bytes(b"no image")
+    command = ["embed", "--data", folder, "--model", net, "--out", tmp_path / "pool"]
+    code, said = accuacl(monkeypatch, capsys, *command)
+    assert code == 2
+    assert "01.png is not a readable image" in said
+    code, said = accuacl(monkeypatch, capsys, *command, "--skip-bad")
+    assert code == 0, said
+    assert "19 rows of 3 classes, 1 left out" in " ".join(said.split())
+    assert read(tmp_path / "pool")[0] == [name for name in pixels if name != "a/01.png"]
+    Image.new("RGB", (6, 8)).save(folder / "a" / "01.png")
+    Image.new("RGB", (9, 9)).save(folder / "b é" / "18.png")
+    code, said = accuacl(monkeypatch, capsys, *command, "--fresh")
+    assert code == 2
+    assert "9 x 9 pixels where 6 x 8 were expected; give --image-size" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--data", "x.npy"], "give either --run, the directory of a finished run or of a project, or --model"),
+        (["--data", "x.npy", "--run", "nowhere"], "nowhere is not the directory of a finished run"),
+        (["--data", "x.npy", "--run", "a", "--weights", "b"], "--weights are for --model; a run has its own"),
+        (["--data", "x.npy", "--model", "net.py"], "model is 'net.py'; give a Python file and a function"),
+        (["--data", "x.npy", "--model", "net.py:nothing"], "net.py:nothing fails when it is run: AttributeError"),
+        (["--data", "x.npy", "--model", "net.py:number"], "net.py:number gave a int; return a torch module"),
+        (["--data", "x.npy", "--model", "net.py:build", "--weights", "x.npy"], "x.npy cannot be read as safetensors"),
+        (["--data", "x.npy", "--model", "net.py:wide"], "the model does not take inputs of shape"),
+        (
+            ["--data", "cube.npy", "--model", "net.py:build"],
+            r"cube.npy holds float64 of shape \(2, 3, 4\); give vectors",
+        ),
+        (["--data", "empty", "--model", "net.py:build"], "empty holds no images and no Parquet files"),
+        (["--data", "net.py", "--model", "net.py:build"], "net.py is no folder, Parquet or .npy file"),
+        (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
+        (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
+        (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "torch finds none|device"),
+        (["--data", "x.npy", "--model", "net.py:build", "--device", "cpux"], "device is 'cpux'; give cpu, cuda"),
+        (["--data", "full", "--model", "net.py:build", "--out", "full/pool"], "full/pool is inside full"),
+        (["--data", "both", "--model", "net.py:build"], "both holds images and Parquet files, like both/a.parquet"),
+        (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds Parquet files that are not of"),
+    ],
+)
+def test_wrong_input(tmp_path, monkeypatch, capsys, arguments, says):
+    monkeypatch.chdir(tmp_path)
+    more = "def number():\n    return 7\n\ndef wide():\n    return nn.Linear(9, 2)\n\n"
+    more += "def huge():\n    return nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2)), lambda x: x.abs() * 1e9\n"
+    Path("net.py").write_text(NET.format(inputs=4) + "\n\n" + more)
+    np.save("x.npy", np.ones((5, 4)))
+    np.save("cube.npy", np.ones((2, 3, 4)))
+    os.mkdir("empty")
+    os.mkdir("full")
+    os.mkdir("both")
+    Image.new("RGB", (4, 4)).save("both/a.png")
+    pq.write_table(pa.table({"key": [1]}), "both/a.parquet")
+    pq.write_table(pa.table({"key": [1]}), "a.parquet")
+    pq.write_table(pa.table({"key": [1]}), "full/a.parquet")
+    out = [] if "--out" in arguments else ["--out", "pool"]
+    code, said = accuacl(monkeypatch, capsys, "embed", *arguments, *out)
+    assert code == 2
+    assert re.search(says, said), said
+    assert len(said.strip().splitlines()) == 1
+    assert not list(Path().glob("pool/*.parquet"))
+
+
+def test_a_pool_is_not_made_anew_by_a_command_that_is_refused(tmp_path, net, monkeypatch, capsys, images):
+    monkeypatch.chdir(tmp_path)
+    common = ("embed", "--data", images[0], "--model", net, "--out", "pool")
+    assert accuacl(monkeypatch, capsys, *common)[0] == 0
+    before = sorted(Path("pool").iterdir())
+    for device in ("cpux", "cuda:9"):
+        assert accuacl(monkeypatch, capsys, *common, "--fresh", "--device", device)[0] == 2
+    assert sorted(Path("pool").iterdir()) == before

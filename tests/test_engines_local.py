@@ -1,0 +1,195 @@
+"""The engine of local processes: results, errors, deaths, and what is left behind."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from accuacl import engines
+from accuacl.base.errors import InputError
+from accuacl.base.progress import Progress
+from accuacl.engines.local import Local
+
+
+def double(item, report):
+    report(Progress(0.5, text=f"at {item}"))
+    return 2 * item
+
+
+def fails(item, report):
+    if item == 1:
+        raise InputError("one is wrong")
+    if item == 2:
+        raise RuntimeError("two is a fault")
+    return item
+
+
+def dies(folder: Path, often: int, item, report):
+    """Is killed the first `often` times that it is given item 3."""
+    if item == 3:
+        before = len(list(folder.iterdir()))
+        if before < often:
+            (folder / str(before)).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return item
+
+
+def who(item, report):
+    time.sleep(0.05)
+    return os.getpid(), os.environ["OMP_NUM_THREADS"]
+
+
+def slow(item, report):
+    Path(item).write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended, a zombie being an end."""
+    for _ in range(100):
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with Local(2) as engine:
+        yield engine
+
+
+def test_all_items_once(engine):
+    told = []
+    done = list(engine.map(double, range(25), lambda index, p: told.append((index, p.share, p.text))))
+    assert sorted((end.index, end.value) for end in done) == [(i, 2 * i) for i in range(25)]
+    assert sorted(told) == [(i, 0.5, f"at {i}") for i in range(25)]
+    assert list(engine.map(double, [])) == []
+
+
+def test_errors_are_sentences_and_stop_nothing(engine):
+    done = {end.index: end for end in engine.map(fails, range(6))}
+    assert done[1].error == "one is wrong"
+    assert done[2].error == "RuntimeError: two is a fault"
+    assert [done[i].value for i in (0, 3, 4, 5)] == [0, 3, 4, 5]
+
+
+def test_items_are_made_when_their_turn_comes(engine):
+    class Items(list):
+        now = 0
+
+        def __getitem__(self, index):
+            return self.now
+
+    items, seen = Items(range(30)), []
+    for end in engine.map(double, items):
+        items.now += 1
+        seen.append(end.value)
+    assert max(seen) >= 40  # the last ones saw how far the others were
+
+
+@pytest.mark.parametrize("often", [1, 2])
+def test_a_killed_worker_is_replaced_and_its_item_done_again(engine, tmp_path, often):
+    done = list(engine.map(functools.partial(dies, tmp_path, often), range(12)))
+    assert sorted(end.value for end in done) == list(range(12))
+
+
+def test_an_item_that_kills_again_and_again_has_failed(engine, tmp_path):
+    done = {end.index: end for end in engine.map(functools.partial(dies, tmp_path, 99), range(6))}
+    assert done[3].error == "its process died 3 times (killed by SIGKILL)."
+    assert [done[i].value for i in (0, 1, 2, 4, 5)] == [0, 1, 2, 4, 5]
+
+
+def test_workers_stay_within_a_block_and_have_one_thread(engine):
+    first, second = ({end.value for end in engine.map(who, range(8))} for _ in range(2))
+    assert len(first | second) <= 3  # one may have been replaced by the test before
+    assert {threads for _, threads in first} == {"1"}
+    with engine:
+        pass
+    assert {end.value for end in engine.map(who, range(8))} <= first | second
+
+
+def test_without_a_block_they_end_with_the_map():
+    pids = {end.value[0] for end in Local(1).map(who, range(2))}
+    assert all(gone(pid) for pid in pids)
+
+
+def test_stopping_early_ends_them_at_once(tmp_path):
+    start = time.monotonic()
+    with Local(2) as engine:
+        running = engine.map(slow_or_quick, [(True, tmp_path / "a"), (False, tmp_path / "a")])
+        assert next(running).index == 1
+        running.close()
+    assert time.monotonic() - start < 40
+    assert gone(int((tmp_path / "a").read_text()))
+
+
+def slow_or_quick(item, report):
+    is_slow, place = item
+    if is_slow:
+        slow(place, report)
+    while not place.exists() or not place.read_text():
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_end_with_their_parent(tmp_path, how):
+    code = (
+        "import sys\nsys.path.insert(0, sys.argv[1])\n"
+        "from accuacl.engines.local import Local\nimport test_engines_local as t\n"
+        "if __name__ == '__main__':\n    list(Local(2).map(t.slow, sys.argv[2:]))\n"
+    )
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    places = [tmp_path / "a", tmp_path / "b"]
+    parent = subprocess.Popen(
+        [sys.executable, script, str(Path(__file__).parent), *map(str, places)], stderr=subprocess.PIPE
+    )
+    for _ in range(600):
+        if all(place.exists() and place.read_text() for place in places):
+            break
+        time.sleep(0.1)
+    parent.send_signal(how)
+    parent.communicate(timeout=30)
+    assert all(gone(int(place.read_text())) for place in places)
+
+
+def test_a_script_without_a_guard_is_told_about_it(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("from accuacl.engines.local import Local\nprint(list(Local(1).map(abs, [1])))\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    assert done.returncode
+    assert "a script that works with several processes must do so under `if __name__" in done.stderr
+
+
+def test_wrong_names_and_numbers():
+    with pytest.raises(ValueError, match="workers is -1; give a number of processes"):
+        Local(-1)
+    with pytest.raises(ValueError, match="there is no engine 'dask'; give local or ray"):
+        engines.get("dask")
+    with pytest.raises(ValueError, match="the engine is local; give --engine ray"):
+        engines.get("local", address="10.0.0.1:6379")
+
+
+def test_a_worker_cannot_be_interrupted_before_it_ignores_that():
+    """Also the first one, with which Python starts a helper of its own."""
+    program = (
+        "from accuacl.engines.local import _Worker\n"
+        "worker = _Worker()\n"
+        "print(open(f'/proc/{worker.process.pid}/status').read())\n"
+        "worker.close(), worker.end()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    blocked = int(re.search(r"SigBlk:\s*(\w+)", done.stdout).group(1), 16)
+    assert blocked >> (signal.SIGINT - 1) & 1

@@ -1,0 +1,221 @@
+"""`accuacl select`: files that others read, errors of one sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from accuacl import pools, select
+from accuacl.cli import main
+from accuacl.cli import select as command
+from pool_files import Inline, write
+from problems import features
+
+RNG = np.random.default_rng(0)
+POOL, MEMORY = features(RNG, 500, 6, 4), features(RNG, 30, 6, 4)
+
+
+@pytest.fixture
+def ask(monkeypatch, capsys, tmp_path):
+    """Run the command in `tmp_path`, without processes; (exit code, what it wrote)."""
+
+    def inline(*arguments, **options):
+        assert options.pop("engine") == "local"
+        return pools.select(*arguments, **(options | {"engine": Inline()}))
+
+    monkeypatch.setattr(sys.modules["accuacl.cli.select"], "select_from", inline)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+    write(tmp_path / "pool.parquet", np.arange(500), POOL, 100)
+    write(tmp_path / "memory.parquet", np.arange(30), MEMORY, 100)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["accuacl", "select", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        run.errors = said.err
+        return end.value.code or 0, said.out + said.err
+
+    return run
+
+
+COMMON = ("--pool", "pool.parquet", "--memory", "memory.parquet", "--past", 5000, "--budget", 20)
+
+
+def test_the_three_kinds_of_files(ask, tmp_path):
+    expected = select("accuacl", pool=POOL, budget=20, memory=MEMORY, past=5000)
+    for ending in ("parquet", "csv", "jsonl"):
+        code, said = ask(*COMMON, "--out", f"picked.{ending}")
+        assert code == 0, said
+        assert f"20 of 500 picked by accuacl: picked.{ending}" in said
+    rows = pq.read_table(tmp_path / "picked.parquet").to_pylist()
+    assert list(rows[0]) == ["id", "rank", "distribution", "magnitude"]
+    assert [row["id"] for row in rows] == expected.indices.tolist()
+    assert [row["rank"] for row in rows] == list(range(1, 21))
+    assert [row["magnitude"] for row in rows] == expected.scores["magnitude"].tolist()
+    assert [json.loads(line) for line in (tmp_path / "picked.jsonl").read_text().splitlines()] == rows
+    with open(tmp_path / "picked.csv", newline="") as file:
+        assert [{name: float(value) for name, value in row.items()} for row in csv.DictReader(file)] == rows
+
+
+def test_text_ids_survive_every_kind_of_file(ask, tmp_path):
+    names = [f'{i} "a", b\n日本' for i in range(500)]
+    write(tmp_path / "words.parquet", names, POOL, 100)
+    expected = select("margin", pool=POOL.rows(np.array(sorted(range(500), key=lambda i: names[i]))), budget=9)
+    for ending in ("parquet", "csv", "jsonl"):
+        ask("--pool", "words.parquet", "--strategy", "margin", "--budget", 9, "--out", f"picked.{ending}")
+    rows = pq.read_table(tmp_path / "picked.parquet").to_pylist()
+    assert [row["id"] for row in rows] == [sorted(names)[i] for i in expected.indices]
+    assert [json.loads(line) for line in (tmp_path / "picked.jsonl").read_text().splitlines()] == rows
+    with open(tmp_path / "picked.csv", newline="", encoding="utf-8") as file:
+        assert [row["id"] for row in csv.DictReader(file)] == [row["id"] for row in rows]
+
+
+def test_options_reach_the_strategy(ask, tmp_path):
+    (tmp_path / "known.txt").write_text("3\n4\n\n5\n")
+    left = np.setdiff1d(np.arange(500), [3, 4, 5])
+    options = {"variant": "paper", "keep": 3, "lam": 0.25, "oversample": 3.0, "total_classes": 9}
+    expected = select("accuacl", pool=POOL.rows(left), budget=20, memory=MEMORY, **options)
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+    code, said = ask(*COMMON[:4], "--budget", 20, *flags, "--exclude", "known.txt", "--out", "picked.csv")
+    assert code == 0, said
+    assert "20 of 497 picked by accuacl, 3 left out" in said
+    with open(tmp_path / "picked.csv", newline="") as file:
+        assert [int(row["id"]) for row in csv.DictReader(file)] == left[expected.indices].tolist()
+
+
+def test_a_strategy_of_ones_own(ask, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\nfrom accuacl.strategies import Selection, register\n\n"
+        "@register('first-ones')\ndef first(query):\n    return Selection(np.arange(query.count), {})\n"
+    )
+    code, said = ask(*COMMON, "--strategy", "first-ones", "--plugin", "mine.py", "--out", "picked.csv")
+    assert code == 0, said
+    assert (tmp_path / "picked.csv").read_text().splitlines()[:3] == ["id,rank", "0,1", "1,2"]
+    from accuacl.strategies import REGISTRY
+
+    del REGISTRY["first-ones"]
+
+
+@pytest.mark.parametrize("strategy", ["accuacl", "uniform", "margin", "kcenter"])
+def test_no_picks_have_the_types_of_some(ask, tmp_path, strategy):
+    write(tmp_path / "words.parquet", [f"a{i}" for i in range(500)], POOL, 100)
+    for pool in ("pool.parquet", "words.parquet"):
+        schemas = []
+        for budget in (0, 3):
+            code, said = ask("--pool", pool, "--strategy", strategy, "--budget", budget, "--out", "p.parquet")
+            assert code == 0, said
+            found = pq.read_table(tmp_path / "p.parquet")
+            assert found.num_rows == budget
+            schemas.append(found.schema)
+        assert schemas[0].equals(schemas[1]), schemas
+
+
+@pytest.mark.parametrize("strategy", ["accuacl", "uniform", "kcenter"])
+def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, strategy):
+    (tmp_path / "known.txt").write_text("3\n4\n4\n700\n800\n800\n")
+    common = ("--pool", "pool.parquet", "--strategy", strategy, "--budget", 3, "--out", "p.csv", "--exclude")
+    code, said = ask(*common, "known.txt")
+    assert (code, "3 of 498 picked" in said) == (0, True)
+    assert ask.errors == "note: 2 of the 4 ids in known.txt are not in the pool.\n"
+    (tmp_path / "known.txt").write_text("3\n4\n")
+    assert ask(*common, "known.txt")[0] == 0
+    assert ask.errors == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--out", "picked.txt"], "picked.txt ends in '.txt'; give a name that ends in .parquet, .csv, .jsonl."),
+        (["--out", "nowhere/picked.csv"], "to write picked.csv to; make it first."),
+        (["--out", "p.csv", "--strategy", "best"], "there is no strategy 'best'; the strategies are uniform"),
+        (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has none."),
+        (["--out", "p.csv", "--pool", "b.parquet"], "pool: there is no file or folder b.parquet; give one"),
+        (["--out", "p.csv", "--embedding-column", "h"], "none called 'h'; say which one is the embedding"),
+        (["--out", "p.csv", "--exclude", "none.txt"], "there is no file none.txt"),
+        (["--out", "p.csv", "--exclude", "words.txt"], "'abc' is to be left out, but the pool's ids are whole numbers"),
+        (["--out", "p.csv", "--exclude", "pool.parquet"], "pool.parquet is not text; write the ids"),
+        (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
+        (["--out", "p.csv", "--memory-limit", "much"], "memory-limit is 'much'; give a number of bytes, such as 16G."),
+        (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give the weight of the past, a number in [0, 1]."),
+        (["--out", "p.csv", "--budget", "-3"], "--budget"),
+    ],
+)
+def test_one_sentence_and_exit_code_2(ask, tmp_path, arguments, says):
+    (tmp_path / "words.txt").write_text("abc\n")
+    code, said = ask(*COMMON, *arguments)
+    assert code == 2
+    assert says in said
+    assert len(said.strip().splitlines()) == 1
+    assert not list(tmp_path.glob("p*.csv*"))
+
+
+def test_sizes():
+    sizes = {"7": 7, "2K": 2048, "1.5G": 3 * 2**29, "16GiB": 2**34, "3 MB": 3 * 2**20, "1t": 2**40}
+    assert {size: command._bytes(size) for size in sizes} == sizes
+
+
+def test_processes_interrupted_and_uninterrupted(tmp_path):
+    """The command itself, with workers: it picks; and Ctrl-C ends it and them, leaving no file."""
+    write(tmp_path / "pool.parquet", np.arange(500), POOL, 100)
+    run = [sys.executable, "-c", "from accuacl.cli import main; main()", "select", "--pool", "pool.parquet"]
+    run += ["--budget", "5", "--workers", "2", "--out", "picked.csv"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    picked = (tmp_path / "picked.csv").read_text().splitlines()[1:]
+    assert [int(line.split(",")[0]) for line in picked] == select("accuacl", pool=POOL, budget=5).indices.tolist()
+    (tmp_path / "picked.csv").unlink()
+    process = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
+    for _ in range(600):  # until it has workers
+        children = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="], capture_output=True, text=True)
+        if len(children.stdout.split()) >= 2:
+            break
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGINT)  # as the terminal does
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in said
+    for pid in children.stdout.split():
+        assert not os.path.exists(f"/proc/{pid}/exe") or "Z" in open(f"/proc/{pid}/stat").read()  # noqa: SIM115
+    assert not list(tmp_path.glob("picked*"))
+
+
+def test_what_is_read_is_never_written_to(ask, tmp_path):
+    before = (tmp_path / "pool.parquet").read_bytes()
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "pool.parquet").write_bytes(before)
+    (tmp_path / "ids.csv").write_text("1\n")
+    for pool, out, *more in (
+        ("pool.parquet", "pool.parquet"),
+        ("folder", "folder/picked.parquet"),
+        ("folder/*.parquet", "folder/pool.parquet"),
+        ("folder/*.parquet", "folder/new.parquet"),
+        ("**/*.parquet", "other.parquet"),
+        ("pool.parquet", "ids.csv", "--exclude", "ids.csv"),
+    ):
+        code, said = ask("--pool", pool, "--strategy", "entropy", "--budget", 3, "--out", out, *more)
+        assert (code, "belongs to what is read" in said) == (2, True)
+    assert (tmp_path / "pool.parquet").read_bytes() == (tmp_path / "folder" / "pool.parquet").read_bytes() == before
+    assert (tmp_path / "ids.csv").read_text() == "1\n"
+    assert len(list(tmp_path.rglob("*.parquet"))) == 3  # pool, memory, and the pool in the folder
+    out = ("--strategy", "entropy", "--budget", 3, "--out", "folder/deep/picked.parquet")
+    (tmp_path / "folder" / "deep").mkdir()
+    assert ask("--pool", "folder/*.parquet", *out)[0] == 0  # which the pattern does not mean
+
+
+def test_a_list_of_ids_from_elsewhere(ask, tmp_path):
+    (tmp_path / "known.txt").write_bytes("\ufeff1\r\n2\r\n\r\n".encode())
+    common = ("--pool", "pool.parquet", "--strategy", "entropy", "--budget", 3, "--out", "a.csv")
+    assert "498 picked by entropy, 2 left out" in ask(*common, "--exclude", "known.txt")[1]
+    code, said = ask(*common, "--exclude", "nothing.txt")
+    assert (code, "there is no file nothing.txt" in said) == (2, True)
