@@ -26,7 +26,7 @@ from accuacl.strategies.margin import margin
 from accuacl.strategies.query import Query, Selection, TooLarge
 from accuacl.strategies.uniform import uniform
 
-__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "register", "select"]
+__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "options_of", "register", "select"]
 
 REGISTRY: dict[str, Callable[..., Selection]] = {
     "uniform": uniform,
@@ -74,15 +74,27 @@ def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     ...
     accuacl.base.errors.InputError: accuacl has no option 'lamda'; its options are variant, ...
     """
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
-    strategy = REGISTRY[name]
-    known = list(inspect.signature(strategy).parameters)[1:]
+    known = options_of(name)
     for option in options:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has none"
             raise InputError(f"{name} has no option {option!r}; {has}.")
-    return functools.partial(strategy, **options)
+    return functools.partial(REGISTRY[name], **options)
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """The names of a strategy's options: the arguments that follow the query in its signature.
+
+    The same name may mean different things: `lam` is the weight of the past for accuacl, a regularisation for bait.
+
+    >>> options_of("accuacl-distribution")
+    ('variant', 'keep', 'total_classes', 'lam')
+    >>> options_of("uniform")
+    ()
+    """
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
+    return tuple(inspect.signature(REGISTRY[name]).parameters)[1:]
 
 
 def select(
