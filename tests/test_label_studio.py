@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from accuacl.base.progress import ignore
 from accuacl.cli import app
-from accuacl.cli import project as command
+from accuacl.cli.screen import console
 from accuacl.labeling.label_studio import sync as label_studio
 from accuacl.labeling.label_studio import tasks as label_studio_tasks
 from accuacl.labeling.label_studio.sync import connect, pull, push
@@ -410,7 +410,7 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
 def test_the_command_line(project, server, monkeypatch):
     monkeypatch.setenv("LABEL_STUDIO_API_KEY", TOKEN)
     monkeypatch.setattr(label_studio, "connect", lambda url, token: server if token == TOKEN else None)
-    monkeypatch.setattr(command.console, "width", 200)
+    monkeypatch.setattr(console, "width", 200)
     where = [str(project.directory), "--label-studio", URL]
 
     def run(*words):

@@ -8,20 +8,32 @@ from typing import Annotated
 import typer
 
 import accuacl
-from accuacl.base.errors import InputError
-from accuacl.cli import bench, embed, paper, project, report, run, select, sweep  # each adds its command
-from accuacl.cli.app import app
-from accuacl.experiment import LabelsPending
+from accuacl.base.errors import InputError, LabelsPending
+from accuacl.cli.lazy import lazy_group
 
-__all__ = ["app", "bench", "embed", "main", "paper", "project", "report", "run", "select", "sweep"]
+__all__ = ["app", "main"]
 
-RESUMED = ("run", "sweep", "paper", "embed", "project")  # commands that record what they have done
+COMMANDS = {
+    "run": "Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.",
+    "select": "Pick what to label next from a pool of any size in Parquet files, exactly as in memory.",
+    "embed": "Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.",
+    "project": "Let people label while a model learns: labelling projects.",
+    "sweep": "Do a grid of runs in parallel, only those that are missing, into one table.",
+    "paper": "Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.",
+    "report": "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
+    "bench": "Measure query strategies on this machine: time, memory, and how far they are from the possible.",
+}
+CONTINUED = ("run", "sweep", "paper", "embed", "project")  # given again, these go on where they were
+
+app = lazy_group(
+    "accuacl.cli", COMMANDS, "What to label next, when a model must learn new classes without forgetting the old."
+)
 
 
 def main() -> None:
-    """Run the command; wrong input ends with one sentence and exit code 2."""
+    """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback."""
     try:
-        code = app(standalone_mode=False)
+        code = app(standalone_mode=False, prog_name="accuacl")
         if code == 130:  # typer's, for Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code)
@@ -29,17 +41,20 @@ def main() -> None:
         context = getattr(error, "ctx", None)
         where = f" (see {context.command_path} --help)" if context else ""
         if error.format_message():  # empty where the help has been shown instead
-            print(f"accuacl: {error.format_message().rstrip('.')}{where}.", file=sys.stderr)
+            _end(2, f"{error.format_message().rstrip('.')}{where}.")
+        sys.exit(2)
     except LabelsPending as waiting:
-        print(f"accuacl: {waiting}", file=sys.stderr)
-        sys.exit(75)
+        _end(75, str(waiting))
     except InputError as error:
-        print(f"accuacl: {error}", file=sys.stderr)
+        _end(2, str(error))
     except (KeyboardInterrupt, typer.Abort):
-        goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in RESUMED else ""
-        print(f"accuacl: interrupted{goes_on}.", file=sys.stderr)
-        sys.exit(130)
-    sys.exit(2)
+        goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
+        _end(130, f"interrupted{goes_on}.")
+
+
+def _end(code: int, text: str) -> None:
+    print(f"accuacl: {text}", file=sys.stderr)
+    sys.exit(code)
 
 
 def _version(wanted: bool) -> None:

@@ -14,11 +14,10 @@ from accuacl import bench as benchmark
 from accuacl.base.errors import InputError
 from accuacl.base.files import write_text
 from accuacl.bench import Case, Measurement
-from accuacl.cli.app import app, console, progress
+from accuacl.cli.screen import console, progress_bar
 from accuacl.strategies import NAMES
 
 
-@app.command()
 def bench(
     strategy: Annotated[
         list[str] | None, typer.Option(help=f"Only this one; repeat for several. One of {', '.join(NAMES)}.")
@@ -35,7 +34,7 @@ def bench(
     threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all numbers to this file.")] = None,
 ) -> None:
-    """Measure query strategies on this machine: time, memory, and how far from the possible.
+    """Measure query strategies on this machine: time, memory, and how far they are from the possible.
 
     Without --n the standard cases are measured, about four minutes; with it, every combination of --n, --d, --classes
     and --budget. "x dense" is how many times less CPU time than the vectorised definition, "x memory" how many times
@@ -58,7 +57,7 @@ def bench(
             f"there is no folder {json_file.resolve().parent} to write {json_file.name} to; make it first."
         )
     results: list[Measurement] = []
-    with progress(MofNCompleteColumn()) as bar:
+    with progress_bar(MofNCompleteColumn()) as bar:
         job = bar.add_task("", total=len(cases))
         measured = benchmark.run(cases, threads)
         for case in cases:

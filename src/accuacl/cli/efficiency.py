@@ -17,7 +17,7 @@ from accuacl import bench, report
 from accuacl.base.errors import InputError
 from accuacl.base.files import write_text
 from accuacl.bench import Case
-from accuacl.cli.app import console, progress
+from accuacl.cli.screen import console, progress_bar
 
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
 EACH = 3.0  # seconds that a short query takes to be measured, most of them to start a process
@@ -48,7 +48,7 @@ def measure(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) 
     rows = _read(path) if path.exists() else []
     known = {tuple(str(row[name]) for name in SIZES) for row in rows}
     missing = [case for case in cases if tuple(str(getattr(case, name)) for name in SIZES) not in known]
-    with progress(MofNCompleteColumn()) as bar:
+    with progress_bar(MofNCompleteColumn()) as bar:
         job = bar.add_task("", total=len(missing))
         measured = bench.run(missing, dense_limit=0)
         for case in missing:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.base.errors import InputError
-from accuacl.cli.app import app, console, progress
+from accuacl.cli.screen import console, progress_bar
 from accuacl.embed.checkpoint import Checkpoint, of_module, of_run
 from accuacl.embed.inputs import Inputs, open_inputs
 from accuacl.embed.shards import embed as embed_to
@@ -20,7 +20,6 @@ from accuacl.labeling.project.trained import Texts, trained
 from accuacl.pools.write import GROUP_ROWS
 
 
-@app.command()
 def embed(
     data: Annotated[
         str,
@@ -50,7 +49,7 @@ def embed(
     shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
 ) -> None:
-    """Turn images or vectors into a pool for `accuacl select`: ids, embeddings and probabilities in Parquet.
+    """Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.
 
     Given again after it was stopped, the same command goes on where it was. Ids are paths within the folder, the id
     column of Parquet files, or row numbers.
@@ -87,7 +86,7 @@ def embed(
         if example is None:
             raise InputError(f"none of the images in {data} can be read; give some that can.")
         checkpoint = of_module(model, weights, torch.from_numpy(example))
-    with progress(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+    with progress_bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
         job = bar.add_task("embedding", total=len(inputs))
         rows = embed_to(
             inputs,

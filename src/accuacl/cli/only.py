@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, TypeVar
-
-import typer
+from typing import Any, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import Config
@@ -14,9 +12,6 @@ from accuacl.report.statistics.groups import show
 from accuacl.sweeps.sweep import ALIASES
 
 T = TypeVar("T")
-Only = Annotated[
-    list[str] | None, typer.Option("--only", help="Narrow it: key=value or key=a,b; repeat to narrow further.")
-]
 
 
 def narrow(wanted: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:

@@ -14,20 +14,10 @@ from accuacl import engines, report
 from accuacl.base.errors import InputError
 from accuacl.base.files import cores
 from accuacl.cli import efficiency
-from accuacl.cli.app import app, console, duration, progress
-from accuacl.cli.only import Only, narrow
-from accuacl.cli.sweep import (
-    Address,
-    DataDir,
-    EngineName,
-    Gpus,
-    Plugin,
-    Results,
-    Workers,
-    perform,
-    setting,
-    tell_failures,
-)
+from accuacl.cli.only import narrow
+from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
+from accuacl.cli.screen import console, duration, progress_bar
+from accuacl.cli.sweep import perform, setting, tell_failures
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import write_csv
 from accuacl.strategies import REGISTRY
@@ -38,7 +28,6 @@ from accuacl.sweeps.sweep import Outcome, by_key, cells
 SCALES = ("smoke", "cpu", "paper")
 
 
-@app.command()
 def paper(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(recipes.NAMES)}; or list, with what each costs.")],
     scale: Annotated[
@@ -56,7 +45,7 @@ def paper(
     data_dir: DataDir = None,
     plugin: Plugin = None,
 ) -> None:
-    """Do a table or figure of the paper and write its report, ours beside the paper's.
+    """Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.
 
     Given again it goes on where it was; recipes share their runs. `accuacl paper list` says what each costs here.
     """
@@ -138,7 +127,7 @@ def _costs(scale: str, results: Path, own: list[str], workers: int) -> Table:
     for head in ("recipe", "runs", *(["done"] if known else []), f"time, {workers} core{'s' * (workers > 1)}"):
         table.add_column(head, no_wrap=True)
     table.add_column("what it shows")
-    with progress() as bar:
+    with progress_bar() as bar:
         job = bar.add_task("", total=len(recipes.NAMES))
         for name in recipes.NAMES:
             bar.update(job, description=f"measuring for {name}")

@@ -10,12 +10,12 @@ from rich.markup import escape
 
 from accuacl import report as reports
 from accuacl.base.errors import InputError
-from accuacl.cli.app import app, console
-from accuacl.cli.only import Only, narrow
+from accuacl.cli.only import narrow
+from accuacl.cli.options import Only
+from accuacl.cli.screen import console
 from accuacl.experiment.record import read_csv
 
 
-@app.command()
 def report(
     path: Annotated[
         list[Path], typer.Argument(help="Tables of results (results.csv), runs, or directories that hold either.")

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
-from accuacl.cli.app import app, console, progress
+from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
+from accuacl.cli.screen import console, progress_bar
 from accuacl.experiment.plugins import load_plugins
 from accuacl.pools import Columns
 from accuacl.pools import select as select_from
@@ -26,7 +27,6 @@ from accuacl.strategies import NAMES
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-@app.command()
 def select(
     pool: Annotated[
         list[str], typer.Option(help="Parquet: a file, a folder, or a pattern in quotes; repeat for several.")
@@ -58,21 +58,19 @@ def select(
         float | None, typer.Option(help="accuacl: weight of the past (default: its share); bait: regularisation.")
     ] = None,
     oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (2).")] = None,
-    workers: Annotated[int, typer.Option(min=0, help="Processes, or CPUs of the cluster; 0: all there are.")] = 0,
-    engine: Annotated[str, typer.Option(help="local (processes of this machine) or ray.")] = "local",
-    address: Annotated[
-        str | None, typer.Option(help="Ray: of a running cluster, such as 10.0.0.1:6379 or auto (default: a new one).")
-    ] = None,
+    workers: Workers = 0,
+    engine: EngineName = "local",
+    address: Address = None,
     memory_limit: Annotated[
         str | None,
         typer.Option(help="For strategies that need the whole pool at once, such as 16G (default: 4G, if it is free)."),
     ] = None,
-    id_column: Annotated[str, typer.Option(help="Its name in the files.")] = "id",
-    embedding_column: Annotated[str, typer.Option(help="Its name in the files.")] = "embedding",
-    probability_column: Annotated[str, typer.Option(help="Its name in the files.")] = "probability",
-    plugin: Annotated[
-        list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")
-    ] = None,
+    id_column: IdColumn = "id",
+    embedding_column: Annotated[str, typer.Option(help="The Parquet column that holds the embeddings.")] = "embedding",
+    probability_column: Annotated[
+        str, typer.Option(help="The Parquet column that holds the probabilities.")
+    ] = "probability",
+    plugin: Plugin = None,
     trust_ids: Annotated[
         bool,
         typer.Option("--trust-ids", help="Do not check that no id comes twice; for ids in no order it costs time."),
@@ -93,7 +91,7 @@ def select(
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
     }  # fmt: skip
     start = time.perf_counter()
-    with progress(_Speed(), TimeRemainingColumn()) as bar:
+    with progress_bar(_Speed(), TimeRemainingColumn()) as bar:
         job = bar.add_task("starting", total=None)
 
         def draw(rows: Progress) -> None:

@@ -19,8 +19,9 @@ from rich.text import Text
 
 from accuacl import engines
 from accuacl.base.progress import Progress
-from accuacl.cli.app import app, console, duration, progress
-from accuacl.cli.only import Only, narrow
+from accuacl.cli.only import narrow
+from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
+from accuacl.cli.screen import console, duration, progress_bar
 from accuacl.experiment import config as settings
 from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
@@ -32,16 +33,7 @@ from accuacl.sweeps.sweep import sweep as run_sweep
 
 OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
-Workers = Annotated[int, typer.Option(min=0, help="Runs at a time, one thread each; 0: as many as there are cores.")]
-EngineName = Annotated[str, typer.Option("--engine", help="Where runs go on: local (processes) or ray.")]
-Address = Annotated[str | None, typer.Option(help="Ray: the cluster's address; unset: one on this machine.")]
-Gpus = Annotated[float, typer.Option(min=0, help="Ray: the share of a GPU that each run takes, like 0.5.")]
-Results = Annotated[Path | None, typer.Option(help="The table of results (OUT/results.csv); runs in it are skipped.")]
-DataDir = Annotated[Path | None, typer.Option(help="Where the data lies; also the environment variable ACCUACL_DATA.")]
-Plugin = Annotated[list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")]
 
-
-@app.command()
 def sweep(
     file: Annotated[Path, typer.Argument(help="YAML: settings of runs; those that are lists span the grid.")],
     out: Annotated[Path | None, typer.Option(help="Directory of the runs (runs/NAME-OF-FILE).")] = None,
@@ -54,7 +46,7 @@ def sweep(
     data_dir: DataDir = None,
     plugin: Plugin = None,
 ) -> None:
-    """Do a grid of runs, in parallel, only what is missing, into one table.
+    """Do a grid of runs in parallel, only those that are missing, into one table.
 
     A file is as simple as `benchmark: split-digits`, `strategy: [uniform, accuacl]`, `seeds: [0, 1, 2]`. Given again,
     the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
@@ -92,7 +84,7 @@ def perform(
     finished: list[tuple[str, Row | None, str]] = []
     reasons: set[str] = set()
     names, before = labels(wanted), 0
-    bar, left = progress(MofNCompleteColumn(), LeftColumn()), Left()
+    bar, left = progress_bar(MofNCompleteColumn(), LeftColumn()), Left()
     job = bar.add_task("", total=len(wanted), left=left)
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
 

@@ -7,11 +7,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import LabelsPending
+
+__all__ = ["LabelsPending", "Oracle", "Simulated"]
+
 Ids = NDArray[np.int64]
-
-
-class LabelsPending(Exception):
-    """Not all labels are there yet. The process may end; the same command goes on from here when they are."""
 
 
 class Oracle(Protocol):

@@ -1,0 +1,30 @@
+"""`accuacl project export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from accuacl.cli.options import TextColumn
+from accuacl.cli.project.options import Directory
+from accuacl.cli.screen import console, drawn
+from accuacl.labeling.project.export import export as write
+from accuacl.labeling.project.project import Project
+
+
+def export(
+    directory: Directory,
+    out: Annotated[Path, typer.Option(help="A new folder for the labels, the model and a file that loads it.")],
+    predict: Annotated[
+        Path | None, typer.Option(help="Also write the model's predictions for these images, vectors or texts.")
+    ] = None,
+    column: TextColumn = "text",
+) -> None:
+    """Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data."""
+    with Project.open(directory) as project, drawn() as draw:
+        written = write(project, out, predict, column, draw)
+    for path in written:
+        console.print(f"written: {escape(str(path))}", soft_wrap=True)

@@ -1,0 +1,47 @@
+"""What commands draw with: the console, progress bars, notes, durations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.table import Column
+
+from accuacl.base.progress import OnProgress
+
+console = Console()
+
+
+def progress_bar(*more: ProgressColumn) -> Progress:
+    """A bar, the time spent, `more` columns, and the task's description, cut where the line ends."""
+    text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
+    return Progress(BarColumn(24), *more, TimeElapsedColumn(), text, console=console, transient=True, expand=True)
+
+
+@contextmanager
+def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
+    """A function that draws the progress it is told. Meanwhile Python's warnings are shown as notes."""
+    with warnings.catch_warnings(), progress_bar(*more) as bar:
+        warnings.showwarning = lambda message, *_, **__: bar.console.print(
+            f"[yellow]note:[/yellow] {escape(str(message))}"
+        )
+        job = bar.add_task("starting", total=None)
+        yield lambda progress: bar.update(
+            job, completed=progress.done, total=progress.total, description=escape(progress.text)
+        )
+
+
+def duration(seconds: float) -> str:
+    """In the unit that suits it.
+
+    >>> duration(0.004), duration(42), duration(90), duration(5400), duration(1e6)
+    ('0.00 s', '42 s', '1.5 min', '1.5 h', '278 h')
+    """
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:,.{int(seconds < 10 * size)}f} {unit}"
+    return f"{seconds:.{0 if seconds >= 10 else 1 if seconds >= 1 else 2}f} s"

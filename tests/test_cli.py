@@ -1,0 +1,75 @@
+"""The command line as a whole: quick, thin, one way to fail."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import accuacl
+from accuacl import cli
+from accuacl.cli import project
+
+FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
+COMMANDS = [("accuacl.cli", name, line) for name, line in cli.COMMANDS.items()]
+COMMANDS += [("accuacl.cli.project", name, line) for name, line in project.COMMANDS.items()]
+
+
+def python(*arguments, **more):
+    return subprocess.run([sys.executable, *map(str, arguments)], capture_output=True, text=True, timeout=300, **more)
+
+
+def run(*arguments, **more):
+    return python("-m", "accuacl", *arguments, **more)
+
+
+@pytest.mark.parametrize(("package", "name", "line"), COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(package, name, line):
+    command = getattr(importlib.import_module(f"{package}.{name}"), name)
+    said = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
+    assert said.splitlines()[0] == line
+
+
+def test_every_file_of_a_command_is_in_the_list():
+    shared = {"efficiency", "__init__", "lazy", "only", "options", "screen", "pools"}
+    names = {file.stem for file in FILES} - shared
+    assert names == {name for _, name, _ in COMMANDS} - {"project"}
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["bunch"], ["project", "--help"], ["project", "bunch"]]
+)
+def test_help_and_wrong_names_load_nothing_slow(arguments):
+    slow = {
+        "torch",
+        "pyarrow",
+        "matplotlib",
+        "sklearn",
+        "scipy",
+        "pandas",
+        "fastapi",
+        "uvicorn",
+        "ray",
+        "numpy",
+       
+    }
+    start = (
+        f"import sys, json, atexit; sys.argv = ['accuacl', *{arguments!r}]\n"
+        f"atexit.register(lambda: print(json.dumps(sorted({slow!r} & set(sys.modules))), file=sys.stderr))\n"
+        "from accuacl.cli import main; main()"
+    )
+    done = python("-c", start)
+    assert json.loads(done.stderr.splitlines()[-1]) == []
+    assert done.returncode == (2 if "bunch" in arguments else 0)
+
+
+def test_the_package_is_a_command_too():
+    done = run("--version")
+    assert (done.returncode, done.stdout) == (0, f"accuacl {accuacl.__version__}\n")
+    assert "Usage: accuacl project " in run("project", "--help").stdout
