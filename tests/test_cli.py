@@ -57,7 +57,6 @@ def test_help_and_wrong_names_load_nothing_slow(arguments):
         "uvicorn",
         "ray",
         "numpy",
-       
     }
     start = (
         f"import sys, json, atexit; sys.argv = ['accuacl', *{arguments!r}]\n"
