@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import accuacl.learners.er
-from accuacl.learners import Settings, TaskData, Transform, train
+from accuacl.learners import Round, TaskData, Training, Transform, start, train
 from accuacl.learners.loop import learning_rate
 from accuacl.memory import Memory
 from accuacl.models import Classifier, build
@@ -43,22 +43,20 @@ def main() -> None:
     ids = np.arange(len(images))
     task = TaskData(ids[: options.labels], labels[: options.labels], images[: options.labels])
     memory = Memory(ids[options.labels :], labels[options.labels :])
-    settings = Settings(options.epochs, options.batch, 0.03, 0.8, 1e-4, capacity=options.memory, classes=10)
+    training = Training(options.epochs, options.batch, 0.03, 0.8, 1e-4, capacity=options.memory, classes=10)
     transform = Transform((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), crop=4, flip=True)
-    start = build(options.net, 10, seed=0, input_shape=(3, 32, 32))
+    untrained = build(options.net, 10, seed=0, input_shape=(3, 32, 32))
 
     def er(model: Classifier) -> None:
-        seed, seen = (0, 1, 0), np.arange(10)
-        train(
-            "er", model, task, memory, lambda i: images[i], settings, transform, seed=seed, last_round=True, seen=seen
-        )
+        common = {"seed": (0, 1, 0), "last_round": True, "seen": np.arange(10)}
+        train(start("er", Round(model, task, memory, lambda i: images[i], training, transform, **common)))
 
-    batches = recorded(er, copy.deepcopy(start), settings)
+    batches = recorded(er, copy.deepcopy(untrained), training)
     times: dict[str, list[float]] = {"bare": [], "er": []}
     for _ in range(options.repeats):  # in turns, so that a busy machine slows both
         ends = {}
-        for name, run in (("bare", lambda model: bare(model, batches, settings)), ("er", er)):
-            model = copy.deepcopy(start)
+        for name, run in (("bare", lambda model: bare(model, batches, training)), ("er", er)):
+            model = copy.deepcopy(untrained)
             began = time.process_time()
             run(model)
             times[name].append(time.process_time() - began)
@@ -83,14 +81,14 @@ def main() -> None:
     )
 
 
-def bare(model: Classifier, batches: Batches, settings: Settings) -> None:
+def bare(model: Classifier, batches: Batches, training: Training) -> None:
     """The least that training needs."""
     optimiser = torch.optim.SGD(
-        model.parameters(), lr=settings.lr, momentum=settings.momentum, weight_decay=settings.weight_decay
+        model.parameters(), lr=training.lr, momentum=training.momentum, weight_decay=training.weight_decay
     )
     model.train()
     for epoch, pairs in enumerate(batches):
-        optimiser.param_groups[0]["lr"] = learning_rate(settings, epoch)
+        optimiser.param_groups[0]["lr"] = learning_rate(training, epoch)
         for x, y in pairs:
             loss = cross_entropy(model(x), y)
             optimiser.zero_grad()  # here, as the ER loop has it: before the forward pass it costs a ResNet18 9 % more
@@ -98,7 +96,7 @@ def bare(model: Classifier, batches: Batches, settings: Settings) -> None:
             optimiser.step()
 
 
-def recorded(er: Callable[[Classifier], None], model: Classifier, settings: Settings) -> Batches:
+def recorded(er: Callable[[Classifier], None], model: Classifier, training: Training) -> Batches:
     """The batches of an ER run, caught on their way into the model and its loss."""
     xs: list[Tensor] = []
     ys: list[Tensor] = []
@@ -112,9 +110,9 @@ def recorded(er: Callable[[Classifier], None], model: Classifier, settings: Sett
     er(model)
     accuacl.learners.er.cross_entropy = cross_entropy
     hook.remove()
-    size = len(xs) // settings.epochs
+    size = len(xs) // training.epochs
     pairs = list(zip(xs, ys, strict=True))
-    return [pairs[i * size : (i + 1) * size] for i in range(settings.epochs)]
+    return [pairs[i * size : (i + 1) * size] for i in range(training.epochs)]
 
 
 if __name__ == "__main__":

@@ -111,9 +111,10 @@ def test_what_training_sees_has_nothing_of_the_held_out(project, monkeypatch):
     seen = []
     train = learners.train
 
-    def watched(name, model, task, memory, *rest, **more):
-        seen.append((task.ids.tolist(), memory.ids.tolist()))
-        return train(name, model, task, memory, *rest, **more)
+    def watched(learner, *rest):
+        new, ids = learner.round.new, learner.round.ids.tolist()
+        seen.append((ids[:new], ids[new:]))
+        train(learner, *rest)
 
     monkeypatch.setattr(learners, "train", watched)
     project.add(blobs(1)[0])
@@ -177,12 +178,13 @@ def test_corrections_count_from_the_next_training_on_and_in_the_memory(tmp_path,
     used = []
     train = learners.train
 
-    def watched(name, model, task, memory, *rest, **more):
+    def watched(learner, *rest):
+        round = learner.round
         used.append(
-            dict(zip(task.ids.tolist() + memory.ids.tolist(), [*task.labels, *memory.labels], strict=True))
-            | {"head": model.head.out_features, "seen": more["seen"].tolist()}
+            dict(zip(round.ids.tolist(), round.labels.tolist(), strict=True))
+            | {"head": round.model.head.out_features, "seen": round.seen.tolist()}
         )
-        return train(name, model, task, memory, *rest, **more)
+        train(learner, *rest)
 
     monkeypatch.setattr(learners, "train", watched)
     with new_project(tmp_path / "p", 2, memory=50) as project:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from accuacl.learners import NAMES, VARIANTS, Settings, TaskData, Transform, train
+from accuacl.base.errors import InputError
+from accuacl.learners import NAMES, VARIANTS, Round, TaskData, Training, Transform, start, train
 from accuacl.learners.batches import cycle, every
 from accuacl.memory import Memory
 from accuacl.models import build, predict
@@ -37,8 +38,8 @@ def net(name="conv3", classes=6):
     return build(name, classes, seed=0, input_shape=(3, 8, 8), width=4)
 
 
-def settings(**more):
-    return Settings(
+def training(**more):
+    return Training(
         **{"epochs": 2, "batch": 8, "lr": 0.05, "momentum": 0.8, "weight_decay": 1e-4, "capacity": 12, "classes": 6}
         | more
     )
@@ -54,21 +55,16 @@ def run(name, variant, model=None, tasks=3, last_round=True, labels=40, **more):
     for t in range(tasks):
         ids = 40 * t + np.random.default_rng(t).permutation(40)[:labels]
         seen = np.arange(2 * t + 2)
-        memory = train(
-            name,
-            model,
-            task_of(ids),
-            memories[-1],
-            fetch,
-            settings(**more),
-            TRANSFORM,
-            seed=(*SEEDS, t),
-            last_round=last_round,
-            seen=seen,
-            variant=variant,
-        )
-        memories.append(memory)
+        given = {"training": training(**more), "seed": (*SEEDS, t), "last_round": last_round, "seen": seen}
+        memories.append(learn(name, variant, model=model, task=task_of(ids), memory=memories[-1], **given))
     return model, memories
+
+
+def learn(name, variant, **given):
+    """One round; the memory after it."""
+    learner = start(name, Round(**{"fetch": fetch, "training": training(), "transform": TRANSFORM} | given), variant)
+    train(learner)
+    return learner.remember()
 
 
 def test_the_same_seed_gives_the_same_bytes_and_the_global_generators_have_no_part(name, variant):
@@ -95,20 +91,32 @@ def test_the_memory_is_full_of_labelled_examples_each_once(name, variant):
         np.testing.assert_array_equal(memory.labels, LABELS[memory.ids])
 
 
-def test_the_memory_stays_as_it_was_before_the_last_round(name, variant):
+def test_the_memory_given_is_left_alone(name, variant):
     _, memories = run(name, variant, tasks=1)
-    assert len(run(name, variant, tasks=1, last_round=False)[1][-1]) == 0
-    ids = np.arange(40, 80)
     model, before = net(), memories[-1]
     arrays = {key: array.copy() for key, array in before.to_arrays().items()}
-    common = {"seed": SEEDS, "seen": np.arange(4), "variant": variant}
-    after = train(name, model, task_of(ids), before, fetch, settings(), TRANSFORM, last_round=False, **common)
-    assert after is before
-    assert (
-        train(name, model, task_of(ids), before, fetch, settings(), TRANSFORM, last_round=True, **common) is not before
-    )
+    task = task_of(np.arange(40, 80))
+    after = learn(name, variant, model=model, task=task, memory=before, seed=SEEDS, last_round=True, seen=np.arange(4))
+    assert after is not before
     for key, array in before.to_arrays().items():
         np.testing.assert_array_equal(array, arrays[key])
+
+
+def test_a_learner_started_again_after_training_remembers_the_same(name, variant):
+    _, memories = run(name, variant, tasks=1)
+    model, task = net(), task_of(np.arange(40, 80))
+    common = {"fetch": fetch, "training": training(), "transform": TRANSFORM, "seed": SEEDS, "seen": np.arange(4)}
+    first = start(name, Round(model, task, memories[-1], **common, last_round=True), variant)
+    train(first)
+    memory = first.remember()
+    state = {key: value.clone() for key, value in model.state_dict().items()}
+    copy = net()
+    copy.load_state_dict(state)
+    again = start(name, Round(copy, task, first.buffer, **common, last_round=True), variant).remember()
+    assert again.to_arrays().keys() == memory.to_arrays().keys()
+    for key, array in memory.to_arrays().items():
+        assert array.tobytes() == again.to_arrays()[key].tobytes(), key
+    assert all(torch.equal(value, copy.state_dict()[key]) for key, value in state.items())
 
 
 @pytest.mark.parametrize("net_name", ["resnet18", "conv3"])
@@ -136,10 +144,10 @@ def test_vectors_and_a_growing_head(name, variant):
     for t in range(3):
         model.grow(2 * t + 2, seed=0)
         ids = np.arange(40 * t, 40 * t + 40)
-        given = settings(classes=2 * t + 2)
         task = TaskData(ids, LABELS[ids], x[ids])
-        common = {"seed": (t,), "last_round": True, "seen": np.arange(2 * t + 2), "variant": variant}
-        memory = train(name, model, task, memory, lambda i: x[i], given, Transform(), **common)
+        common = {"seed": (t,), "last_round": True, "seen": np.arange(2 * t + 2), "transform": Transform()}
+        given = {"fetch": lambda i: x[i], "training": training(classes=2 * t + 2)}
+        memory = learn(name, variant, model=model, task=task, memory=memory, **given, **common)
     assert len(memory) == 12
     assert all(value.isfinite().all() for value in model.state_dict().values())
 
@@ -174,23 +182,23 @@ ONE = np.arange(3)
         ({"task": TaskData(ONE[:0], ONE[:0], IMAGES[:0])}, "no labelled example"),
         ({"task": TaskData(ONE, ONE + 4, IMAGES[:3])}, "labels run from 4 to 6, the head has 6 classes"),
         ({"task": TaskData(ONE, ONE, IMAGES[:3].float())}, "give images as uint8"),
-        ({"settings": settings(classes=7)}, "the head has 6 classes, the settings 7; grow the model first"),
+        ({"training": training(classes=7)}, "the head has 6 classes, the settings 7; grow the model first"),
         ({"memory": Memory(ONE, ONE), "fetch": lambda ids: IMAGES[:2]}, "fetch must give 3 of the same kind"),
-        ({"settings": settings(lr=1e30)}, r"the loss is .* after epoch \d; try a smaller lr than 1e\+30"),
+        ({"training": training(lr=1e30)}, r"the loss is .* after epoch \d; try a smaller lr than 1e\+30"),
         ({"transform": Transform((0.5, 0.5), (1.0,))}, "mean has 2 values and an input 3"),
     ],
 )
 def test_wrong_input_is_named_in_one_sentence(given, says):
-    plain = {"name": "er", "model": net(), "task": task_of(ONE), "memory": Memory.empty(), "fetch": fetch}
-    more = {"settings": settings(), "transform": TRANSFORM, "seed": (0,), "last_round": True, "seen": ONE}
-    with pytest.raises(ValueError, match=says) as raised:
-        train(**plain | more | given)
+    plain = {"name": "er", "variant": "paper", "model": net(), "task": task_of(ONE), "memory": Memory.empty()}
+    more = {"seed": (0,), "last_round": True, "seen": ONE}
+    with pytest.raises(InputError, match=says) as raised:
+        learn(**plain | more | given)
     assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epochs": 0}, {"batch": 0}, {"capacity": -1}, {"lr": float("nan")}, {"momentum": -1}]
+    "wrong", [{"epochs": 0}, {"batch": 0}, {"capacity": -1}, {"lr": float("nan")}, {"momentum": -1}, {"alpha": -1}]
 )
 def test_wrong_settings_are_named(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} is .*; give"):
-        settings(**wrong)
+    with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; give"):
+        training(**wrong)

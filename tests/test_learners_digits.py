@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from accuacl.learners import VARIANTS, Settings, TaskData, Transform, train
+from accuacl.learners import VARIANTS, Round, TaskData, Training, Transform, start, train
 from accuacl.memory import Memory
 from accuacl.models import build, predict
 
@@ -18,12 +18,14 @@ def average_accuracy(name, variant, capacity, seed=0):
     x = torch.from_numpy((pixels / 16).astype(np.float32))
     test = np.arange(len(labels)) % 3 == 0
     model, memory = build("mlp", 10, seed=seed, input_shape=(64,)), Memory.empty()
-    settings = Settings(5, 16, 0.05, 0.8, 1e-4, capacity=capacity, classes=10)
+    training = Training(5, 16, 0.05, 0.8, 1e-4, capacity=capacity, classes=10)
     for t in range(5):
         ids = np.flatnonzero(~test & (labels // 2 == t))
         task = TaskData(ids, labels[ids], x[ids])
-        common = {"seed": (seed, t), "last_round": True, "seen": np.arange(2 * t + 2), "variant": variant}
-        memory = train(name, model, task, memory, lambda i: x[i], settings, Transform(), **common)
+        common = {"seed": (seed, t), "last_round": True, "seen": np.arange(2 * t + 2)}
+        learner = start(name, Round(model, task, memory, lambda i: x[i], training, Transform(), **common), variant)
+        train(learner)
+        memory = learner.remember()
     _, p = predict(model, x[test], Transform(), np.arange(10))
     correct = p.argmax(1) == labels[test]
     return 100 * np.mean([correct[labels[test] // 2 == t].mean() for t in range(5)])

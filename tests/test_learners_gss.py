@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
+import re
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from accuacl.learners import Settings, TaskData, Transform, train
-from accuacl.learners.gradients import direction, evaluating, similarities, similarity
-from accuacl.learners.gss import GSS
-from accuacl.learners.loop import fit
-from accuacl.learners.round import begin
+from accuacl.base.errors import InputError
+from accuacl.learners import VARIANTS, Round, TaskData, Training, Transform, start, train
+from accuacl.learners.gradients import direction, similarities, similarity
 from accuacl.memory import Memory
-from accuacl.models import build
+from accuacl.models import build, evaluating
 
 RNG = np.random.default_rng(3)
 IMAGES = torch.from_numpy(RNG.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8))
@@ -29,12 +28,18 @@ def net():
     return model
 
 
-def started(variant="paper", capacity=12, inside=12, last=True, epochs=2):
+def started(variant="paper", capacity=12, inside=12, last=True, epochs=2, epoch=None):
+    """A learner with a memory of `inside`, at the start of an epoch if one is given."""
     kept = Memory(np.arange(inside), LABELS[:inside], scores=np.linspace(-0.5, 0.5, inside))
     ids = np.arange(20, 40)
-    given = Settings(epochs, 4, 0.05, 0.8, 1e-4, capacity=capacity, classes=4)
+    given = Training(epochs, 4, 0.05, 0.8, 1e-4, capacity=capacity, classes=4)
     task = TaskData(ids, LABELS[ids], IMAGES[ids])
-    return begin(net(), task, kept, lambda i: IMAGES[i], given, PLAIN, (0, 1), last, np.arange(4), variant)
+    common = {"seed": (0, 1), "last_round": last, "seen": np.arange(4)}
+    learner = start("gss", Round(net(), task, kept, lambda i: IMAGES[i], given, PLAIN, **common), variant)
+    if epoch is not None:
+        learner.start_epoch(epoch)
+        learner.round.lr = 0.0  # a step changes nothing
+    return learner
 
 
 def brute(model, x, y):
@@ -65,14 +70,13 @@ def test_scores_are_the_largest_cosines_of_per_sample_gradients():
 
 @pytest.mark.parametrize("variant", ["paper", "original"])
 def test_scoring_changes_neither_gradients_nor_weights_nor_statistics(variant):
-    round = started(variant)
-    made = GSS(round)
-    made.start_epoch(1)
-    rows = torch.arange(8)
-    made.loss(rows).backward()
+    made = started(variant, epoch=1)
+    round, rows = made.round, torch.arange(8)
+    cross_entropy(round.logits(round.augmented(rows)[0]), round.labels[rows]).backward()
     before = [parameter.grad.clone() for parameter in round.model.parameters()]
     state = copy.deepcopy(round.model.state_dict())
-    made.after_step(1, rows)
+    with evaluating(round.model):
+        made.offer(rows)
     assert all(torch.equal(a, b.grad) for a, b in zip(before, round.model.parameters(), strict=True))
     assert all(torch.equal(value, round.model.state_dict()[key]) for key, value in state.items())
     assert round.model.training
@@ -80,37 +84,34 @@ def test_scoring_changes_neither_gradients_nor_weights_nor_statistics(variant):
 
 def test_scoring_does_not_touch_the_update():
     """With and without scoring (the last round, and one before it) the same weights come out."""
-    with_scores, without = started(inside=3), started(inside=3, last=False)
-    scored = GSS(with_scores)
-    fit(with_scores, scored)
-    fit(without, GSS(without))
-    assert len(scored.memory()) == 12
-    for key, value in with_scores.model.state_dict().items():
-        assert torch.equal(value, without.model.state_dict()[key]), key
+    scored, without = started(inside=3), started(inside=3, last=False)
+    train(scored)
+    train(without)
+    assert len(scored.remember()) == 12
+    assert without.remember() is without.round.memory
+    for key, value in scored.round.model.state_dict().items():
+        assert torch.equal(value, without.round.model.state_dict()[key]), key
 
 
 def test_the_first_batch_scores_a_tenth_and_later_ones_their_cosine():
-    round = started(inside=0, capacity=6)
-    made = GSS(round)
-    made.start_epoch(1)
-    made.after_step(1, torch.tensor([3, 1, 2, 0]))
+    made = started(inside=0, capacity=6, epoch=1)
+    made.observe(torch.tensor([3, 1, 2, 0]))
     np.testing.assert_array_equal(made.buffer.ids, [23, 21, 22, 20])
     np.testing.assert_allclose(made.buffer.scores, 0.1)
-    made.after_step(1, torch.tensor([4, 5, 6, 7]))
+    made.observe(torch.tensor([4, 5, 6, 7]))
     np.testing.assert_array_equal(made.buffer.ids, [23, 21, 22, 20, 24, 25])  # four in one subset, then two more fit
-    x, y = PLAIN.plain(IMAGES), torch.from_numpy(LABELS)
-    far = brute(round.model, x[20:24], y[20:24])
-    wanted = [cosine(brute(round.model, x[i : i + 1], y[i : i + 1]), far) for i in (24, 25)]
+    x, y, model = PLAIN.plain(IMAGES), torch.from_numpy(LABELS), made.round.model
+    far = brute(model, x[20:24], y[20:24])
+    wanted = [cosine(brute(model, x[i : i + 1], y[i : i + 1]), far) for i in (24, 25)]
     np.testing.assert_allclose(made.buffer.scores[4:], wanted, atol=1e-5)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_full_memory_opens_only_to_batches_that_point_elsewhere(sign, monkeypatch):
     monkeypatch.setattr("accuacl.learners.gss.similarity", lambda *given: sign * 0.3)
-    made = GSS(started())
-    made.start_epoch(1)
-    for start in range(0, 20, 4):
-        made.after_step(1, torch.arange(start, start + 4))
+    made = started(epoch=1)
+    for first in range(0, 20, 4):
+        made.observe(torch.arange(first, first + 4))
     changed = not np.array_equal(made.buffer.ids, np.arange(12))
     assert changed == (sign < 0)
     assert len(np.unique(made.buffer.ids)) == 12
@@ -124,26 +125,27 @@ def test_only_the_last_epoch_of_the_last_round_scores_unless_original():
         ("paper", False, 1, False),
         ("original", False, 0, True),
     ]:
-        made = GSS(started(variant, inside=4, last=last))
-        made.start_epoch(epoch)
-        made.after_step(epoch, torch.arange(4))
+        made = started(variant, inside=4, last=last, epoch=epoch)
+        made.observe(torch.arange(4))
         assert (len(made.buffer) > 4) == scores
 
 
 def test_an_example_enters_once_however_often_it_goes_by():
-    round = started("original", inside=4, epochs=4)
-    made = GSS(round)
-    fit(round, made)
-    assert len(np.unique(made.memory().ids)) == len(made.memory()) == 12
-    np.testing.assert_array_equal(made.memory().labels, LABELS[made.memory().ids])
-    assert np.isin(made.memory().ids, np.r_[0:4, 20:40]).all()
+    made = started("original", inside=4, epochs=4)
+    train(made)
+    memory = made.remember()
+    assert len(np.unique(memory.ids)) == len(memory) == 12
+    np.testing.assert_array_equal(memory.labels, LABELS[memory.ids])
+    assert np.isin(memory.ids, np.r_[0:4, 20:40]).all()
 
 
 def test_a_memory_without_scores_is_refused():
-    given = Settings(1, 4, 0.05, 0.8, 1e-4, capacity=5, classes=4)
+    given = Training(1, 4, 0.05, 0.8, 1e-4, capacity=5, classes=4)
     task = TaskData(np.arange(4), LABELS[:4], IMAGES[:4])
     kept = Memory(np.arange(4), LABELS[:4])
     common = {"seed": (0,), "last_round": True, "seen": LABELS[:4]}
+    round = Round(net(), task, kept, lambda i: IMAGES[i], given, PLAIN, **common)
     for name, what in (("gss", "scores"), ("der++", "logits")):
-        with pytest.raises(ValueError, match=f"the memory has no {what}"):
-            train(name, net(), task, kept, lambda i: IMAGES[i], given, PLAIN, **common)
+        for variant in VARIANTS:
+            with pytest.raises(InputError, match=f"the memory has no {what}; give {re.escape(name)} a memory"):
+                start(name, round, variant)

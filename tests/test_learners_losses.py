@@ -7,11 +7,10 @@ import pytest
 import torch
 
 from accuacl.base.randomness import torch_generator
-from accuacl.learners import REGISTRY, Settings, TaskData, Transform, train
+from accuacl.learners import Round, TaskData, Training, Transform, start, train
 from accuacl.learners.batches import every
 from accuacl.learners.erace import absent
 from accuacl.learners.loop import learning_rate
-from accuacl.learners.round import begin
 from accuacl.memory import Memory
 from accuacl.models import build
 
@@ -22,8 +21,8 @@ STORED = RNG.normal(size=(10, 6)).astype(np.float32)
 SEED = (4, 1, 2)
 
 
-def settings(**more):
-    return Settings(**{"epochs": 1, "batch": 4, "lr": 0.1, "momentum": 0.8, "weight_decay": 0.01} | more)
+def training(**more):
+    return Training(**{"epochs": 1, "batch": 4, "lr": 0.1, "momentum": 0.8, "weight_decay": 0.01} | more)
 
 
 def fetch(ids):
@@ -36,11 +35,12 @@ def learner(name, memory=10, new=14, variant="paper", seen=(), labels=Y, **more)
     past = np.arange(memory)
     kept = Memory(past, labels[past], scores=np.zeros(memory), logits=STORED[:memory])
     model = build("linear", 6, seed=0, input_shape=(3,))
-    given = settings(capacity=10, classes=6, **more)
+    given = training(**{"capacity": 10, "classes": 6} | more)
     task = TaskData(ids, labels[ids], fetch(ids))
-    round = begin(model, task, kept, fetch, given, Transform(), SEED, True, np.array(seen, int), variant)
-    made = REGISTRY[name](round)
+    common = {"seed": SEED, "last_round": True, "seen": np.array(seen, int)}
+    made = start(name, Round(model, task, kept, fetch, given, Transform(), **common), variant)
     made.start_epoch(0)
+    made.round.lr = 0.0  # a step changes nothing
     return made
 
 
@@ -66,7 +66,7 @@ def test_er_and_gss_take_one_mean_over_new_and_replayed(name):
     both = np.concatenate([[12, 15, 10, 11], r])
     assert (r < 10).all()
     assert len(r) == 4
-    loss = made.loss(torch.tensor([2, 5, 0, 1]))
+    loss = made.observe(torch.tensor([2, 5, 0, 1]))
     assert loss.item() == pytest.approx(ce(logits(made.round.model, both), Y[both]), rel=1e-5)
 
 
@@ -87,10 +87,11 @@ def test_er_replays_beside_the_first_batches_only(labels, memory, batch, replayi
     model.register_forward_pre_hook(lambda _, given: sizes.append(len(given[0])))
     ids = np.arange(labels + memory)
     kept = Memory(ids[labels:], y[labels:])
-    given = settings(epochs=2, batch=batch, capacity=memory, classes=2)
+    given = training(epochs=2, batch=batch, capacity=memory, classes=2)
     task = TaskData(ids[:labels], y[:labels], x[:labels])
     seen = np.array([0])
-    train("er", model, task, kept, lambda i: x[i], given, Transform(), seed=(0,), last_round=True, seen=seen)
+    common = {"seed": (0,), "last_round": True, "seen": seen}
+    train(start("er", Round(model, task, kept, lambda i: x[i], given, Transform(), **common)))
     alone = [len(part) for part in every(torch.arange(labels), batch, torch.Generator())]
     extra = [batch] * (memory // batch) + [memory % batch] * (memory % batch > 0)
     extra = (extra + [0] * len(alone))[: len(alone)]
@@ -119,7 +120,20 @@ def test_derpp_loss():
     new = np.array([12, 15, 10, 11])
     z = logits(made.round.model, r)
     wanted = ce(logits(made.round.model, new), Y[new]) + 0.1 * np.mean((z - STORED[r]) ** 2) + 0.5 * ce(z, Y[r])
-    assert made.loss(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
+    assert made.observe(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("variant", ["paper", "original"])
+def test_derpp_weighs_its_terms_by_alpha_and_beta(variant):
+    """The loss is linear in both: three settings give a fourth."""
+    rows = torch.tensor([2, 5, 0, 1])
+    plain, first, second, both = (
+        learner("der++", variant=variant, alpha=alpha, beta=beta).observe(rows).item()
+        for alpha, beta in [(0.0, 0.0), (2.0, 0.0), (0.0, 3.0), (0.1, 0.5)]
+    )
+    assert plain == pytest.approx(ce(logits(learner("der++").round.model, [12, 15, 10, 11]), Y[[12, 15, 10, 11]]))
+    assert both == pytest.approx(plain + 0.1 * (first - plain) / 2 + 0.5 * (second - plain) / 3, rel=1e-5)
+    assert min(first, second) > plain
 
 
 def test_derpp_compares_only_the_logits_that_were_stored():
@@ -130,9 +144,8 @@ def test_derpp_compares_only_the_logits_that_were_stored():
     z = logits(model, r)
     known = (r[:, None] >= 5) | (np.arange(6) < 2)
     wanted = ce(logits(model, new), Y[new]) + 0.1 * ((z - STORED[r]) ** 2)[known].mean() + 0.5 * ce(z, Y[r])
-    loss = made.loss(torch.tensor([2, 3, 4]))
+    loss = made.observe(torch.tensor([2, 3, 4]))
     assert loss.item() == pytest.approx(wanted, rel=1e-5)
-    loss.backward()
     assert model.head.weight.grad.isfinite().all()
 
 
@@ -145,16 +158,16 @@ def test_derpp_original_draws_a_batch_for_each_term():
     model = made.round.model
     error = np.mean((logits(model, one) - STORED[one]) ** 2)
     wanted = ce(logits(model, new), Y[new]) + 0.1 * error + 0.5 * ce(logits(model, two), Y[two])
-    assert made.loss(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
-    np.testing.assert_allclose(made.answer, logits(model, new), rtol=1e-4, atol=1e-5)
+    assert made.observe(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
+    inside = np.isin(made.buffer.ids, new)
+    assert inside.any()
+    wanted = logits(model, made.buffer.ids[inside])
+    np.testing.assert_allclose(made.buffer.logits[inside], wanted, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("name", "size"), [("der++", 3), ("der++", 10), ("er-ace", 3), ("er-ace", 10)])
 def test_memory_batches_of_derpp_and_erace_are_full_or_none(name, size):
-    made = learner(name, memory=size)
-    if name == "er-ace":
-        made.rows = made.rows[:size]
-        made.start_epoch(0)
+    made = learner(name, memory=size, **({"capacity": size} if name == "er-ace" else {}))
     lengths = {len(rows) for rows in (next(made.replay, ()) for _ in range(9))}
     assert lengths == ({4} if size == 10 else {0})
 
@@ -178,7 +191,7 @@ def test_erace_masks_with_shuffled_classes(shuffle, variant):
         terms = [ce(z, labels[new]), ce(logits(made.round.model, r), labels[r])]
         made.start_epoch(0)
         wanted = np.mean(terms) if variant == "paper" else np.sum(terms)
-        assert made.loss(torch.tensor(rows)).item() == pytest.approx(wanted, rel=1e-5)
+        assert made.observe(torch.tensor(rows)).item() == pytest.approx(wanted, rel=1e-5)
 
 
 def test_erace_mask():
@@ -188,15 +201,17 @@ def test_erace_mask():
 
 def test_erace_takes_the_labels_in_before_training_and_replays_in_the_first_task():
     made = learner("er-ace", memory=0)
-    assert len(made.buffer) == 10
-    assert (made.buffer.ids >= 10).all()
-    assert len(next(made.replay)) == 4
-    np.testing.assert_array_equal(made.round.ids[made.rows.numpy()], made.buffer.ids)
+    memory = made.remember()
+    assert len(memory) == 10
+    assert (memory.ids >= 10).all()
+    replayed_ids = np.concatenate(replayed(made, 2))
+    assert len(replayed_ids) == 8
+    assert np.isin(replayed_ids, memory.ids).all()
 
 
 def test_a_whole_epoch_of_naive_training_by_hand():
     """SGD with momentum and decay, cosine per epoch, `er` without memory."""
-    made = settings(epochs=3, capacity=0, classes=6)
+    made = training(epochs=3, capacity=0, classes=6)
     model = build("linear", 6, seed=0, input_shape=(3,))
     w = np.hstack([model.head.weight.detach().numpy(), model.head.bias.detach().numpy()[:, None]]).astype(float)
     ids, velocity, losses, told = np.arange(13), 0.0, [], []
@@ -213,24 +228,16 @@ def test_a_whole_epoch_of_naive_training_by_hand():
             velocity = 0.8 * velocity + gradient
             w = w - rate * velocity
     task = TaskData(ids, Y[ids], fetch(ids))
-    after = train(
-        "er",
-        model,
-        task,
-        Memory.empty(),
-        fetch,
-        made,
-        Transform(),
-        seed=SEED,
-        last_round=True,
-        seen=np.unique(Y),
-        on_epoch=lambda epoch, loss: told.append((epoch, loss)),
-    )
+    common = {"seed": SEED, "last_round": True, "seen": np.unique(Y)}
+    learner = start("er", Round(model, task, Memory.empty(), fetch, made, Transform(), **common))
+    train(learner, told.append)
     np.testing.assert_allclose(model.head.weight.detach(), w[:, :3], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(model.head.bias.detach(), w[:, 3], rtol=1e-4, atol=1e-5)
-    assert [epoch for epoch, _ in told] == [0, 1, 2]
-    np.testing.assert_allclose([loss for _, loss in told], [np.mean(part) for part in losses], rtol=1e-4)
-    assert len(after) == 0
+    assert [progress.epochs for progress in told] == [(1, 3), (2, 3), (3, 3)]
+    assert [progress.text for progress in told] == [
+        f"epoch {epoch} loss {np.mean(part):.3f}" for epoch, part in enumerate(losses, 1)
+    ]
+    assert len(learner.remember()) == 0
 
 
 def test_derpp_stores_logits_in_eval_mode_of_plain_images_after_the_task():
@@ -241,10 +248,13 @@ def test_derpp_stores_logits_in_eval_mode_of_plain_images_after_the_task():
     ids = np.arange(100, 130)
 
     def learn(ids, memory):
-        given = settings(capacity=9, classes=3)
+        given = training(capacity=9, classes=3)
         task = TaskData(ids, labels[ids - 100], images[ids - 100])
         common = {"seed": (0,), "last_round": True, "seen": np.arange(3)}
-        return train("der++", model, task, memory, lambda i: images[i - 100], given, transform, **common)
+        round = Round(model, task, memory, lambda i: images[i - 100], given, transform, **common)
+        learner = start("der++", round)
+        train(learner)
+        return learner.remember()
 
     first = learn(ids[:15], Memory.empty())
     with torch.no_grad():

@@ -33,7 +33,7 @@ def test_the_same_bits_as_torch(momentum, weight_decay):
         reference.step()
     for a, b in zip(ours.parameters(), theirs.parameters(), strict=True):
         assert torch.equal(a, b)
-    mine.forget()
+    mine.zero_grad()
     assert all(parameter.grad is None for parameter in mine.parameters)
 
 

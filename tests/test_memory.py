@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from accuacl.memory import Memory, append_scored, class_balanced, quotas, replace_scored, reservoir
+from accuacl.memory import POLICIES, Memory, append_scored, class_balanced, replace_scored, reservoir
+from accuacl.memory.class_balanced import quotas
 
 IDS = np.arange(60)
 LABELS = IDS % 3
@@ -32,7 +33,7 @@ def test_the_reservoir_is_uniform():
     assert chi2.cdf(statistic, n - 1) > 0.001
 
 
-@pytest.mark.parametrize("keep", [reservoir, class_balanced])
+@pytest.mark.parametrize("keep", POLICIES.values(), ids=POLICIES)
 @pytest.mark.parametrize("capacity", [2, 13, 40])
 @pytest.mark.parametrize("labels", [IDS % 3, IDS * IDS // 500, np.sort(IDS % 7)])
 def test_the_order_of_offers_does_not_matter(keep, capacity, labels):
@@ -50,7 +51,7 @@ def test_the_order_of_offers_does_not_matter(keep, capacity, labels):
         same(memory, whole)
 
 
-@pytest.mark.parametrize("keep", [reservoir, class_balanced])
+@pytest.mark.parametrize("keep", POLICIES.values(), ids=POLICIES)
 def test_an_id_is_kept_once(keep):
     memory = Memory.empty()
     for epoch in range(4):
@@ -80,7 +81,7 @@ def test_quotas_are_equal_and_short_classes_give_their_room_away():
 
 
 def test_fewer_examples_than_room_are_all_kept():
-    for keep in (reservoir, class_balanced):
+    for keep in POLICIES.values():
         np.testing.assert_array_equal(keep(Memory.empty(), IDS[::-1], LABELS[::-1], 100, 0).ids, IDS)
 
 
@@ -107,7 +108,7 @@ def test_quotas_by_brute_force(seed):
     np.testing.assert_array_equal(quotas(counts, capacity, order), room)
 
 
-@pytest.mark.parametrize("keep", [reservoir, class_balanced])
+@pytest.mark.parametrize("keep", POLICIES.values(), ids=POLICIES)
 def test_nothing_is_kept_without_room_and_wrong_input_is_named(keep):
     assert len(keep(Memory.empty(), IDS, LABELS, 0, 0)) == 0
     assert len(keep(Memory.empty(), IDS[:0], LABELS[:0], 5, 0)) == 0

@@ -59,6 +59,8 @@ class Config(pydantic.BaseModel):
     replay: Literal["once", "cycled"] = Field(
         "once", description="ER: go through the memory once an epoch, as the paper's did, or replay at every step."
     )
+    alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
+    beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     variant: Literal["released", "paper"] = Field("released", description="AccuACL as the authors' code or their text.")
     keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
     lam: float | None = Field(
@@ -166,6 +168,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("lam_from")
     if config["learner"] != "er":
         unused.add("replay")
+    if config["learner"] != "der++":
+        unused |= {"alpha", "beta"}
     if config["order"] not in ("tasks", "classes"):
         unused.add("order_seed")
     return config | {name: Config.model_fields[name].default for name in unused}

@@ -50,9 +50,9 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
     return learners.Transform(mean, std, crop, flip=True)
 
 
-def training_of(config: Config, classes: int, device: str) -> learners.Settings:
+def training_of(config: Config, classes: int, device: str) -> learners.Training:
     """How to train a head of so many classes."""
-    return learners.Settings(
+    return learners.Training(
         epochs=config.epochs,
         batch=config.batch,
         lr=config.lr,
@@ -62,6 +62,8 @@ def training_of(config: Config, classes: int, device: str) -> learners.Settings:
         classes=classes,
         device=device,
         cycled=config.replay == "cycled",
+        alpha=config.alpha,
+        beta=config.beta,
     )
 
 

@@ -142,8 +142,8 @@ class Steps:
     ) -> Handle:
         """Train from the last task's weights on all labels of this task; the new weights, and the memory after them."""
         model = self.model(start, classes=int(seen.max()) + 1)
-        done = learners.train(
-            self.config.learner,
+        last = r == self.rounds(task) - 1
+        round = learners.Round(
             model,
             learners.TaskData(known, labels, self.inputs(known)),
             self.memory(memory),
@@ -151,15 +151,16 @@ class Steps:
             self.settings,
             self.transform,
             seed=(self.config.seed, task.index, r),
-            last_round=r == self.rounds(task) - 1,
+            last_round=last,
             seen=seen,
-            variant=self.config.learner_variant,
-            progress=lambda epoch: self.say(task, r, epoch.text, "training", epoch.epochs or (0, 1)),
         )
+        learner = learners.start(self.config.learner, round, self.config.learner_variant)
+        learners.train(learner, lambda epoch: self.say(task, r, epoch.text, "training", epoch.epochs or (0, 1)))
         name = f"{task.index:03}-{r:03}"
         handle: Handle = save_tensors(self.folder / f"{name}.safetensors", model.state_dict())
-        if r == self.rounds(task) - 1:
-            handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", done.to_arrays())
+        if last:
+            memory_after = learner.remember().to_arrays()
+            handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", memory_after)
         return handle
 
     def budget(self, task: Task, r: int) -> int:

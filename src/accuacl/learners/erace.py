@@ -16,37 +16,36 @@ from accuacl.memory import Memory, class_balanced
 class ERACE(Learner):
     """Cross entropy of the new examples among few classes, and of replayed ones among all.
 
-    paper: among the classes in the batch; the mean of both terms. original: among all but the seen classes that are
-    not in the batch; the sum. The memory is class-balanced, and the task's labels enter it *before* training, so
-    there is replay in the first task too. Memory batches are full or not used.
+    As in the paper's experiments: among the classes in the batch; the mean of both terms. `original`: among all but
+    the seen classes that are not in the batch; the sum. The memory is class-balanced, and the task's labels enter it
+    *before* training, so there is replay in the first task too. Memory batches are full or not used.
     """
 
-    def __init__(self, round: Round) -> None:
+    def __init__(self, round: Round, original: bool = False) -> None:
         super().__init__(round)
-        self.original = round.variant == "original"
-        ids, labels = round.named(torch.arange(round.new))
+        self.original = original
+        ids, labels = round.named(round.new_rows)
         seed = derive(*round.seed, "memory")
-        self.buffer = class_balanced(round.memory, ids, labels, round.settings.capacity, seed)
-        self.rows = round.rows_of(self.buffer.ids)
+        self.with_task = class_balanced(self.buffer, ids, labels, round.training.capacity, seed)
 
     def start_epoch(self, epoch: int) -> None:
         draws = torch_generator(*self.round.seed, epoch, "replay")
-        self.replay = cycle(self.rows, self.round.settings.batch, draws, full=True)
+        self.replay = cycle(self.round.rows_of(self.with_task.ids), self.round.training.batch, draws, full=True)
 
-    def loss(self, rows: Tensor) -> Tensor:
+    def observe(self, rows: Tensor) -> Tensor:
         x, y = self.round.augmented(rows)
         z = self.round.logits(x)
         masked = absent(y, z.shape[1], self.round.seen if self.original else None)
         loss = cross_entropy(z.masked_fill(masked, -torch.inf), y)
         replayed = next(self.replay, None)
-        if replayed is None:
-            return loss
-        x, y = self.round.augmented(replayed)
-        both = loss + cross_entropy(self.round.logits(x), y)
-        return both if self.original else both / 2
+        if replayed is not None:
+            x, y = self.round.augmented(replayed)
+            both = loss + cross_entropy(self.round.logits(x), y)
+            loss = both if self.original else both / 2
+        return self.round.step(loss)
 
-    def memory(self) -> Memory:
-        return self.buffer
+    def remember(self) -> Memory:
+        return self.with_task
 
 
 def absent(labels: Tensor, classes: int, seen: Tensor | None = None) -> Tensor:

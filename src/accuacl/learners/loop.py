@@ -11,61 +11,56 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import torch_generator
 from accuacl.learners.batches import every
-from accuacl.learners.round import Round, Settings
-from accuacl.learners.sgd import SGD
+from accuacl.learners.round import Round
+from accuacl.learners.training import Training
 from accuacl.memory import Memory
 
 
 class Learner:
-    """What a learner adds to the loop. It lives for one round."""
+    """What a learner adds to the loop. It lives for one round.
+
+    buffer: what it replays. Learners that store examples while they train put another in its place.
+    """
 
     def __init__(self, round: Round) -> None:
         self.round = round
+        self.buffer = round.memory
 
     def start_epoch(self, epoch: int) -> None:
         """Get ready to replay."""
 
-    def loss(self, rows: Tensor) -> Tensor:
-        """The loss of one step on the new examples at `rows`, and on what is replayed beside them."""
+    def observe(self, rows: Tensor) -> Tensor:
+        """Learn from one batch of new examples, and from what is replayed beside them; the loss before the step."""
         raise NotImplementedError
 
-    def after_step(self, epoch: int, rows: Tensor) -> None:
-        """The model has learned from `rows`."""
-
-    def memory(self) -> Memory:
-        """The memory as the task leaves it."""
-        raise NotImplementedError
+    def remember(self) -> Memory:
+        """The memory as the task leaves it, once the model is trained; by default what training has put there."""
+        return self.buffer
 
 
-def fit(round: Round, learner: Learner, progress: OnProgress | None = None) -> None:
-    """Train the round's model for all epochs, with a fresh optimiser."""
-    model, settings, seed = round.model, round.settings, round.seed
-    optimiser = SGD(model.parameters(), settings.momentum, settings.weight_decay)
-    model.train()
-    for epoch in range(settings.epochs):
-        lr = learning_rate(settings, epoch)
-        round.draws = torch_generator(*seed, epoch, "augment")
+def train(learner: Learner, progress: OnProgress | None = None) -> None:
+    """Train the learner's model in place for all epochs. progress: called after every epoch."""
+    round, training = learner.round, learner.round.training
+    round.model.train()
+    for epoch in range(training.epochs):
+        round.lr = learning_rate(training, epoch)
+        round.draws = torch_generator(*round.seed, epoch, "augment")
         learner.start_epoch(epoch)
-        batches = every(torch.arange(round.new), settings.batch, torch_generator(*seed, epoch, "order"))
-        total = torch.zeros((), device=settings.device)
+        batches = every(round.new_rows, training.batch, torch_generator(*round.seed, epoch, "order"))
+        total = torch.zeros((), device=training.device)
         for rows in batches:
-            loss = learner.loss(rows)
-            optimiser.forget()
-            loss.backward()  # type: ignore[no-untyped-call]
-            optimiser.step(lr)
-            total += loss.detach()
-            learner.after_step(epoch, rows)
-        mean = total.item() / len(batches)  # the only time that a device is waited for
+            total += learner.observe(rows)
+        mean = total.item() / len(batches)  # the only place where the loop waits for the device
         if not math.isfinite(mean):
-            raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {settings.lr:g}.")
+            raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {training.lr:g}.")
         if progress:
-            done, all_ = epoch + 1, settings.epochs
+            done, all_ = epoch + 1, training.epochs
             progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
-    optimiser.forget()
-    model.eval()
+    round.optimiser.zero_grad()
+    round.model.eval()
 
 
-def learning_rate(settings: Settings, epoch: int) -> float:
+def learning_rate(training: Training, epoch: int) -> float:
     """Half a cosine from `lr` to `lr_min`, stepped per epoch."""
-    end = min(settings.lr_min, settings.lr)
-    return end + (settings.lr - end) * (1 + math.cos(math.pi * epoch / settings.epochs)) / 2
+    end = min(training.lr_min, training.lr)
+    return end + (training.lr - end) * (1 + math.cos(math.pi * epoch / training.epochs)) / 2

@@ -1,9 +1,7 @@
-"""One round of training: what it is given, and the examples that it can see."""
+"""One round of training: the model, the examples that it may see, and a step of SGD."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,63 +11,53 @@ from torch import Tensor
 
 from accuacl.base.errors import InputError
 from accuacl.learners.augment import Transform
+from accuacl.learners.sgd import SGD
+from accuacl.learners.training import Fetch, Ids, TaskData, Training
 from accuacl.memory import Memory
 from accuacl.models import Classifier
 
-Ids = NDArray[np.int64]
-Fetch = Callable[[Ids], Tensor]
 
-
-@dataclass(frozen=True)
-class Settings:
-    """How to train."""
-
-    epochs: int
-    batch: int
-    lr: float
-    momentum: float
-    weight_decay: float
-    capacity: int  # of the memory
-    classes: int  # in the head
-    device: str = "cpu"
-    lr_min: float = 0.001  # where the cosine ends
-    cycled: bool = False  # ER replays at every step, not once an epoch
-
-    def __post_init__(self) -> None:
-        for name, least in (("epochs", 1), ("batch", 1), ("classes", 1), ("capacity", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} is {getattr(self, name)}; give at least {least}.")
-        for name in ("lr", "momentum", "weight_decay", "lr_min"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}; give a number of at least 0.")
-
-
-@dataclass(frozen=True)
-class TaskData:
-    """The examples of this task that have labels so far."""
-
-    ids: Ids
-    labels: Ids
-    inputs: Tensor  # uint8 (n, H, W, C) or float32 (n, d)
-
-
-@dataclass
 class Round:
     """The state of one round. `inputs` hold the task's examples first, then the memory's: a *row* is a row of these."""
 
-    model: Classifier
-    settings: Settings
-    transform: Transform
-    seed: tuple[int, ...]
-    last: bool  # the task's last round
-    seen: Tensor  # classes seen before or in this task
-    variant: str
-    memory: Memory  # as it was when the task began
-    new: int  # the task's examples are the rows below this
-    ids: Ids
-    labels: Tensor
-    inputs: Tensor
-    draws: torch.Generator = field(default_factory=torch.Generator)  # this epoch's crops and flips
+    lr: float  # of this epoch
+    draws: torch.Generator  # this epoch's crops and flips
+
+    def __init__(
+        self,
+        model: Classifier,
+        task: TaskData,
+        memory: Memory,
+        fetch: Fetch,
+        training: Training,
+        transform: Transform,
+        *,
+        seed: tuple[int, ...],
+        last_round: bool,
+        seen: Ids,
+    ) -> None:
+        """Check what is given, and bring the model and all examples to the device.
+
+        task: all its labels so far. memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of
+        this run, task and round. last_round: of the task. seen: classes seen before or in this task.
+        """
+        labels = _check(model, task, memory, training)
+        device = torch.device(training.device)
+        self.model, self.memory = model.to(device), memory
+        self.training, self.transform = training, transform
+        self.seed, self.last = seed, last_round
+        self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
+        self.new = len(task.ids)  # the task's examples are the rows below this
+        self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)
+        self.labels = torch.from_numpy(labels).to(device)
+        self.inputs = _inputs(task, memory, fetch).to(device)
+        self.optimiser = SGD(self.model.parameters(), training.momentum, training.weight_decay)
+        self.lr, self.draws = training.lr, torch.Generator()
+
+    @property
+    def new_rows(self) -> Tensor:
+        """The rows of the task's examples."""
+        return torch.arange(self.new)
 
     @property
     def memory_rows(self) -> Tensor:
@@ -83,6 +71,10 @@ class Round:
     @cached_property
     def _order(self) -> NDArray[np.intp]:
         return np.argsort(self.ids, kind="stable")
+
+    def outside(self, memory: Memory, rows: Tensor) -> Tensor:
+        """Those of the rows whose examples are not in the memory."""
+        return rows[torch.from_numpy(~np.isin(self.ids[rows.numpy()], memory.ids))]
 
     def named(self, rows: Tensor) -> tuple[Ids, Ids]:
         """Ids and labels, as a memory takes them."""
@@ -99,28 +91,24 @@ class Round:
         return self.transform.plain(self.inputs[rows]), self.labels[rows]
 
     def logits(self, x: Tensor) -> Tensor:
-        """The model's answer in training. A single example has no variance: BatchNorm then uses its running one."""
+        """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""
         if len(x) > 1:
             return self.model(x)
         self.model.eval()
-        answer = self.model(x)
+        logits = self.model(x)
         self.model.train()
-        return answer
+        return logits
+
+    def step(self, loss: Tensor) -> Tensor:
+        """One step of SGD against the gradient of the loss; the loss as a plain number."""
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step(self.lr)
+        return loss.detach()
 
 
-def begin(
-    model: Classifier,
-    task: TaskData,
-    memory: Memory,
-    fetch: Fetch,
-    settings: Settings,
-    transform: Transform,
-    seed: tuple[int, ...],
-    last: bool,
-    seen: Ids,
-    variant: str,
-) -> Round:
-    """Checks what a round is given and brings all its examples to the device."""
+def _check(model: Classifier, task: TaskData, memory: Memory, training: Training) -> Ids:
+    """All labels, the task's first, if they and the head fit together."""
     n, classes = len(task.ids), model.head.out_features
     if not n == len(task.labels) == len(task.inputs):
         raise InputError(
@@ -128,32 +116,22 @@ def begin(
         )
     if n == 0:
         raise InputError("the task has no labelled example; label at least one before training.")
-    if classes < settings.classes:
-        raise InputError(f"the head has {classes} classes, the settings {settings.classes}; grow the model first.")
+    if classes < training.classes:
+        raise InputError(f"the head has {classes} classes, the settings {training.classes}; grow the model first.")
     labels = np.concatenate([task.labels, memory.labels]).astype(np.int64)
     if labels.min() < 0 or labels.max() >= classes:
         raise InputError(f"labels run from {labels.min()} to {labels.max()}, the head has {classes} classes; grow it.")
-    inputs = task.inputs
-    if len(memory):
-        past = fetch(memory.ids)
-        if past.shape != (len(memory), *inputs.shape[1:]) or past.dtype != inputs.dtype:
-            raise InputError(
-                f"the memory's inputs are {past.dtype} {tuple(past.shape)}, the task's {inputs.dtype} "
-                f"{tuple(inputs.shape)}; fetch must give {len(memory)} of the same kind."
-            )
-        inputs = torch.cat([inputs, past])
-    device = torch.device(settings.device)
-    return Round(
-        model.to(device),
-        settings,
-        transform,
-        seed,
-        last,
-        torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device),
-        variant,
-        memory,
-        n,
-        np.concatenate([task.ids, memory.ids]).astype(np.int64),
-        torch.from_numpy(labels).to(device),
-        inputs.to(device),
-    )
+    return labels
+
+
+def _inputs(task: TaskData, memory: Memory, fetch: Fetch) -> Tensor:
+    """The task's inputs, then the memory's."""
+    if not len(memory):
+        return task.inputs
+    past = fetch(memory.ids)
+    if past.shape != (len(memory), *task.inputs.shape[1:]) or past.dtype != task.inputs.dtype:
+        raise InputError(
+            f"the memory's inputs are {past.dtype} {tuple(past.shape)}, the task's {task.inputs.dtype} "
+            f"{tuple(task.inputs.shape)}; fetch must give {len(memory)} of the same kind."
+        )
+    return torch.cat([task.inputs, past])

@@ -16,7 +16,7 @@ class SGD:
         self.momentum, self.weight_decay = momentum, weight_decay
         self.velocity: list[Tensor | None] = [None] * len(self.parameters)
 
-    def forget(self) -> None:
+    def zero_grad(self) -> None:
         """Drop the gradients."""
         for parameter in self.parameters:
             parameter.grad = None

@@ -1,5 +1,27 @@
-"""Replay buffers: immutable values, and pure functions that offer examples to them."""
+"""Replay buffers: an immutable value, and policies, pure functions of the examples offered to it.
 
-from accuacl.memory.buffer import Memory, append_scored, class_balanced, quotas, replace_scored, reservoir
+A policy is a small file here. One that chooses by what it is offered alone has the signature of `reservoir` and a line
+in POLICIES; GSS's two functions also need the gradients' scores.
+"""
 
-__all__ = ["Memory", "append_scored", "class_balanced", "quotas", "replace_scored", "reservoir"]
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from accuacl.memory.buffer import Ids, Memory
+from accuacl.memory.class_balanced import class_balanced
+from accuacl.memory.gradient_diverse import append_scored, replace_scored
+from accuacl.memory.reservoir import reservoir
+
+__all__ = ["POLICIES", "Memory", "Policy", "append_scored", "class_balanced", "replace_scored", "reservoir"]
+
+
+class Policy(Protocol):
+    """What to keep of a memory and of the examples that are offered to it, `capacity` at most."""
+
+    def __call__(
+        self, memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any = None
+    ) -> Memory: ...
+
+
+POLICIES: dict[str, Policy] = {"reservoir": reservoir, "class-balanced": class_balanced}

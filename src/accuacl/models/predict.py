@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +15,7 @@ from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
 
 
-class Inputs(Protocol):
+class Sliceable(Protocol):
     """Raw inputs that can be taken a slice at a time: a tensor, an array, or rows that are read when asked for."""
 
     def __len__(self) -> int: ...
@@ -21,14 +23,14 @@ class Inputs(Protocol):
     def __getitem__(self, part: slice, /) -> Any: ...
 
 
-class Plain(Protocol):
-    """Anything that turns raw inputs into the model's."""
+class Preprocessing(Protocol):
+    """Anything that turns raw inputs into the model's, without chance."""
 
     def plain(self, x: Tensor) -> Tensor: ...
 
 
 def predict(
-    model: Classifier, inputs: Inputs, transform: Plain, seen: Any, batch: int = 128, device: str = "cpu"
+    model: Classifier, inputs: Sliceable, transform: Preprocessing, seen: Any, batch: int = 128, device: str = "cpu"
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """(embeddings h, n x d; probabilities p, n x len(seen)) in eval mode, over un-augmented inputs.
 
@@ -44,14 +46,23 @@ def predict(
         raise InputError(f"batch is {batch}; give at least 1.")
     h = np.empty((len(inputs), model.head.in_features), np.float32)
     p = np.empty((len(inputs), len(columns)), np.float32)
-    training = model.training
-    model.to(device).eval()
+    model.to(device)
     columns = columns.to(device)
-    with torch.inference_mode():
+    with torch.inference_mode(), evaluating(model):
         for start in range(0, len(inputs), batch):
             x = torch.as_tensor(inputs[start : start + batch]).to(device)
             embedding, logits = model.both(transform.plain(x))
             h[start : start + batch] = embedding.float().cpu().numpy()
             p[start : start + batch] = logits.float().index_select(1, columns).softmax(1).cpu().numpy()
-    model.train(training)
     return h, p
+
+
+@contextmanager
+def evaluating(model: Classifier) -> Iterator[None]:
+    """The model in eval mode for a while: BatchNorm neither mixes examples nor moves its statistics."""
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)

@@ -15,7 +15,6 @@ from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
 from accuacl.labeling.project import pretrained
 from accuacl.labeling.project.settings import PRETRAINED, Settings, digest
-from accuacl.models.classifier import new_head
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
@@ -45,7 +44,7 @@ def load(settings: Settings) -> Backbone:
 def tuned(settings: Settings, classes: int) -> models.Classifier:
     """The network with a new head, to be trained as a whole."""
     backbone = load(settings)
-    return models.Classifier(backbone.embed, new_head(backbone.width, classes, settings.seed))
+    return models.Classifier(backbone.embed, models.new_head(backbone.width, classes, settings.seed))
 
 
 def _of(module: nn.Module, transform: learners.Transform) -> Backbone:

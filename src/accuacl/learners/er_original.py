@@ -1,0 +1,33 @@
+"""Experience replay as first published (Chaudhry et al., 2019)."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from accuacl.base.randomness import derive, torch_generator
+from accuacl.learners.batches import draw
+from accuacl.learners.loop import Learner
+from accuacl.memory import reservoir
+
+
+class OriginalER(Learner):
+    """Cross entropy over new and replayed examples in one mean.
+
+    Every step replays a batch drawn from a reservoir, which is then offered the step's new examples. A memory of 0 is
+    naive fine-tuning.
+    """
+
+    def start_epoch(self, epoch: int) -> None:
+        self.draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.memory_seed = derive(*self.round.seed, epoch, "memory")
+
+    def observe(self, rows: Tensor) -> Tensor:
+        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
+        replayed = self.round.rows_of(self.buffer.ids[inside])
+        x, y = self.round.augmented(torch.cat([rows, replayed]))
+        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        ids, labels = self.round.named(rows)
+        self.buffer = reservoir(self.buffer, ids, labels, self.round.training.capacity, self.memory_seed)
+        return loss

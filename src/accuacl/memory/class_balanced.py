@@ -1,0 +1,48 @@
+"""As many examples of every class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.randomness import hash_ids
+from accuacl.memory.buffer import Ids, Memory
+from accuacl.memory.offer import by_key, offer
+
+
+def class_balanced(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any = None) -> Memory:
+    """The same number of every class, by the smallest hashes of (seed, id), in order of id.
+
+    A class with fewer than its quota gives its room to the others. What does not divide goes to classes in an order
+    drawn from the seed; so do all places if there are fewer of them than classes.
+
+    >>> labels = np.array([0] * 2 + [1] * 50 + [2] * 50)
+    >>> np.bincount(class_balanced(Memory.empty(), np.arange(102), labels, capacity=12, seed=0).labels)
+    array([2, 5, 5])
+    """
+    offered = offer(memory, ids, labels, capacity, seed, logits)
+    classes, inverse, counts = np.unique(offered.labels, return_inverse=True, return_counts=True)
+    room = quotas(counts, capacity, hash_ids(seed, classes, "keep"))
+    rows = by_key(offered)
+    by_class = rows[np.argsort(inverse[rows], kind="stable")]
+    rank = np.arange(len(offered)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return offered.take(np.sort(by_class[rank < np.repeat(room, counts)]))
+
+
+def quotas(counts: Ids, capacity: int, order: NDArray[Any]) -> Ids:
+    """How many of each class to keep: all alike as far as they go, the odd places to the smallest in `order`.
+
+    >>> quotas(np.array([1, 9, 9, 9]), 12, order=np.array([3, 2, 1, 0]))
+    array([1, 3, 4, 4])
+    """
+    low, high = 0, int(counts.max(initial=0))
+    while low < high:  # the highest level to which all classes can be filled
+        level = (low + high + 1) // 2
+        low, high = (level, high) if np.minimum(counts, level).sum() <= capacity else (low, level - 1)
+    room = np.minimum(counts, low)
+    more = np.flatnonzero(counts > low)
+    more = more[np.argsort(order[more], kind="stable")][: capacity - int(room.sum())]
+    room[more] += 1
+    return room
