@@ -27,9 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.project import NewItems, Project, make
 from accuacl.labeling.web.session import cookie_name
 
 CLASSES = 4
@@ -145,7 +143,7 @@ def make_project(directory: Path, items: int, per_round: int) -> Project:
     rounds = items // per_round
     settings = make({"kind": "vectors", "per_round": per_round, "rounds": rounds, "epochs": 2, "memory": 100})
     project = Project.create(directory, settings, [f"class {i}" for i in range(CLASSES)])
-    project.add(Source("vectors", "made up", [str(i) for i in range(items)], vectors=vectors.astype(np.float32)))
+    project.add(NewItems("vectors", "made up", [str(i) for i in range(items)], vectors=vectors.astype(np.float32)))
     return project
 
 

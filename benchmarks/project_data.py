@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.project import NewItems, read_images
 
 TASKS = 3
 
@@ -30,7 +29,7 @@ class Data:
     kind: str
     place: Path
     settings: dict[str, Any]
-    pools: list[Source]
+    pools: list[NewItems]
     truth: list[str]
     tests: list[Any]
     answers: list[list[str]] = field(default_factory=list)
@@ -47,7 +46,7 @@ def clinc150(folder: Path, place: Path, each: int = 20) -> Data:
         pool = [row for row in content["train"] if row[1] in mine]
         test = [row for row in content["val"] + content["test"] if row[1] in mine]
         names = [str(i) for i in range(len(pool))]
-        data.pools.append(Source("texts", "clinc150", names, texts=[text for text, _ in pool]))
+        data.pools.append(NewItems("texts", "clinc150", names, texts=[text for text, _ in pool]))
         data.truth += [intent for _, intent in pool]
         data.tests.append([text for text, _ in test])
         data.answers.append([intent for _, intent in test])
@@ -77,7 +76,7 @@ def nslkdd(folder: Path, place: Path) -> Data:
     for t, attacks in enumerate(ATTACKS):
         mine = ((labels == "normal") & (turn == t)) | np.isin(labels, attacks)
         pool, test = np.flatnonzero(mine & kept), np.flatnonzero(mine & ~kept)
-        data.pools.append(Source("vectors", "nslkdd", [str(i) for i in pool], vectors=vectors[pool]))
+        data.pools.append(NewItems("vectors", "nslkdd", [str(i) for i in pool], vectors=vectors[pool]))
         data.truth += labels[pool].tolist()
         data.tests.append(vectors[test])
         data.answers.append(labels[test].tolist())

@@ -31,11 +31,8 @@ from accuacl import models
 from accuacl.base.files import write_text
 from accuacl.base.progress import ignore
 from accuacl.experiment.tensors import load_tensors
-from accuacl.labeling.project import inputs, words
+from accuacl.labeling.project import Project, Tasks, inputs, make, words
 from accuacl.labeling.project.estimates import recorded
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.tasks import Tasks
 from accuacl.learners import Transform
 
 START, END = "<!-- benchmarks/projects.py writes from here -->", "<!-- to here -->"
@@ -142,14 +139,14 @@ def true_accuracies(project: Project, data: Data, count: int) -> list[float]:
     steps = recorded(project.journal, "train")
     handle = steps[max(steps)]
     state = load_tensors(project.directory / "weights", handle)
-    scale = inputs._load(project.tasks.place(0) / "scale.safetensors")
+    scale = inputs._load(project.tasks.folder_of(0) / "scale.safetensors")
     s, seen = project.settings, np.array(handle["seen"])
     names = {one.id: one.name for one in project.store.classes()}
     accuracies = []
     for t in range(count):
         raw = data.tests[t]
         if data.kind == "texts":
-            raw = words.vectors(raw, project.tasks.place(0) / "words.json")
+            raw = words.vectors(raw, project.tasks.folder_of(0) / "words.json")
         elif data.kind == "images":
             raw = test_embeddings(data, t, s)
         x = torch.from_numpy(inputs.scaled(raw, scale))
@@ -166,7 +163,7 @@ def test_embeddings(data: Data, t: int, settings) -> np.ndarray:
     while len(tasks.all()) <= t:
         tasks.add(data.tests[len(tasks.all())])
     inputs.prepare(tasks, tasks.all()[t], settings, ignore)
-    return np.load(tasks.place(t) / "inputs.npy")
+    return np.load(tasks.folder_of(t) / "inputs.npy")
 
 
 def write_csv(path: Path, rows: list[dict]) -> None:

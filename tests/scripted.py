@@ -9,22 +9,19 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.source import Source
-from accuacl.labeling.project.tables import read_texts
+from accuacl.labeling.project import NewItems, Project, make, read_texts
 
 SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
 
 
-def blobs(task: int, count: int = 60, d: int = 6) -> tuple[Source, list[str]]:
+def blobs(task: int, count: int = 60, d: int = 6) -> tuple[NewItems, list[str]]:
     """Vectors around two points of the task's own, and the name of the class of each."""
     rng = np.random.default_rng(task)
     centres = np.random.default_rng(99).normal(size=(20, d)) * 3
     which = rng.integers(2, size=count)
     vectors = (centres[2 * task + which] + rng.normal(size=(count, d))).astype(np.float32)
     names = [f"t{task}-{i}" for i in range(count)]
-    return Source("vectors", f"blobs {task}", names, vectors=vectors), [f"class {2 * task + w}" for w in which]
+    return NewItems("vectors", f"blobs {task}", names, vectors=vectors), [f"class {2 * task + w}" for w in which]
 
 
 def new_project(folder: Path, tasks: int = 1, **more) -> Project:

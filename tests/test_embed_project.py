@@ -13,11 +13,9 @@ from PIL import Image
 from accuacl.base.progress import ignore
 from accuacl.cli import main
 from accuacl.experiment.journal import Journal
-from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project import Project, make, read_images, read_vectors
 from accuacl.labeling.project.learning import PeopleSteps
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import has_pretrained, make
-from accuacl.labeling.project.tables import read_vectors
+from accuacl.labeling.project.settings import has_pretrained
 from scripted import answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -166,7 +164,7 @@ def test_texts(embed, tmp_path):
     assert pool(tmp_path / "pool")[0] == [f"k{i}" for i in range(20)]
     same(tmp_path / "pool", expected)
     assert embed("t.csv", "--shard-rows", 7, "--column", "name")[1].endswith("give the one with texts as --column.")
-    says = "accuacl: p is no file; this project labels texts, so give a .csv file or JSON lines."
+    says = "accuacl: p is not a file; this project labels texts, so give a .csv file or JSON lines."
     assert embed("p", "--out", "other") == (2, says)
 
 

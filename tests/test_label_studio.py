@@ -16,13 +16,11 @@ from typer.testing import CliRunner
 from accuacl.base.progress import ignore
 from accuacl.cli import app
 from accuacl.cli.screen import console
+from accuacl.labeling.label_studio import pull, push
 from accuacl.labeling.label_studio import sync as label_studio
 from accuacl.labeling.label_studio import tasks as label_studio_tasks
-from accuacl.labeling.label_studio.sync import connect, pull, push
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.label_studio.sync import connect
+from accuacl.labeling.project import NewItems, Project, make, read_images
 from scripted import answer, new_project, truth
 
 URL = "http://127.0.0.1:8091"
@@ -338,7 +336,7 @@ def test_images_and_texts_are_shown(tmp_path, server):
             head, data = task.data["images"].split(",")
             assert head == "data:image/png;base64"
             assert (base64.b64decode(data) == item.path.read_bytes()) if item.name != "1.png" else len(data) > 100
-    words = Source("texts", "words", ["a", "b"], texts=["<i>one</i>", "two"])
+    words = NewItems("texts", "words", ["a", "b"], texts=["<i>one</i>", "two"])
     with Project.create(tmp_path / "q", make({"kind": "texts", "per_round": 2, "rounds": 1}), ["a", "b"]) as project:
         project.add(words)
         project.advance()

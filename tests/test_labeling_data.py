@@ -15,13 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from accuacl.labeling.project import inputs, words
-from accuacl.labeling.project.images import check_image, image_type, read_images, read_inside
-from accuacl.labeling.project.inputs import Inputs, fit_scale, scaled
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.tables import read_texts, read_vectors
-from accuacl.labeling.project.tasks import Tasks
+from accuacl.base.errors import InputError
+from accuacl.labeling.project import Project, Tasks, inputs, make, read_images, read_texts, read_vectors, words
+from accuacl.labeling.project.images import check_image, image_type, read_inside
+from accuacl.labeling.project.inputs import TaskInputs, fit_scale, scaled
 from scripted import answer, finish, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -86,18 +83,18 @@ def test_bad_images_are_named_and_left_out(photos):
 
 
 def test_a_folder_without_images_or_none_at_all(tmp_path, photos, project):
-    with pytest.raises(ValueError, match="there is no"):
+    with pytest.raises(InputError, match="there is no"):
         read_images(tmp_path / "nowhere", quiet)
-    with pytest.raises(ValueError, match="is not a folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         read_images(photos / "000.png", quiet)
     (tmp_path / "void").mkdir()
-    with pytest.raises(ValueError, match="has nothing new to label"):
+    with pytest.raises(InputError, match="has nothing new to label"):
         project.add(read_images(tmp_path / "void", quiet))
     assert len(project.tasks.all()) == 1
 
 
 def test_known_images_are_not_added_twice(project, photos):
-    with pytest.raises(ValueError, match="has nothing new to label"):
+    with pytest.raises(InputError, match="has nothing new to label"):
         project.add(read_images(photos, quiet))
     folder_of(photos, 3, first=12)
     task = project.add(read_images(photos, quiet))
@@ -126,7 +123,7 @@ def test_image_bytes_come_with_their_true_type(project, photos):
     (photos / "005.png").unlink()
     os.symlink("/etc/passwd", photos / "005.png")
     for item in (2, 3, 5, 99, -1):
-        with pytest.raises(ValueError):  # noqa: PT011
+        with pytest.raises(InputError):
             project.image_bytes(item)
     with pytest.raises(OSError, match="No such file"):
         project.image_bytes(4)
@@ -137,7 +134,7 @@ def test_pixels_and_types(photos):
     assert check_image(data, 16).shape == (16, 16, 3)
     assert image_type(data) == "image/png"
     for wrong in (b"", b"GIF89a", bomb(), bomb(9000, 9000)):
-        with pytest.raises(ValueError, match=r"not a readable image|pixels are more"):
+        with pytest.raises(InputError, match=r"not a readable image|pixels are more"):
             check_image(wrong)
 
 
@@ -163,7 +160,7 @@ def test_images_that_vanish_later_do_not_stop_the_training(project, photos):
 
 def test_a_folder_that_is_not_there_now_is_waited_for(project, photos):
     photos.rename(photos.with_name("elsewhere"))
-    with pytest.raises(ValueError, match="is not there now; bring it back"):
+    with pytest.raises(InputError, match="is not there now; bring it back"):
         project.advance()
     photos.with_name("elsewhere").rename(photos)
     assert project.advance().waiting == "labels"
@@ -187,27 +184,27 @@ def test_embedding_goes_on_where_it_was_killed(project, monkeypatch):
         then.setattr(inputs, "check_image", lambda data, size: seen.append(size) or check_image(data, size))
         project.advance()
     assert len(seen) == 7 + 8  # the first part of four was kept
-    place = project.tasks.place(0)
+    place = project.tasks.folder_of(0)
     assert np.load(place / "inputs.npy").shape == (12, 16, 16, 3)
     assert not (place / "parts").exists()
 
 
 def test_a_record_that_was_lost_costs_no_second_embedding(project, monkeypatch):
     done = inputs.prepare(project.tasks, project.tasks.all()[0], project.settings, quiet)
-    (project.tasks.place(0) / "parts").mkdir()
+    (project.tasks.folder_of(0) / "parts").mkdir()
     monkeypatch.setattr(inputs, "check_image", None)
     assert inputs.prepare(project.tasks, project.tasks.all()[0], project.settings, quiet) == done
 
 
 def test_damaged_files_are_named(project):
     project.advance()
-    place = project.tasks.place(0)
+    place = project.tasks.folder_of(0)
     np.save(place / "inputs.npy", np.zeros((3, 16, 16, 3), np.uint8))
     answer(project, name=colour)
-    with pytest.raises(ValueError, match=r"inputs\.npy is not what was written"):
+    with pytest.raises(InputError, match=r"inputs\.npy is not what was written"):
         project.advance()
     (place / "items.parquet").write_bytes(b"x")
-    with pytest.raises(ValueError, match=r"items\.parquet is damaged"):
+    with pytest.raises(InputError, match=r"items\.parquet is damaged"):
         Project.open(project.directory).item(0)
 
 
@@ -249,7 +246,7 @@ def test_vectors_from_parquet(tmp_path):
         item = project.item(1)
         assert (item.kind, item.name, item.path, item.text) == ("vector", "1", None, None)
         assert dict(item.fields) == {"id": "1", "size": 2, "protocol": "udp", "rate": 1.5, "ok": False}
-        with pytest.raises(ValueError, match="is a vector, not an image"):
+        with pytest.raises(InputError, match="is a vector, not an image"):
             project.image_bytes(1)
 
 
@@ -272,10 +269,10 @@ def test_vectors_from_parquet(tmp_path):
 )
 def test_wrong_vectors_are_one_sentence(tmp_path, columns, says):
     pq.write_table(pa.table(columns), tmp_path / "v.parquet")
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         read_vectors(tmp_path / "v.parquet")
     (tmp_path / "v.parquet").write_bytes(b"x")
-    with pytest.raises(ValueError, match="is not a readable Parquet file"):
+    with pytest.raises(InputError, match="is not a readable Parquet file"):
         read_vectors(tmp_path / "v.parquet")
 
 
@@ -309,7 +306,7 @@ def test_texts_from_csv_and_json_lines(tmp_path):
 )
 def test_wrong_texts_are_one_sentence(tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         read_texts(tmp_path / name, "text")
 
 
@@ -339,7 +336,7 @@ def test_a_project_of_texts(tmp_path):
             answer(project, name=lambda project, item: project.item(item).text.split()[1])
         assert project.item(0).text == rows[0]
         assert {one.name for one in project.store.classes()} == {"open", "close"}
-        assert len(json.loads((project.tasks.place(0) / "words.json").read_text())["idf"]) == 128
+        assert len(json.loads((project.tasks.folder_of(0) / "words.json").read_text())["idf"]) == 128
 
 
 def test_vectors_are_brought_to_one_size_by_the_first_task():
@@ -355,7 +352,7 @@ def test_vectors_are_brought_to_one_size_by_the_first_task():
     spoiled = first.copy()
     spoiled[3] = 1e20
     assert np.allclose(fit_scale(spoiled, [3], True)["mean"], np.delete(first, 3, axis=0).mean(axis=0), rtol=1e-4)
-    both = Inputs([first, first[:5] * 0], scale)
+    both = TaskInputs([first, first[:5] * 0], scale)
     assert both.shape == (505, 8)
     assert np.array_equal(both[np.array([502, 1, 0])], scaled(np.stack([first[0] * 0, first[1], first[0]]), scale))
 
@@ -395,29 +392,29 @@ def test_a_model_of_ones_own(tmp_path, photos, finetune):
         project.add(read_images(photos, quiet))
         while not project.advance().finished:
             answer(project, name=colour)
-        made = np.load(project.tasks.place(0) / "inputs.npy")
+        made = np.load(project.tasks.folder_of(0) / "inputs.npy")
         assert made.shape == ((12, 8, 8, 3) if finetune else (12, 5))
         if not finetune:
             pixels = check_image((photos / "002.png").read_bytes(), 8) / 255
             assert np.allclose(made[2], pixels.mean(), atol=1e-5)
         project.add(read_images(folder_of(tmp_path / "more", 6), quiet))
         (tmp_path / "own.py").write_text(OWN + "# changed\n")
-        with pytest.raises(ValueError, match="is not what this project began with"):
+        with pytest.raises(InputError, match="is not what this project began with"):
             finish(project)
 
 
 @pytest.mark.parametrize(
-    ("function", "says"),
+    ("function", "kind", "says"),
     [
-        ("empty", "has no nn.Linear"),
-        ("number", "returned a int"),
-        ("fails", "RuntimeError: no"),
-        ("missing", "AttributeError"),
+        ("empty", InputError, "has no nn.Linear"),
+        ("number", InputError, "returned a int"),
+        ("missing", InputError, "has no function missing"),
+        ("fails", RuntimeError, "no"),  # the author's own, with its traceback
     ],
 )
-def test_a_model_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path, function, says):
+def test_a_model_that_cannot_be_made_is_refused_before_anything_is_written(tmp_path, function, kind, says):
     (tmp_path / "own.py").write_text(OWN)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(kind, match=says):
         Project.create(tmp_path / "p", make(IMAGES | {"model": f"{tmp_path}/own.py:{function}"}))
     assert not (tmp_path / "p").exists()
 

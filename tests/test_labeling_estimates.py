@@ -98,7 +98,7 @@ def test_estimates_are_near_the_truth(tmp_path):
             person = project.store.people()[0]
             while (pick := project.store.lease(person)) is not None:
                 project.store.label(person, pick.item, class_of(project, names[pick.item]), uuid.uuid4().hex)
-        from accuacl.labeling.project.export import export
+        from accuacl.labeling.project.exporting import export
         from accuacl.labeling.project.loader import load
 
         export(project, tmp_path / "e", None, "text", ignore)

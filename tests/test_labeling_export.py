@@ -16,18 +16,15 @@ import pytest
 from PIL import Image
 
 from accuacl import models
+from accuacl.base.errors import InputError
 from accuacl.cli import app
 from accuacl.experiment.journal import Journal
 from accuacl.experiment.tensors import load_tensors
-from accuacl.labeling.project.export import export
-from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.loader import load
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import has_pretrained, make
-from accuacl.labeling.project.tables import read_vectors
-from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.project.settings import has_pretrained
+from accuacl.labeling.store import Store
 from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -79,7 +76,7 @@ def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
         assert {row["task"] for row in rows} == {"1", "2"}
         assert sum(row["held_out"] == "True" for row in rows) == 4
         assert pq.read_table(tmp_path / "e" / "labels.parquet").num_rows == 32
-        with pytest.raises(ValueError, match="is not empty"):
+        with pytest.raises(InputError, match="is not empty"):
             export(project, tmp_path / "e", None, "text", quiet)
 
 
@@ -91,7 +88,7 @@ def test_before_anything_is_learned_only_labels_leave(tmp_path):
             "labels.csv",
             "labels.parquet",
         ]
-        with pytest.raises(ValueError, match="nothing has been learned yet"):
+        with pytest.raises(InputError, match="nothing has been learned yet"):
             export(project, tmp_path / "f", tmp_path / "v.parquet", "text", quiet)
 
 
@@ -304,7 +301,7 @@ def test_of_two_who_make_the_same_project_one_does(tmp_path, monkeypatch):
         return add(self, source)
 
     monkeypatch.setattr(Tasks, "add", slowly)
-    with pytest.raises(ValueError, match="p is not empty"):
+    with pytest.raises(InputError, match="p is not empty"):
         Project.begin(tmp_path / "p", make(SMALL), ["second"], blobs(0)[0])
     assert [one.name for one in tmp_path.iterdir()] == ["p"]
     with Project.open(tmp_path / "p") as project:
@@ -327,18 +324,18 @@ def test_columns_of_numbers_are_known_by_their_names(tmp_path):
         answer(project)
         project.advance()
         project.add(read_vectors(tmp_path / "b.parquet"))
-        stored = [np.load(project.tasks.place(t) / "vectors.npy") for t in range(2)]
+        stored = [np.load(project.tasks.folder_of(t) / "vectors.npy") for t in range(2)]
         np.testing.assert_array_equal(*stored)
         for wrong, says in (("c.parquet", "has no column of numbers x0, x1"), ("d.parquet", "`embedding`")):
             write_blobs(tmp_path / "d.parquet", 0)
-            with pytest.raises(ValueError, match=says):
+            with pytest.raises(InputError, match=says):
                 project.add(read_vectors(tmp_path / wrong))
         said = []
         for name in ("a", "b"):
             export(project, tmp_path / name, tmp_path / f"{name}.parquet", "text", quiet)
             said.append([row["class"] for row in table(tmp_path / name / "predictions.csv")])
         assert said[0] == said[1]
-        with pytest.raises(ValueError, match="x0"):
+        with pytest.raises(InputError, match="x0"):
             export(project, tmp_path / "c", tmp_path / "c.parquet", "text", quiet)
         assert not (tmp_path / "c").exists()  # so that the right command can be given next
 

@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from accuacl.base.errors import InputError
 from accuacl.labeling import Pick, Store
 
 WHAT = ("lease", "lease", "label", "label own", "skip", "undo", "renew", "release", "wait", "fix")
@@ -85,7 +86,7 @@ def test_the_store_does_what_the_model_does(tmp_path, seed):
                     del model.held[item]
             elif what == "fix":
                 if model.said.get(item, (None,))[0] is None:
-                    with pytest.raises(ValueError, match="has no label"):
+                    with pytest.raises(InputError, match="has no label"):
                         store.correct(person, item, c, request)
                 else:
                     store.correct(person, item, c, request)
@@ -104,7 +105,7 @@ def test_the_store_does_what_the_model_does(tmp_path, seed):
                 elif what == "renew":
                     act = functools.partial(store.renew, person, item, 60)
                 if not allowed:
-                    with pytest.raises(ValueError, match=r"already|someone else"):
+                    with pytest.raises(InputError, match=r"already|someone else"):
                         act()
                 else:
                     act()

@@ -15,7 +15,9 @@ import uuid
 
 import pytest
 
+from accuacl.base.errors import InputError
 from accuacl.labeling import Class, Pick, Store
+from accuacl.labeling.store import RoundIncomplete, StoreUnavailable
 
 
 class Clock:
@@ -67,12 +69,12 @@ def test_tokens_are_shown_once_and_open_until_revoked(tmp_path, store):
     for wrong in ("", "x", token[:-1], token + "x", "\udc80"):
         assert store.person_of(wrong) is None
     assert token.encode() not in b"".join(p.read_bytes() for p in tmp_path.iterdir())
-    with pytest.raises(ValueError, match="there is a person 'Ada Lovelace' already"):
+    with pytest.raises(InputError, match="there is already a person 'Ada Lovelace'"):
         store.add_person("Ada Lovelace")
     store.revoke("Ada Lovelace")
     assert store.person_of(token) is None
     assert [(p.name, p.revoked) for p in store.people()] == [("Ada Lovelace", True)]
-    with pytest.raises(ValueError, match="there is no person"):
+    with pytest.raises(InputError, match="there is no person"):
         store.revoke("Ada Lovelace")
     again = store.person_of(store.add_person("Ada Lovelace"))  # a new person with the same name
     assert again.id == 1
@@ -83,16 +85,16 @@ def test_a_revoked_person_writes_nothing_and_gives_back_what_they_had(store, ada
     assert store.lease(ada).item == 10
     store.revoke("Ada")
     assert store.lease(bob).item == 10
-    with pytest.raises(ValueError, match="may not label here"):
+    with pytest.raises(InputError, match="has no access to this project"):
         store.label(ada, 11, 0, request())
-    with pytest.raises(ValueError, match="may not label here"):
+    with pytest.raises(InputError, match="has no access to this project"):
         store.lease(ada)
 
 
 @pytest.mark.parametrize("name", ["", "   ", "x" * 101, "a\x00b", "a\u202eb"])
 def test_names_are_checked(store, name):
     for make in (store.add_class, store.add_person, lambda name: store.rename_class(0, name)):
-        with pytest.raises(ValueError, match="cannot be called"):
+        with pytest.raises(InputError, match="cannot be called"):
             make(name)
 
 
@@ -103,19 +105,19 @@ def test_classes_are_numbered_for_ever_renamed_and_merged(store, ada):
     assert store.add_class(" kitten \n", ada) == Class(2, "kitten")
     store.rename_class(1, "hound", ada)
     store.rename_class(1, "hound", ada)
-    with pytest.raises(ValueError, match="there is a class 'hound' already"):
+    with pytest.raises(InputError, match="there is already a class 'hound'"):
         store.add_class("hound")
     store.merge_class(2, 0, ada)
     store.merge_class(0, 1, ada)
     assert store.classes() == [Class(0, "cat", 1), Class(1, "hound"), Class(2, "kitten", 0)]
     assert store.labels() == {10: 1, 11: 1, 12: 1}
     for wrong in (lambda: store.merge_class(1, 2), lambda: store.merge_class(0, 1), lambda: store.rename_class(2, "x")):
-        with pytest.raises(ValueError, match="has been merged into another"):
+        with pytest.raises(InputError, match="has been merged into another"):
             wrong()
     for wrong in (lambda: store.merge_class(1, 7), lambda: store.rename_class(7, "x")):
-        with pytest.raises(ValueError, match="there is no class 7"):
+        with pytest.raises(InputError, match="there is no class 7"):
             wrong()
-    with pytest.raises(ValueError, match="merged into itself"):
+    with pytest.raises(InputError, match="merged into itself"):
         store.merge_class(1, 1)
     assert store.add_class("cat").id == 3  # a name is free again once its class is merged away
     assert store.counts_by_class() == {1: 3}
@@ -142,19 +144,22 @@ def test_a_round_opens_once_and_is_the_same_again(store, ada):
         *(0, 0, 4, 0, 0, 0),
         True,
     )
-    with pytest.raises(ValueError, match="with other picks"):
+    with pytest.raises(InputError, match="opened with other picks"):
         opened(store, 3)
-    with pytest.raises(ValueError, match="item 10 was asked for before"):
+    with pytest.raises(InputError, match="item 10 is offered a second time"):
         opened(store, round=1)
-    with pytest.raises(ValueError, match="asked for once"):
+    with pytest.raises(InputError, match="item 90 is offered a second time"):
         store.open_round(0, 1, [Pick(90, 0), Pick(90, 1)])
     assert store.picks(0, 0)[1] == Pick(11, 1, {"magnitude": 0.875}, 1, 0.5)
 
 
 def test_a_round_closes_when_each_pick_is_labelled_or_skipped(store, ada):
     opened(store, 2)
-    with pytest.raises(ValueError, match="is not complete"):
+    with pytest.raises(InputError, match="there is no round 1 of task 2"):
+        store.close_round(1, 0)
+    with pytest.raises(RoundIncomplete, match="is not complete: 2 of 2 are neither labelled nor skipped") as refused:
         store.close_round(0, 0)
+    assert (refused.value.task, refused.value.round, refused.value.left, refused.value.total) == (0, 0, 2, 2)
     store.label(ada, 10, 1, request())
     assert not store.complete(0, 0)
     store.skip(ada, 11, request())
@@ -169,9 +174,9 @@ def test_a_round_closes_when_each_pick_is_labelled_or_skipped(store, ada):
     assert store.lease(ada) is None
     assert store.undo(ada, request()) is None
     for late in (lambda: store.label(ada, 11, 0, request()), lambda: store.skip(ada, 10, request())):
-        with pytest.raises(ValueError, match="is closed; correct its label"):
+        with pytest.raises(InputError, match="is closed; correct its label"):
             late()
-    with pytest.raises(ValueError, match="item 11 has no label"):
+    with pytest.raises(InputError, match="item 11 has no label"):
         store.correct(ada, 11, 0, request())
     opened(store, 2, round=1, first=20)
     assert store.status().round == 1
@@ -197,9 +202,9 @@ def test_leases_go_by_rank_to_one_person_each_and_come_back(store, ada, bob, clo
     assert store.lease(bob, 60).item == 11  # free again, and still the best
     clock.wait(61)
     assert store.lease(bob).item == 10  # Ada's has run out too
-    with pytest.raises(ValueError, match="item 10 is in the hands of someone else"):
+    with pytest.raises(InputError, match="someone else has item 10 now"):
         store.label(ada, 10, 0, request())
-    with pytest.raises(ValueError, match="item 10 is in the hands of someone else"):
+    with pytest.raises(InputError, match="someone else has item 10 now"):
         store.renew(ada, 10)
     store.release(ada, 10)  # not hers: nothing happens
     assert store.lease(bob).item == 10
@@ -208,9 +213,9 @@ def test_leases_go_by_rank_to_one_person_each_and_come_back(store, ada, bob, clo
     assert store.lease(bob).item == 11
     assert store.label(ada, 12, 0, request())  # nobody's: allowed
     assert {e.kind for e in store.history(10)} == {"lease", "release", "renew"}
-    with pytest.raises(ValueError, match="item 99 is not to be labelled"):
+    with pytest.raises(InputError, match="item 99 has not been picked"):
         store.label(ada, 99, 0, request())
-    with pytest.raises(ValueError, match="there is no class 9"):
+    with pytest.raises(InputError, match="there is no class 9"):
         store.label(ada, 10, 9, request())
 
 
@@ -220,7 +225,7 @@ def test_a_late_label_after_somebody_elses_is_refused(store, ada, bob, clock):
     clock.wait(11)
     store.lease(bob)
     store.label(bob, 10, 1, request())
-    with pytest.raises(ValueError, match="is labelled or skipped already"):
+    with pytest.raises(InputError, match="is already labelled or skipped"):
         store.label(ada, 10, 0, request())
     assert store.labels() == {10: 1}
 
@@ -269,10 +274,10 @@ def test_the_same_request_again_adds_nothing(store, ada, bob):
         lambda: store.skip(ada, 10, one),
         lambda: store.undo(ada, one),
     ):
-        with pytest.raises(ValueError, match="used before for something else"):
+        with pytest.raises(InputError, match="used before for something else"):
             wrong()
     for wrong in ("", "x" * 101):
-        with pytest.raises(ValueError, match="a request is named by"):
+        with pytest.raises(InputError, match="a request is named by"):
             store.label(ada, 12, 0, wrong)
 
 
@@ -321,7 +326,7 @@ def test_a_full_disk_is_said_and_leaves_no_trace(store, ada):
     db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
     store._db._idle[:] = [db]
     labelled = 0
-    with pytest.raises(OSError, match=r"cannot be read or written \(database or disk is full\)"):  # noqa: PT012
+    with pytest.raises(StoreUnavailable, match=r"written \(database or disk is full\); nothing was saved"):  # noqa: PT012
         while True:
             store.add_class(f"{labelled} " + "x" * 90, ada)
             labelled += 1
@@ -332,8 +337,9 @@ def test_a_full_disk_is_said_and_leaves_no_trace(store, ada):
 
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "labels.sqlite").write_bytes(b"no database" * 1000)
-    with pytest.raises(OSError, match=r"labels\.sqlite cannot be read"):
+    with pytest.raises(StoreUnavailable, match=r"labels\.sqlite cannot be read") as refused:
         Store(tmp_path / "labels.sqlite")
+    assert refused.value.path == tmp_path / "labels.sqlite"
 
 
 def overlaps(path):
@@ -376,7 +382,7 @@ def test_many_threads_label_a_round_once(tmp_path):
                         continue
                     try:
                         said.append((pick.item, store.label(person, pick.item, 0, request())))
-                    except ValueError as error:
+                    except InputError as error:
                         refused.append(str(error))
             except Exception as error:
                 failed.append(error)
@@ -385,7 +391,7 @@ def test_many_threads_label_a_round_once(tmp_path):
         [thread.start() for thread in threads]
         [thread.join(60) for thread in threads]
         assert not failed
-        assert all("already" in why or "someone else" in why for why in refused)
+        assert all("is already labelled" in why or "someone else has" in why for why in refused)
         snapshot = store.close_round(0, 0)
         assert sorted(snapshot) == list(range(10, 210))
         events = {e.id: e for item in snapshot for e in store.history(item)}
@@ -453,3 +459,10 @@ def test_many_processes_may_open_a_new_store_at_once(tmp_path):
     with Store(path) as store:
         assert sorted(c.name for c in store.classes()) == [f"c{i}" for i in range(3)]
         assert [c.id for c in store.classes()] == list(range(3))
+
+
+def test_a_folder_that_is_not_there_is_said_and_a_bug_is_not_taken_for_the_disk(tmp_path, store):
+    with pytest.raises(StoreUnavailable, match="unable to open database file"):
+        Store(tmp_path / "nowhere" / "labels.sqlite")
+    with pytest.raises(sqlite3.IntegrityError), store._db.write() as tx:
+        tx.event("label", person=99, item=99)

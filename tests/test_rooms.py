@@ -30,7 +30,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
     "embed": {"features", "models", "data", "experiment", "engines", "pools"},
     "sweeps": {"", "data", "models", "experiment", "engines", "strategies", "bench"},
     "report": {"", "experiment"},
-    "labeling": set(),
+    "labeling": {"labeling.store"},
     "labeling.store": set(),
     "labeling.project": {
         "",

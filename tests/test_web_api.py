@@ -10,10 +10,7 @@ import numpy as np
 import pytest
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.project import NewItems, Project, make, read_images
 from web_project import image_project, log_in, picture, running
 
 PER_ROUND = 4
@@ -124,7 +121,7 @@ def test_a_lease_that_runs_out_goes_to_someone_else(client, project):
         assert take(other)["pick"]["item"] == item
         answer = client.post("/api/renew", json={"item": item})
         assert answer.status_code == 409
-        assert "someone else" in answer.json()["detail"]
+        assert "Someone else has item" in answer.json()["detail"]
 
 
 def test_a_full_disk_is_said_and_nothing_is_kept(client, project, monkeypatch):
@@ -181,7 +178,7 @@ def test_texts_and_vectors_are_shown_too(tmp_path, kind):
     shown = [{"amount": i / 3, "country": "<i>"} for i in range(12)] if kind == "vectors" else None
     settings = make({"kind": kind, "per_round": 4, "rounds": 1})
     with Project.create(tmp_path / "project", settings, ["good", "bad"]) as project:
-        project.add(Source(kind, "made up", names, texts=texts, vectors=vectors, shown=shown))
+        project.add(NewItems(kind, "made up", names, texts=texts, vectors=vectors, shown=shown))
         with running(project) as address, httpx.Client(base_url=address) as client:
             log_in(client, project)
             pick = take(client)["pick"]

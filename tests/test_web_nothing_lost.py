@@ -9,7 +9,7 @@ import importlib.util
 import sys
 from pathlib import Path
 
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 PATH = Path(__file__).parents[1] / "benchmarks" / "labels.py"
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from accuacl.labeling.web import serve as module
-from accuacl.labeling.web.serve import serve
+from accuacl.labeling.web import serve
+from accuacl.labeling.web import server as module
 from web_project import image_project
 
 CLI = "from accuacl.cli import main; main()"

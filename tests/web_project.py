@@ -18,9 +18,7 @@ import uvicorn
 from PIL import Image, ImageDraw
 
 from accuacl.base.progress import Progress, ignore
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
+from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.trainer import Trainer
 

@@ -15,10 +15,8 @@ import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import make
-from accuacl.labeling.store.records import Person
+from accuacl.labeling.project import Project, make, read_images
+from accuacl.labeling.store import Person
 from web_browser import Watch, browser
 from web_project import link, running
 

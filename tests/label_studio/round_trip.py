@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from PIL import Image
 
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 BIN = Path(sys.executable).parent
 CLASSES = ["zero", "one", "two", "three", "four"]

@@ -15,8 +15,7 @@ from accuacl.cli.screen import console, progress_bar
 from accuacl.embed.checkpoint import Checkpoint, of_module, of_run
 from accuacl.embed.inputs import Inputs, open_inputs
 from accuacl.embed.shards import embed as embed_to
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.trained import Texts, trained
+from accuacl.labeling.project import open_for_embedding
 from accuacl.pools.write import GROUP_ROWS
 
 
@@ -65,16 +64,7 @@ def embed(
     inputs: Inputs
     checkpoint: Checkpoint
     if run and (run / "labels.sqlite").exists():
-        with Project.open(run) as project:
-            kind, found = project.settings.kind, trained(project)
-            checkpoint = Checkpoint(found.model, found.transform, found.seen, found.side, found.fingerprint)
-            if kind == "texts":
-                inputs = Texts(project, Path(data), column or "text")
-            else:
-                numbers = project.tasks.all()[0].columns or ()
-                if kind == "vectors" and not numbers:
-                    column = column or "embedding"
-                inputs = open_inputs(data, image_size or found.side, column, id_column, skip_bad, numbers)
+        inputs, checkpoint = open_for_embedding(run, data, image_size, column, id_column, skip_bad)
     elif run:
         checkpoint = of_run(run)
         inputs = open_inputs(data, image_size or checkpoint.size, column, id_column, skip_bad)

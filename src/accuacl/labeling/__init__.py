@@ -1,6 +1,11 @@
-"""People as the oracle: a store of labels, projects that learn from them, a page to label on."""
+"""People as the oracle.
 
-from accuacl.labeling.store.records import Answer, Class, Event, Person, Pick, Status
-from accuacl.labeling.store.store import Store
+- `store`: what people did, in `labels.sqlite`
+- `project`: data, settings and the model that learns from the labels
+- `web`: the page on which people label
+- `label_studio`: the same through a Label Studio server
+"""
 
-__all__ = ["Answer", "Class", "Event", "Person", "Pick", "Status", "Store"]
+from accuacl.labeling.store import Answer, Class, LabelEvent, Person, Pick, Status, Store
+
+__all__ = ["Answer", "Class", "LabelEvent", "Person", "Pick", "Status", "Store"]

@@ -6,7 +6,7 @@ from accuacl.cli.options import TextColumn
 from accuacl.cli.project.options import Directory, Images, Texts, Vectors
 from accuacl.cli.project.pools import print_added, read_pool
 from accuacl.cli.screen import drawn
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 
 def add(

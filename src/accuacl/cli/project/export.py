@@ -11,8 +11,8 @@ from rich.markup import escape
 from accuacl.cli.options import TextColumn
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project.export import export as write
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
+from accuacl.labeling.project import export as write
 
 
 def export(

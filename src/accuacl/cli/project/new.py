@@ -12,13 +12,12 @@ from accuacl.cli.options import TextColumn, with_settings
 from accuacl.cli.project.options import Directory, Images, Texts, Vectors
 from accuacl.cli.project.pools import print_added, read_pool
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import Settings, make
+from accuacl.labeling.project import Project, ProjectSettings, make
 
 NO_OPTION = ("kind", "digest")  # settings that follow from others
 
 
-@with_settings(Settings, without=NO_OPTION, defaults=True)
+@with_settings(ProjectSettings, without=NO_OPTION, defaults=True)
 def new(
     directory: Directory,
     *,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from accuacl.labeling.label_studio.link import TOKEN
+from accuacl.labeling.label_studio import TOKEN
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
 Images = Annotated[Path | None, typer.Option(help="A folder of images.")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from accuacl.cli.project.options import Directory
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 
 def person(

@@ -9,17 +9,14 @@ from rich.markup import escape
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.cli.screen import console
-from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.source import Source
-from accuacl.labeling.project.tables import read_texts, read_vectors
-from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project import NewItems, TaskInfo, Tasks, read_images, read_texts, read_vectors
 
 SHOWN = 20  # files that could not be read, by name
 
 
 def read_pool(
     images: Path | None, vectors: Path | None, texts: Path | None, column: str, on_progress: OnProgress
-) -> Source:
+) -> NewItems:
     """What one of --images, --vectors and --texts names."""
     if sum(given is not None for given in (images, vectors, texts)) != 1:
         raise InputError("give one of --images FOLDER, --vectors FILE.parquet and --texts FILE.")
@@ -34,5 +31,5 @@ def print_added(task: TaskInfo, directory: Path) -> None:
     for name, why in list(task.bad.items())[:SHOWN]:
         console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)
     if len(task.bad) > SHOWN:
-        more, file = len(task.bad) - SHOWN, Tasks(directory).place(task.index)
+        more, file = len(task.bad) - SHOWN, Tasks(directory).folder_of(task.index)
         console.print(f"[yellow]left out:[/yellow] {more} more, named in {escape(str(file))}")

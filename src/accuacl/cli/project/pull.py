@@ -12,10 +12,9 @@ from accuacl.base.progress import Progress
 from accuacl.cli.project.options import Directory, Server
 from accuacl.cli.project.push import push_round
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.label_studio.answers import Pulled
-from accuacl.labeling.label_studio.link import TOKEN
-from accuacl.labeling.label_studio.sync import pull as pull_from
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.label_studio import TOKEN, Pulled
+from accuacl.labeling.label_studio import pull as pull_from
+from accuacl.labeling.project import Project
 
 
 def pull(

@@ -8,9 +8,9 @@ from rich.markup import escape
 
 from accuacl.cli.project.options import Directory, Server
 from accuacl.cli.screen import console
-from accuacl.labeling.label_studio.link import TOKEN
-from accuacl.labeling.label_studio.sync import push as push_to
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.label_studio import TOKEN
+from accuacl.labeling.label_studio import push as push_to
+from accuacl.labeling.project import Project
 
 
 def push(directory: Directory, label_studio: Server) -> None:

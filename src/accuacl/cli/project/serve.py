@@ -9,7 +9,7 @@ import typer
 
 from accuacl.base.errors import InputError
 from accuacl.cli.project.options import Directory
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 
 def serve(
@@ -30,7 +30,7 @@ def serve(
 ) -> None:
     """Serve the page on which people label, and train whenever a round is complete."""
     try:
-        from accuacl.labeling.web.serve import serve as run
+        from accuacl.labeling.web import serve as run
     except ModuleNotFoundError as error:
         raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
     with Project.open(directory) as project:

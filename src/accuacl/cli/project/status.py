@@ -7,8 +7,7 @@ from rich.table import Table
 
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console
-from accuacl.labeling.project.intervals import Estimate
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Estimate, Project
 
 
 def status(directory: Directory) -> None:

@@ -7,7 +7,7 @@ from rich.markup import escape
 from accuacl.base.errors import LabelsPending
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 
 def train(directory: Directory) -> None:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store.people import LONGEST, clean
-from accuacl.labeling.store.records import Event, Person
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.store import LONGEST_NAME, LabelEvent, Person, Store, clean_name, living
 
 NOBODY = "label-studio"  # whose e-mail is not to be had
 
@@ -44,7 +42,7 @@ class Intake:
         self.new_classes = new_classes
         self.pulled = Pulled()
         self._answered = {answer.item for answer in store.answers()}
-        self._before: dict[str, list[Event]] = {}  # what came of the versions of each annotation
+        self._before: dict[str, list[LabelEvent]] = {}  # what came of the versions of each annotation
         for request, event in store.requests(f"{prefix} ").items():
             self._before.setdefault(request.split()[-2], []).append(event)
 
@@ -91,9 +89,11 @@ class Intake:
             raise InputError(f"{len(chosen)} choices were made; make one, or skip it.")
         choice = chosen[0]
         if choice not in self.choices:
-            known = {c.name: c.id for c in self.store.classes() if c.merged_into is None}
+            known = {c.name: c.id for c in living(self.store.classes())}
             if choice not in known and not self.new_classes:
-                raise InputError(f"the choice {choice[:LONGEST]!r} is not a class; pull with --new-classes to add it.")
+                raise InputError(
+                    f"the choice {choice[:LONGEST_NAME]!r} is not a class; pull with --new-classes to add it."
+                )
             self.choices[choice] = known[choice] if choice in known else self._add(choice, one)
         return self.choices[choice]
 
@@ -105,7 +105,7 @@ class Intake:
         who = one.get("completed_by")
         email = who.get("email") if isinstance(who, Mapping) else self.emails.get(who) if who is not None else None
         try:
-            name = clean(str(email or NOBODY), "a person")
+            name = clean_name(str(email or NOBODY), "a person")
         except ValueError:
             name = NOBODY
         same = [person for person in self.store.people() if person.name == name]

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, write_text
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.store.records import Class
+from accuacl.labeling.project import Project
+from accuacl.labeling.store import Class, living
 
 FILE = "label_studio.json"
 TOKEN = "LABEL_STUDIO_API_KEY"  # the environment variable
@@ -29,9 +29,9 @@ class Link:
 
 def offer(link: Link, classes: list[Class]) -> None:
     """A choice for each class that has none; those there stay, so that a class renamed here is still known."""
-    for one in classes:
-        if one.merged_into is None and one.id not in link.choices.values():
-            link.choices[one.name if one.name not in link.choices else f"{one.name} ({one.id})"] = one.id
+    for c in living(classes):
+        if c.id not in link.choices.values():
+            link.choices[c.name if c.name not in link.choices else f"{c.name} ({c.id})"] = c.id
 
 
 def address(url: str) -> str:

@@ -21,7 +21,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.label_studio.answers import Intake, Pulled
 from accuacl.labeling.label_studio.link import FILE, TOKEN, Link, address, alone, clear, load, offer, save
 from accuacl.labeling.label_studio.tasks import batches, config_of, task_of
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 # What is asked for of tasks and, since the server takes names for both, of annotations; not the data, which are large.
 FIELDS = "id,meta,annotations,result,was_cancelled,completed_by"

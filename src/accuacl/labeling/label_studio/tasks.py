@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 from PIL import Image, ImageDraw
 
 from accuacl.labeling.label_studio.link import Link
-from accuacl.labeling.project.project import Project
-from accuacl.labeling.store.records import Pick
+from accuacl.labeling.project import Project
+from accuacl.labeling.store import Pick
 
 TAGS = {"images": "Image", "texts": "Text", "vectors": "Table"}
 MOST = 8 * 2**20  # characters of tasks in one request; one that has more goes alone

@@ -1,1 +1,40 @@
-"""A project: settings, tasks, inputs, learning, estimates, export."""
+"""A project: data that arrive as tasks, people who label them, a model that learns.
+
+`project.Project` holds it together. Around it, in the order in which data pass through:
+
+- data come in: `images` and `tables` read them as `new_items`, `tasks` keeps them, `inputs` makes what the model takes
+  of them (`words` for texts)
+- a model learns: `settings`, its network (`backbones`, `pretrained`), the steps of Algorithm 1 with people (`learning`)
+- how good it is: `estimates` from held-out labels, with `intervals`
+- results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
+"""
+
+from accuacl.labeling.project.embedding import open_for_embedding
+from accuacl.labeling.project.estimates import Estimates
+from accuacl.labeling.project.exporting import export
+from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
+from accuacl.labeling.project.intervals import Estimate
+from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.project import Project, ProjectState
+from accuacl.labeling.project.settings import ProjectSettings, make
+from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+
+__all__ = [
+    "LARGEST_IMAGE",
+    "Estimate",
+    "Estimates",
+    "Item",
+    "NewItems",
+    "Project",
+    "ProjectSettings",
+    "ProjectState",
+    "TaskInfo",
+    "Tasks",
+    "export",
+    "make",
+    "open_for_embedding",
+    "read_images",
+    "read_texts",
+    "read_vectors",
+]

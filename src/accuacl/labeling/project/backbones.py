@@ -14,7 +14,7 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
 from accuacl.labeling.project import pretrained
-from accuacl.labeling.project.settings import PRETRAINED, Settings, digest
+from accuacl.labeling.project.settings import PRETRAINED, ProjectSettings, digest
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
@@ -28,7 +28,7 @@ class Backbone:
     transform: learners.Transform
 
 
-def load(settings: Settings) -> Backbone:
+def load(settings: ProjectSettings) -> Backbone:
     """The network that embeds, as it is before anything is learned."""
     if settings.model == PRETRAINED:
         return _of(pretrained.efficientnet_lite0(), learners.Transform(pretrained.MEAN, pretrained.STD, flip=True))
@@ -41,7 +41,7 @@ def load(settings: Settings) -> Backbone:
     return Backbone(net.embed, net.head.in_features, learners.Transform((0.5,), (0.25,), crop=4, flip=True))
 
 
-def tuned(settings: Settings, classes: int) -> models.Classifier:
+def tuned(settings: ProjectSettings, classes: int) -> models.Classifier:
     """The network with a new head, to be trained as a whole."""
     backbone = load(settings)
     return models.Classifier(backbone.embed, models.new_head(backbone.width, classes, settings.seed))
@@ -52,7 +52,7 @@ def _of(module: nn.Module, transform: learners.Transform) -> Backbone:
     return Backbone(classifier.embed, classifier.head.in_features, transform)
 
 
-def _own(settings: Settings) -> nn.Module:
+def _own(settings: ProjectSettings) -> nn.Module:
     """What the user's function returns, with the user's weights; both must be what the project began with."""
     file = settings.model.rpartition(":")[0]
     paths = [Path(path) for path in (file, settings.weights) if path]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.labeling.project.intervals import Estimate, change, exact, mean, share
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.store import Store, counts_as
 
 Predictions = dict[int, int]  # held-out item: class
 
@@ -53,7 +53,8 @@ class Estimates:
 def estimate(store: Store, journal: Path) -> Estimates:
     """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
     tasks, tests, ends = read_predictions(journal)
-    truth, root = store.labels(), _roots(store)  # after them: what has been predicted has been labelled by now
+    truth = store.labels()  # read after the predictions: by now every predicted item has a label
+    root = counts_as(store.classes())
     last = max(tests, default=(0, 0))
     now = _mapped(tests.get(last, {}), root)
     held = _by_task(now, tasks)
@@ -127,17 +128,6 @@ def _ask(journal: Path, statement: str, *values: str) -> list[Any]:
         raise OSError(f"{journal} cannot be read ({error}); mend that and try again.") from error
     finally:
         db.close()
-
-
-def _roots(store: Store) -> dict[int, int]:
-    merged = {one.id: one.merged_into for one in store.classes()}
-
-    def root(id: int) -> int:
-        while (into := merged[id]) is not None:
-            id = into
-        return id
-
-    return {id: root(id) for id in merged}
 
 
 def _by_task(items: Predictions, tasks: dict[int, int]) -> dict[int, list[int]]:

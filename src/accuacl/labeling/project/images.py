@@ -16,13 +16,13 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.data.decode import decode
 from accuacl.data.folders import SUFFIXES
-from accuacl.labeling.project.source import Source, there
+from accuacl.labeling.project.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
 LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
 
 
-def read_images(folder: Path, tell: OnProgress) -> Source:
+def read_images(folder: Path, tell: OnProgress) -> NewItems:
     """All images under the folder, each opened and decoded once: one that cannot be is left out."""
     root = there(folder, "a folder of images").resolve()
     if not root.is_dir():
@@ -37,7 +37,7 @@ def read_images(folder: Path, tell: OnProgress) -> Source:
         except (ValueError, OSError) as error:
             bad[name.encode("utf-8", "replace").decode()] = str(error)
         tell(Progress(i + 1, len(found), f"reading images {i + 1}/{len(found)}"))
-    return Source("images", str(root), names, bad=bad)
+    return NewItems("images", str(root), names, bad=bad)
 
 
 def read_inside(folder: Path, name: str) -> bytes:

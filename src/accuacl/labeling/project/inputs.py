@@ -24,7 +24,7 @@ from accuacl.experiment.setting import device_of
 from accuacl.experiment.tensors import save_arrays
 from accuacl.labeling.project import backbones, words
 from accuacl.labeling.project.images import check_image, read_inside
-from accuacl.labeling.project.settings import NONE, Settings
+from accuacl.labeling.project.settings import NONE, ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
 PART = 256  # rows
@@ -34,9 +34,9 @@ LIMIT = 10.0  # standard deviations beyond which an entry is cut off
 Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
 
 
-def prepare(tasks: Tasks, task: TaskInfo, settings: Settings, tell: OnProgress) -> dict[str, Any]:
+def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnProgress) -> dict[str, Any]:
     """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
-    place = tasks.place(task.index)
+    place = tasks.folder_of(task.index)
     target, made, folder = place / "inputs.npy", place / "inputs.json", place / "parts"
     if made.exists():  # which is written last
         shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +61,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: Settings, tell: OnProgress) 
     return dict(json.loads(made.read_text()))
 
 
-class Inputs:
+class TaskInputs:
     """The inputs of all tasks as one array that can be asked for rows by item."""
 
     def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
@@ -84,21 +84,21 @@ class Inputs:
         return rows if self.scale is None else scaled(rows, self.scale)
 
 
-def open_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Settings) -> Inputs:
+def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
     """The inputs of the tasks that `prepare` has made ready."""
     arrays: list[NDArray[Any]] = []
     for index, known in enumerate(made):
-        path = tasks.place(index) / "inputs.npy"
+        path = tasks.folder_of(index) / "inputs.npy"
         array = np.load(path, mmap_mode="r", allow_pickle=False)
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
             raise InputError(f"{path} is not what was written; restore the project's folder from a copy.")
         arrays.append(array)
     if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them as they are
-        return Inputs(arrays, None)
-    path = tasks.place(0) / "scale.safetensors"
+        return TaskInputs(arrays, None)
+    path = tasks.folder_of(0) / "scale.safetensors"
     if not path.exists():
         save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred=settings.kind != "texts"))
-    return Inputs(arrays, _load(path))
+    return TaskInputs(arrays, _load(path))
 
 
 def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
@@ -125,22 +125,22 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
     return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
 
 
-def _encoder(tasks: Tasks, task: TaskInfo, settings: Settings) -> Encode:
+def _encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     if task.kind == "images":
         return _image_encoder(tasks, task, settings)
     if task.kind == "texts":
-        texts, idf = tasks.table(task.index)["text"], tasks.place(0) / "words.json"
+        texts, idf = tasks.table(task.index)["text"], tasks.folder_of(0) / "words.json"
         if not idf.exists():
             words.fit(tasks.table(0)["text"], settings.text_features, idf)
         return lambda part: (words.vectors(texts[part], idf), [])
-    vectors = np.load(tasks.place(task.index) / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    vectors = np.load(tasks.folder_of(task.index) / "vectors.npy", mmap_mode="r", allow_pickle=False)
     if settings.model == NONE or not settings.frozen:
         return lambda part: (np.array(vectors[part]), [])
     embed = _embedder(settings)
     return lambda part: (embed(np.array(vectors[part])), [])
 
 
-def _image_encoder(tasks: Tasks, task: TaskInfo, settings: Settings) -> Encode:
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
     embed = _embedder(settings) if settings.frozen else None
 
@@ -161,7 +161,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: Settings) -> Encode:
     return encode
 
 
-def _embedder(settings: Settings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
     backbone = backbones.load(settings)
     frozen = models.Frozen(backbone.embed, backbone.transform.plain)
     device = device_of(settings.as_config())

@@ -24,11 +24,10 @@ from accuacl.experiment.steps import Handle, Ids, Steps
 from accuacl.experiment.tensors import load_tensors
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
-from accuacl.labeling.project.inputs import Inputs, open_inputs, prepare
-from accuacl.labeling.project.settings import Settings
+from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
+from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.store.records import Pick
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.store import Pick, RoundIncomplete, Store, living
 from accuacl.memory import Memory
 
 EMPTY = np.empty(0, np.int64)
@@ -39,7 +38,7 @@ class PeopleSteps(Steps):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ProjectSettings,
         folder: Path,
         tasks: Tasks,
         store: Store,
@@ -55,7 +54,7 @@ class PeopleSteps(Steps):
         self.settings = training_of(self.config, 1, self.device)
         self.loading = 0.0
         self.made: list[dict[str, Any]] = []  # the tasks whose inputs are ready
-        self.all_inputs: Inputs | None = None
+        self.all_inputs: TaskInputs | None = None
         self.taught: dict[int, int] = {}  # items that are trained on, and their classes now
         self.held: list[dict[int, int]] = []  # by task: held-out items and their classes now
         self.answered: dict[int, int] = {}  # by task: labels so far, held-out ones too
@@ -76,7 +75,7 @@ class PeopleSteps(Steps):
             made = self.journal.once(f"{task.index:03}/data", prepare, self.on_disk, info, self.project, tell)
             self.made.append(made)
             self.held.append({})
-            self.all_inputs = open_inputs(self.on_disk, self.made, self.project)
+            self.all_inputs = open_task_inputs(self.on_disk, self.made, self.project)
         return np.delete(task.train, self.made[task.index]["bad"])
 
     def query(self, task: Task, r: int, pool: Ids, asked: Ids, *rest: Any) -> dict[str, Any]:
@@ -97,11 +96,9 @@ class PeopleSteps(Steps):
         self._publish(task, r)
         try:
             snapshot = self.store.close_round(task.index, r)
-        except ValueError:
-            state = self.store.status()
-            left = state.left if state else len(ids)
+        except RoundIncomplete as waiting:
             raise LabelsPending(
-                f"task {task.index + 1}, round {r + 1}: {left} of {len(ids)} are still to be labelled."
+                f"task {task.index + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
         now = self.store.labels()
         earlier = {item: label for part in (self.taught, *self.held) for item, label in part.items()}
@@ -150,8 +147,7 @@ class PeopleSteps(Steps):
 
     @property
     def total_classes(self) -> int:
-        living = sum(one.merged_into is None for one in self.store.classes())
-        return max(living, len(set(self.taught.values())))
+        return max(len(living(self.store.classes())), len(set(self.taught.values())))
 
     def evaluate(self, task: Task, r: int, weights: Handle | None, seen: Ids) -> dict[str, Any]:
         """What the model says of every held-out item so far; accuracy by task, null where none is held out."""

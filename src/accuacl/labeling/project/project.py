@@ -35,16 +35,14 @@ from accuacl.labeling.project import backbones
 from accuacl.labeling.project.estimates import Estimates, estimate, has_step
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
-from accuacl.labeling.project.settings import NONE, SCRATCH, Settings
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.settings import NONE, SCRATCH, ProjectSettings
 from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
-from accuacl.labeling.store.people import clean
-from accuacl.labeling.store.records import Status
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.store import Status, Store, clean_name
 
 
 @dataclass(frozen=True)
-class State:
+class ProjectState:
     """What a project is waiting for, and how much of the present task's budget is used."""
 
     waiting: Literal["labels", "training", "data"]
@@ -75,13 +73,13 @@ class State:
 class Project:
     """One project's directory. Any number of processes may have it open; one at a time trains."""
 
-    def __init__(self, directory: Path, settings: Settings) -> None:
+    def __init__(self, directory: Path, settings: ProjectSettings) -> None:
         self.directory, self.settings = directory, settings
         self.store = Store(directory / "labels.sqlite")
         self.tasks = Tasks(directory)
 
     @classmethod
-    def create(cls, directory: Path, settings: Settings, classes: Sequence[str] = ()) -> Project:
+    def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
         """A new project in an empty or new directory."""
         _check_empty(directory)
         if settings.model == SCRATCH:
@@ -90,7 +88,7 @@ class Project:
                 "or give your own --model, to start from one that can see.",
                 stacklevel=2,
             )
-        names = [clean(name, "a class") for name in classes]
+        names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         if settings.model != NONE:
@@ -102,7 +100,7 @@ class Project:
         return project
 
     @classmethod
-    def begin(cls, directory: Path, settings: Settings, classes: Sequence[str], source: Source) -> TaskInfo:
+    def begin(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], source: NewItems) -> TaskInfo:
         """A new project with its first task, made aside: it is in the directory as a whole or not at all."""
         directory = directory.resolve()
         _check_empty(directory)
@@ -122,7 +120,7 @@ class Project:
         """The project in a directory."""
         directory = Path(directory)
         try:
-            return cls(directory, Settings(**json.loads((directory / "config.json").read_text())))
+            return cls(directory, ProjectSettings(**json.loads((directory / "config.json").read_text())))
         except FileNotFoundError:
             raise InputError(f"{directory} holds no project; make one with `accuacl project new`.") from None
         except (ValueError, TypeError):
@@ -142,7 +140,7 @@ class Project:
         """Where it is recorded what was done."""
         return self.directory / "journal.sqlite"
 
-    def add(self, source: Source) -> TaskInfo:
+    def add(self, source: NewItems) -> TaskInfo:
         """The next task, at any time: its turn comes when the ones before are done."""
         if source.kind != self.settings.kind:
             raise InputError(f"this project labels {self.settings.kind}, not {source.kind}; make another for those.")
@@ -160,7 +158,7 @@ class Project:
         data = read_inside(Path(task.place), item.name)
         return data, image_type(data)
 
-    def advance(self, progress: OnProgress | None = None) -> State:
+    def advance(self, progress: OnProgress | None = None) -> ProjectState:
         """Do what can be done now: close a complete round, train, choose the next batch. ValueError: another does."""
         config = self.settings.as_config()
         with Journal(self.directory, self.settings.model_dump(mode="json"), environment(config)) as journal:
@@ -176,7 +174,7 @@ class Project:
                 all_tasks(PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress), journal)
         return self.state()
 
-    def state(self) -> State:
+    def state(self) -> ProjectState:
         """What the project is waiting for; asks nothing of a process that is training."""
         s, tasks, status = self.settings, self.tasks.all(), self.store.status()
         task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
@@ -193,7 +191,7 @@ class Project:
         else:
             waiting, text = "data", f"all {len(tasks)} tasks are labelled and learned; add data for the next."
         budget = min(s.per_round * s.rounds, tasks[task].count) if tasks else 0
-        return State(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
+        return ProjectState(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
 
     def _finished(self, task: int) -> bool:
         return has_step(self.journal, f"{task:03}/evaluate")

@@ -22,7 +22,7 @@ SCRATCH = "conv4"
 NONE = "none"  # vectors and texts are their own embeddings
 
 
-class Settings(pydantic.BaseModel):
+class ProjectSettings(pydantic.BaseModel):
     """Everything that a project's models depend on besides its data and what people say."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
@@ -60,7 +60,7 @@ class Settings(pydantic.BaseModel):
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
 
     @pydantic.model_validator(mode="after")
-    def _known(self) -> Settings:
+    def _known(self) -> ProjectSettings:
         if self.strategy not in STRATEGIES:
             raise InputError(f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}.")
         if self.learner not in learners.NAMES:
@@ -108,7 +108,7 @@ class Settings(pydantic.BaseModel):
         )
 
 
-def make(given: dict[str, Any]) -> Settings:
+def make(given: dict[str, Any]) -> ProjectSettings:
     """Settings from what was given; what was not has defaults for the kind of data."""
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
@@ -123,7 +123,7 @@ def make(given: dict[str, Any]) -> Settings:
             given = given | {"weights": str(paths[1])}
         given = given | {"digest": digest(*paths)}
     try:
-        return Settings(**(scratch | given | {"model": model}))
+        return ProjectSettings(**(scratch | given | {"model": model}))
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])

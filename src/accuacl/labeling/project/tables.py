@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project.source import Source, there
+from accuacl.labeling.project.new_items import NewItems, there
 
 LONGEST_TEXT = 100_000  # characters
 
 
-def read_vectors(path: Path) -> Source:
+def read_vectors(path: Path) -> NewItems:
     """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -47,10 +47,10 @@ def read_vectors(path: Path) -> Source:
     named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
     others = [f.name for f in table.schema if f.name not in ("id", "embedding") and not _is_list(f.type)]
     shown = table.select(others).to_pylist() if others else None
-    return Source("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown, columns=columns)
+    return NewItems("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown, columns=columns)
 
 
-def read_texts(path: Path, column: str) -> Source:
+def read_texts(path: Path, column: str) -> NewItems:
     """The texts in a column of a CSV file, or under that key in JSON lines; `id` names them if it is there."""
     rows = list(_csv(path, column) if there(path, "a file").suffix.lower() == ".csv" else _json_lines(path))
     texts = []
@@ -64,7 +64,7 @@ def read_texts(path: Path, column: str) -> Source:
     if not texts:
         raise InputError(f"{path} has no texts; give at least one.")
     named = [row.get("id") for row in rows] if any("id" in row for row in rows) else range(len(rows))
-    return Source("texts", str(path.resolve()), _names(path, named), texts=texts)
+    return NewItems("texts", str(path.resolve()), _names(path, named), texts=texts)
 
 
 def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, sync_folder, write_bytes, write_text
-from accuacl.labeling.project.source import Source
+from accuacl.labeling.project.new_items import NewItems
 
 KINDS = {"images": "image", "texts": "text", "vectors": "vector"}
 
@@ -66,16 +66,16 @@ class Tasks:
     def all(self) -> list[TaskInfo]:
         """All tasks so far."""
         known = list(self._known)
-        while (path := self.place(len(known)) / "task.json").exists():
+        while (path := self.folder_of(len(known)) / "task.json").exists():
             known.append(TaskInfo(**json.loads(path.read_text(encoding="utf-8"))))
         self._known = known
         return known
 
-    def place(self, index: int) -> Path:
+    def folder_of(self, index: int) -> Path:
         """The folder of a task."""
         return self.folder / f"{index:03}"
 
-    def add(self, source: Source) -> TaskInfo:
+    def add(self, source: NewItems) -> TaskInfo:
         """Make a task of the source: it is there as a whole or not at all, and to stay. Known images are left out."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._alone():
@@ -94,16 +94,16 @@ class Tasks:
             aside.mkdir()
             try:
                 task = _write(aside, source, len(before), before[-1].first + before[-1].count if before else 0)
-                os.rename(aside, self.place(task.index))
+                os.rename(aside, self.folder_of(task.index))
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
                 raise
             sync_folder(self.folder)
         return task
 
-    def as_first(self, source: Source) -> Source:
+    def as_first(self, source: NewItems) -> NewItems:
         """Vectors as the first task's: the same columns in the same order."""
-        width = np.load(self.place(0) / "vectors.npy", mmap_mode="r", allow_pickle=False).shape[1]
+        width = np.load(self.folder_of(0) / "vectors.npy", mmap_mode="r", allow_pickle=False).shape[1]
         return source.like(self.all()[0].columns, width)
 
     def find(self, id: int) -> TaskInfo:
@@ -131,9 +131,9 @@ class Tasks:
         import pyarrow.parquet as pq
 
         task = self.all()[index]
-        data = (self.place(index) / "items.parquet").read_bytes()
+        data = (self.folder_of(index) / "items.parquet").read_bytes()
         if hashlib.sha256(data).hexdigest() != task.sha256:
-            raise InputError(f"{self.place(index) / 'items.parquet'} is damaged; restore it from a copy.")
+            raise InputError(f"{self.folder_of(index) / 'items.parquet'} is damaged; restore it from a copy.")
         return dict(pq.read_table(io.BytesIO(data)).to_pydict())
 
     @contextlib.contextmanager
@@ -143,7 +143,7 @@ class Tasks:
             yield
 
 
-def _write(folder: Path, source: Source, index: int, first: int) -> TaskInfo:
+def _write(folder: Path, source: NewItems, index: int, first: int) -> TaskInfo:
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,15 +1,15 @@
-"""Classes: numbered in the order in which people name them. They can be renamed and merged, never removed."""
+"""Classes, numbered in the order in which people add them. They can be renamed and merged, never removed."""
 
 from __future__ import annotations
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.people import clean
-from accuacl.labeling.store.records import Class, Person
+from accuacl.labeling.store.people import clean_name
+from accuacl.labeling.store.records import Class, Person, living
 
 
 def every(tx: Transaction) -> list[Class]:
-    """All classes by number, with what they are called now and what they have been merged into, if they have."""
+    """All classes by number, with their present names and what they have been merged into, if anything."""
     names, merged = {}, {}
     for kind, id, text in tx.all("SELECT kind, class, text FROM events WHERE kind IN ('name', 'merge') ORDER BY id"):
         if kind == "name":
@@ -19,20 +19,8 @@ def every(tx: Transaction) -> list[Class]:
     return [Class(id, names[id], merged.get(id)) for (id,) in tx.all("SELECT id FROM classes ORDER BY id")]
 
 
-def roots(tx: Transaction) -> dict[int, int]:
-    """What each class counts as now."""
-    merged = {one.id: one.merged_into for one in every(tx)}
-
-    def root(id: int) -> int:
-        while (into := merged[id]) is not None:  # a class is merged only while it and the other live: no circle
-            id = into
-        return id
-
-    return {id: root(id) for id in merged}
-
-
 def add(tx: Transaction, name: str, person: Person | None) -> Class:
-    """A new class."""
+    """Add a class, with the next number."""
     name = _free(tx, name)
     id = int(tx.one("SELECT COUNT(*) FROM classes")[0])
     tx.all("INSERT INTO classes VALUES (?)", id)
@@ -41,9 +29,9 @@ def add(tx: Transaction, name: str, person: Person | None) -> Class:
 
 
 def rename(tx: Transaction, id: int, name: str, person: Person | None) -> None:
-    """Call a class something else; labels stay with its number."""
-    old = _living(tx, id)
-    if clean(name, "a class") != old.name:
+    """Give a class another name; its labels stay with its number."""
+    old = _living_class(tx, id)
+    if clean_name(name, "a class") != old.name:
         tx.event("name", person=person.id if person else None, **{"class": id}, text=_free(tx, name))
 
 
@@ -51,27 +39,27 @@ def merge(tx: Transaction, id: int, into: int, person: Person | None) -> None:
     """From now on, all labels of class `id`, old and new, count as those of `into`."""
     if id == into:
         raise InputError(f"class {id} cannot be merged into itself; give another one.")
-    _living(tx, id), _living(tx, into)
+    _living_class(tx, id), _living_class(tx, into)
     tx.event("merge", person=person.id if person else None, **{"class": id}, text=str(into))
 
 
-def known(tx: Transaction, id: int) -> None:
-    """A label must be one of the classes; one that has been merged stands for what it was merged into."""
+def check(tx: Transaction, id: int) -> None:
+    """Check that a label is one of the classes; a merged one stands for what it was merged into."""
     if not isinstance(id, int) or tx.one("SELECT 1 FROM classes WHERE id = ?", id) is None:
         raise InputError(f"there is no class {id!r}; add it first.")
 
 
-def _living(tx: Transaction, id: int) -> Class:
-    found = next((one for one in every(tx) if one.id == id), None)
-    if found is None:
-        raise InputError(f"there is no class {id!r}.")
-    if found.merged_into is not None:
-        raise InputError(f"class {found.name!r} has been merged into another; rename or merge that one.")
-    return found
+def _living_class(tx: Transaction, id: int) -> Class:
+    asked = next((c for c in every(tx) if c.id == id), None)
+    if asked is None:
+        raise InputError(f"there is no class {id!r}; add it first.")
+    if asked.merged_into is not None:
+        raise InputError(f"class {asked.name!r} has been merged into another; rename or merge that one.")
+    return asked
 
 
 def _free(tx: Transaction, name: str) -> str:
-    name = clean(name, "a class")
-    if any(one.name == name and one.merged_into is None for one in every(tx)):
-        raise InputError(f"there is a class {name!r} already; choose another name.")
+    name = clean_name(name, "a class")
+    if any(c.name == name for c in living(every(tx))):
+        raise InputError(f"there is already a class {name!r}; choose another name.")
     return name

@@ -9,50 +9,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS classes (id INTEGER PRIMARY KEY);
-CREATE TABLE IF NOT EXISTS rounds (
-    task INTEGER NOT NULL, round INTEGER NOT NULL, PRIMARY KEY (task, round)
-);
-CREATE TABLE IF NOT EXISTS closed (
-    task INTEGER NOT NULL, round INTEGER NOT NULL, snapshot TEXT NOT NULL, PRIMARY KEY (task, round),
-    FOREIGN KEY (task, round) REFERENCES rounds (task, round)
-);
-CREATE TABLE IF NOT EXISTS picks (
-    item INTEGER PRIMARY KEY, task INTEGER NOT NULL, round INTEGER NOT NULL, rank INTEGER NOT NULL,
-    scores TEXT NOT NULL, guess INTEGER, confidence REAL,
-    UNIQUE (task, round, rank), FOREIGN KEY (task, round) REFERENCES rounds (task, round)
-);
-CREATE TABLE IF NOT EXISTS events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL,
-    person INTEGER REFERENCES people (id), item INTEGER REFERENCES picks (item),
-    class INTEGER REFERENCES classes (id), until REAL, undoes INTEGER REFERENCES events (id),
-    request TEXT, text TEXT
-);
-CREATE INDEX IF NOT EXISTS events_of_item ON events (item, id) WHERE item IS NOT NULL;
-CREATE INDEX IF NOT EXISTS events_of_kind ON events (kind, person, id);
-CREATE UNIQUE INDEX IF NOT EXISTS undone_once ON events (undoes) WHERE undoes IS NOT NULL;
-CREATE UNIQUE INDEX IF NOT EXISTS requested_once ON events (request) WHERE request IS NOT NULL;
-CREATE VIEW IF NOT EXISTS standing AS  -- what was said of items and not taken back
-    SELECT * FROM events e WHERE kind IN ('label', 'skip', 'correct')
-    AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id);
-CREATE VIEW IF NOT EXISTS answers AS  -- the last of these for each item
-    SELECT * FROM standing s
-    WHERE NOT EXISTS (SELECT 1 FROM standing later WHERE later.item = s.item AND later.id > s.id);
-CREATE VIEW IF NOT EXISTS holders AS  -- who has an item in hand, if the lease has not run out
-    SELECT p.item, p.task, p.round, p.rank, e.id, e.person, e.until FROM picks p JOIN events e ON e.id = (
-        SELECT id FROM events WHERE item = p.item AND kind IN ('lease', 'renew', 'release', 'label', 'skip')
-        ORDER BY id DESC LIMIT 1
-    ) WHERE e.kind IN ('lease', 'renew');
-"""
+from accuacl.labeling.store.errors import StoreUnavailable
+from accuacl.labeling.store.schema import upgrade
+
 WAIT = 60.0  # seconds for another process to finish its write
-NOTHING_OVERWRITTEN = "".join(
-    f"CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-    f"BEGIN SELECT RAISE(ABORT, 'nothing here is ever changed or removed'); END;\n"
-    for table in ("people", "classes", "rounds", "closed", "picks", "events")
-    for verb in ("UPDATE", "DELETE")
-)
+OF_THE_DISK = {  # error codes that speak of the file, the disk or another process
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+}
 
 
 class Transaction:
@@ -84,9 +55,12 @@ class Database:
         self._idle: list[sqlite3.Connection] = []  # a connection is used by one thread at a time
         self._turn = threading.Lock()  # threads queue here: SQLite's own waiting is a lottery
         self._latest, self._seen = 0.0, steady()
-        with self._clear_errors(), self._connection() as db:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.executescript(f"BEGIN IMMEDIATE;\n{SCHEMA}\n{NOTHING_OVERWRITTEN}\nCOMMIT;")
+        try:
+            with self._clear_errors(), self._connection() as db:
+                upgrade(db, path)
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Close all connections; none may be in use."""
@@ -142,7 +116,6 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise OSError(
-                f"{self.path} cannot be read or written ({error}); nothing of this was kept, "
-                "so mend that and do it again."
-            ) from error
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in OF_THE_DISK:
+                raise  # wrong SQL or a broken constraint: a bug
+            raise StoreUnavailable(self.path, str(error)) from error

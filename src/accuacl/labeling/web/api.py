@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
+from accuacl.labeling.store import living
 from accuacl.labeling.web import session, views
 from accuacl.labeling.web.session import Someone
 
@@ -131,8 +132,8 @@ def add_class(body: Named, request: Request, person: Someone) -> View:
     """A new class; one that is there already is as good, since the answer to an earlier try may have been lost."""
     store = request.app.state.project.store
     wanted = " ".join(body.name.split())
-    living = {one.name: one for one in store.classes() if one.merged_into is None}
-    added = living.get(wanted) or store.add_class(body.name, person)
+    known = {c.name: c for c in living(store.classes())}
+    added = known.get(wanted) or store.add_class(body.name, person)
     return {"added": added.id, **views.state(request.app.state)}
 
 

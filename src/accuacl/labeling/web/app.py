@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 from accuacl.labeling.web import api, images, pages, session
 from accuacl.labeling.web.guard import Guard, Hosts
 from accuacl.labeling.web.pictures import THUMB, picture

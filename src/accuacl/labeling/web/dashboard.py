@@ -8,8 +8,8 @@ from typing import Any
 from markupsafe import Markup
 from starlette.datastructures import State
 
-from accuacl.labeling.project.estimates import Estimates
-from accuacl.labeling.project.intervals import Estimate
+from accuacl.labeling.project import Estimate, Estimates
+from accuacl.labeling.store import living
 from accuacl.labeling.web.charts import Point, Series, plot
 
 MOST = 24  # classes in the confusion table
@@ -26,7 +26,7 @@ def gather(app: State) -> dict[str, Any]:
     by_person: dict[str, int] = {}
     for id, count in estimates.labels_by_person.items():  # whoever got a new token is still the same person
         by_person[people[id]] = by_person.get(people[id], 0) + count
-    by_class = {name: estimates.labels_by_class.get(id, 0) for id, name in living(store)}
+    by_class = {c.name: estimates.labels_by_class.get(c.id, 0) for c in living(store.classes())}
     return {
         "facts": facts(app, estimates),
         "trouble": app.trainer.now.trouble,
@@ -39,11 +39,6 @@ def gather(app: State) -> dict[str, Any]:
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names),
     }
-
-
-def living(store: Any) -> list[tuple[int, str]]:
-    """Classes that have not been merged into others."""
-    return [(one.id, one.name) for one in store.classes() if one.merged_into is None]
 
 
 def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:

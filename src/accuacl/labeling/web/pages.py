@@ -11,7 +11,7 @@ import jinja2
 from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse
 
-from accuacl.labeling.store.records import Person
+from accuacl.labeling.store import Person, living
 from accuacl.labeling.web import dashboard, views
 from accuacl.labeling.web.session import Someone
 
@@ -50,9 +50,9 @@ def classes(request: Request, person: Someone) -> str:
     store = request.app.state.project.store
     counts, every = store.counts_by_class(), store.classes()
     names = {one.id: one.name for one in every}
-    living = [(one, counts.get(one.id, 0)) for one in every if one.merged_into is None]
-    merged = [(one.name, names[one.merged_into]) for one in every if one.merged_into is not None]
-    return _page(request, "classes.html", person, here="classes", living=living, merged=merged)
+    kept = [(c, counts.get(c.id, 0)) for c in living(every)]
+    merged = [(c.name, names[c.merged_into]) for c in every if c.merged_into is not None]
+    return _page(request, "classes.html", person, here="classes", living=kept, merged=merged)
 
 
 @router.get("/item/{item}")
@@ -77,7 +77,6 @@ def item(item: Number, request: Request, person: Someone) -> str:
         if event.kind in ("label", "skip", "undo", "correct")
     ]
     now = next(iter(store.answers([item])), None)
-    living = [one for one in store.classes() if one.merged_into is None]
     return _page(
         request,
         "item.html",
@@ -87,7 +86,7 @@ def item(item: Number, request: Request, person: Someone) -> str:
         said=said,
         now=now,
         names=names,
-        living=living,
+        living=living(store.classes()),
         request_id=secrets.token_hex(16),
     )
 

@@ -8,7 +8,7 @@ import warnings
 from PIL import Image, ImageOps
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project.images import LARGEST_IMAGE
+from accuacl.labeling.project import LARGEST_IMAGE
 
 SHOWN = {"JPEG": "image/jpeg", "PNG": "image/png", "WEBP": "image/webp", "GIF": "image/gif"}
 SIDE = 2048  # pixels: larger images are made smaller

@@ -8,8 +8,7 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, Response
 
-from accuacl.labeling.store.records import Person
-from accuacl.labeling.store.store import Store
+from accuacl.labeling.store import Person, Store
 
 DAYS = 30
 

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from accuacl.base.progress import Progress
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 
 EVERY = 2.0  # seconds between looks: data may be added, and rounds completed, by other processes
 GRACE = 2.0  # seconds in which the last label of a round can still be undone

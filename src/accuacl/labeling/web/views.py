@@ -7,8 +7,8 @@ from typing import Any
 
 from starlette.datastructures import State
 
-from accuacl.labeling.project.tasks import Item
-from accuacl.labeling.store.records import Person, Pick, Status
+from accuacl.labeling.project import Item
+from accuacl.labeling.store import Person, Pick, Status, living
 from accuacl.labeling.web.trainer import Activity
 
 View = dict[str, Any]
@@ -20,7 +20,7 @@ def state(app: State) -> View:
     now: Activity = app.trainer.now
     task, round = (status.task, status.round) if status else (0, 0)
     labelled, skipped = (status.labelled, status.skipped) if status else (0, 0)
-    classes = [{"id": one.id, "name": one.name} for one in app.project.store.classes() if one.merged_into is None]
+    classes = [{"id": c.id, "name": c.name} for c in living(app.project.store.classes())]
     return {
         "state": {
             "phase": _phase(app, status, now),

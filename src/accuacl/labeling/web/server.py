@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project.project import Project
+from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts, is_loopback
 from accuacl.labeling.web.trainer import Trainer

@@ -1,9 +1,8 @@
-"""What a project has learned so far, for data that it does not hold: raw images, vectors or texts to embeddings."""
+"""A project's model for `accuacl embed`: it turns data that the project does not hold into a pool."""
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError
+from accuacl.embed import Checkpoint, Inputs, open_inputs
 from accuacl.experiment.tensors import load_tensors
 from accuacl.labeling.project import backbones, words
 from accuacl.labeling.project.estimates import recorded
@@ -24,19 +24,22 @@ from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tables import read_texts
 
 
-@dataclass(frozen=True)
-class Trained:
-    """The model from raw inputs on, how they are normalised, and which columns of its head count."""
+def open_for_embedding(
+    directory: Path, data: str, image_size: int, column: str, id_column: str, skip_bad: bool
+) -> tuple[Inputs, Checkpoint]:
+    """The data, opened as the project's model takes it, and that model; both are for `accuacl.embed.embed`."""
+    with Project.open(directory) as project:
+        kind, checkpoint = project.settings.kind, checkpoint_of(project)
+        if kind == "texts":
+            return TextInputs(project, Path(data), column or "text"), checkpoint
+        numbers = project.tasks.all()[0].columns or ()
+        if kind == "vectors" and not numbers:
+            column = column or "embedding"
+        return open_inputs(data, image_size or checkpoint.size, column, id_column, skip_bad, numbers), checkpoint
 
-    model: models.Classifier
-    transform: learners.Transform
-    seen: list[int]
-    side: int  # of its images; 0: it takes vectors
-    fingerprint: str
 
-
-def trained(project: Project) -> Trained:
-    """The model after the last training, its embedding what the project's own strategy chooses by."""
+def checkpoint_of(project: Project) -> Checkpoint:
+    """The model after the last training, from raw inputs on; it embeds as the project's own strategy sees items."""
     s = project.settings
     steps = recorded(project.journal, "train")
     if not steps:
@@ -46,7 +49,7 @@ def trained(project: Project) -> Trained:
     classes, backbone = len(state["head.weight"]), backbones.load(s) if s.model != NONE else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
-        data = (project.tasks.place(0) / "scale.safetensors").read_bytes()
+        data = (project.tasks.folder_of(0) / "scale.safetensors").read_bytes()
         known.append(hashlib.sha256(data).hexdigest())
         scale = _Scale(safetensors.torch.load(data))
         head = models.build(s.head, classes, seed=s.seed, input_shape=(len(scale.mean),), width=s.width)
@@ -57,18 +60,18 @@ def trained(project: Project) -> Trained:
         model = backbones.tuned(s, classes)
         model.load_state_dict(state)
     side = s.side if s.kind == "images" else 0
-    return Trained(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
+    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
 
 
-class Texts:
-    """Texts of a .csv file or JSON lines as the vectors of words that a project of texts takes."""
+class TextInputs:
+    """Texts of a .csv file or JSON lines as the TF-IDF vectors that a project of texts takes."""
 
     def __init__(self, project: Project, file: Path, column: str) -> None:
         if not file.is_file():
-            raise InputError(f"{file} is no file; this project labels texts, so give a .csv file or JSON lines.")
-        source = read_texts(file, column)
-        self.names, self.texts = source.names, source.texts or []
-        self.words = project.tasks.place(0) / "words.json"
+            raise InputError(f"{file} is not a file; this project labels texts, so give a .csv file or JSON lines.")
+        items = read_texts(file, column)
+        self.names, self.texts = items.names, items.texts or []
+        self.words = project.tasks.folder_of(0) / "words.json"
         self.files: list[str] = [str(file), str(self.words)]
         self.reading: list[Any] = [column]
 
@@ -83,7 +86,7 @@ class Texts:
 
 
 class _Scale(nn.Module):
-    """As `inputs.scaled`."""
+    """`inputs.scaled` as a layer."""
 
     mean: Tensor
     std: Tensor

@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class NewItems:
     """Items of one kind. names: unique among them; shown: what people see of a vector; bad: left out, and why."""
 
     kind: str
@@ -25,7 +25,7 @@ class Source:
     columns: list[str] | None = None  # that the vectors were taken from, one a number
     bad: dict[str, str] = field(default_factory=dict)
 
-    def only(self, rows: list[int]) -> Source:
+    def only(self, rows: list[int]) -> NewItems:
         """Some of the items."""
 
         def some(values: list[Any] | None) -> Any:
@@ -34,7 +34,7 @@ class Source:
         vectors = None if self.vectors is None else self.vectors[rows]
         return replace(self, names=some(self.names), texts=some(self.texts), vectors=vectors, shown=some(self.shown))
 
-    def like(self, columns: list[str] | None, width: int) -> Source:
+    def like(self, columns: list[str] | None, width: int) -> NewItems:
         """The same with its numbers in the order of the first task's columns, by their names."""
         assert self.vectors is not None
         if columns is None or self.columns is None:

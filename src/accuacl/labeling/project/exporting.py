@@ -21,10 +21,11 @@ from accuacl.experiment.tensors import load_tensors, save_tensors
 from accuacl.labeling.project import backbones, inputs, loader
 from accuacl.labeling.project.estimates import recorded
 from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
-from accuacl.labeling.project.source import Source
 from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.store import counts_as
 
 COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out")
 
@@ -97,7 +98,7 @@ def _model(project: Project, out: Path) -> list[Path]:
     if s.own:
         shutil.copyfile(s.model.rpartition(":")[0], out / "own_model.py")
         written.append(out / "own_model.py")
-    first = project.tasks.place(0)
+    first = project.tasks.folder_of(0)
     if (first / "scale.safetensors").exists():
         scale = safetensors.numpy.load((first / "scale.safetensors").read_bytes())
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
@@ -111,18 +112,13 @@ def _model(project: Project, out: Path) -> list[Path]:
 
 def _classes(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
     """Names of the classes that the model knows, and which of them each of its columns stands for now."""
-    known = {one.id: one for one in project.store.classes()}
-
-    def root(id: int) -> int:
-        while (into := known[id].merged_into) is not None:
-            id = into
-        return id
-
-    roots = sorted({root(id) for id in seen})
-    return [known[id].name for id in roots], [roots.index(root(id)) for id in seen]
+    classes = project.store.classes()
+    names, final = {c.id: c.name for c in classes}, counts_as(classes)
+    kept = sorted({final[id] for id in seen})
+    return [names[id] for id in kept], [kept.index(final[id]) for id in seen]
 
 
-def _source(project: Project, given: Path, column: str) -> Source:
+def _source(project: Project, given: Path, column: str) -> NewItems:
     """New data of the project's kind."""
     if project.settings.kind == "images":
         return read_images(given, ignore)
@@ -131,7 +127,7 @@ def _source(project: Project, given: Path, column: str) -> Source:
     return project.tasks.as_first(read_vectors(given))
 
 
-def _predictions(source: Source, out: Path, tell: OnProgress) -> Path:
+def _predictions(source: NewItems, out: Path, tell: OnProgress) -> Path:
     model = loader.load(out)
     items: list[Any] = [Path(source.place) / name for name in source.names]
     if source.kind != "images":

@@ -1,0 +1,86 @@
+"""The tables of `labels.sqlite`, their version, and how a file of an older version is brought to this one.
+
+The version is SQLite's `user_version`. A new version is one more entry at the end of MIGRATIONS; entries never change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from accuacl.base.errors import InputError
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS classes (id INTEGER PRIMARY KEY);
+CREATE TABLE IF NOT EXISTS rounds (
+    task INTEGER NOT NULL, round INTEGER NOT NULL, PRIMARY KEY (task, round)
+);
+CREATE TABLE IF NOT EXISTS closed (
+    task INTEGER NOT NULL, round INTEGER NOT NULL, snapshot TEXT NOT NULL, PRIMARY KEY (task, round),
+    FOREIGN KEY (task, round) REFERENCES rounds (task, round)
+);
+CREATE TABLE IF NOT EXISTS picks (
+    item INTEGER PRIMARY KEY, task INTEGER NOT NULL, round INTEGER NOT NULL, rank INTEGER NOT NULL,
+    scores TEXT NOT NULL, guess INTEGER, confidence REAL,
+    UNIQUE (task, round, rank), FOREIGN KEY (task, round) REFERENCES rounds (task, round)
+);
+CREATE TABLE IF NOT EXISTS events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, time REAL NOT NULL, kind TEXT NOT NULL,
+    person INTEGER REFERENCES people (id), item INTEGER REFERENCES picks (item),
+    class INTEGER REFERENCES classes (id), until REAL, undoes INTEGER REFERENCES events (id),
+    request TEXT, text TEXT
+);
+CREATE INDEX IF NOT EXISTS events_of_item ON events (item, id) WHERE item IS NOT NULL;
+CREATE INDEX IF NOT EXISTS events_of_kind ON events (kind, person, id);
+CREATE UNIQUE INDEX IF NOT EXISTS undone_once ON events (undoes) WHERE undoes IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS requested_once ON events (request) WHERE request IS NOT NULL;
+CREATE VIEW IF NOT EXISTS standing AS  -- labels, skips and corrections that have not been undone
+    SELECT * FROM events e WHERE kind IN ('label', 'skip', 'correct')
+    AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id);
+CREATE VIEW IF NOT EXISTS answers AS  -- the last of these for each item
+    SELECT * FROM standing s
+    WHERE NOT EXISTS (SELECT 1 FROM standing later WHERE later.item = s.item AND later.id > s.id);
+CREATE VIEW IF NOT EXISTS holders AS  -- who holds the lease of an item, if it has not expired by now
+    SELECT p.item, p.task, p.round, p.rank, e.id, e.person, e.until FROM picks p JOIN events e ON e.id = (
+        SELECT id FROM events WHERE item = p.item AND kind IN ('lease', 'renew', 'release', 'label', 'skip')
+        ORDER BY id DESC LIMIT 1
+    ) WHERE e.kind IN ('lease', 'renew');
+"""
+APPEND_ONLY = [
+    f"CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
+    "BEGIN SELECT RAISE(ABORT, 'nothing here is ever changed or removed'); END"
+    for table in ("people", "classes", "rounds", "closed", "picks", "events")
+    for verb in ("UPDATE", "DELETE")
+]
+MIGRATIONS = [  # the statements that bring a file of version i to version i + 1
+    [*TABLES.strip().split(";\n"), *APPEND_ONLY],  # version 0: a new file, or one from before versions were recorded
+]
+VERSION = len(MIGRATIONS)
+
+
+def upgrade(db: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to this version, or refuse one of a newer version. A file of this version is not written to."""
+    if _version(db, path) == VERSION:
+        return
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for statements in MIGRATIONS[_version(db, path) :]:  # another process may have upgraded it meanwhile
+            for statement in statements:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+        db.execute("COMMIT")
+    finally:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+
+
+def _version(db: sqlite3.Connection, path: Path) -> int:
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > VERSION:
+        raise InputError(
+            f"{path} was written by a newer version of accuacl (its schema is {version}, this one reads up to "
+            f"{VERSION}); update accuacl to open it."
+        )
+    return version
