@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from accuacl import report
 from accuacl.cli import main
 from accuacl.experiment import make, run
-from accuacl.report import many_runs as sweep
-from accuacl.report.figures import bars, curves, looks, plates, svg
-from accuacl.report.formats.document import Code
-from accuacl.report.statistics import origin
+from accuacl.report import many_runs, provenance
+from accuacl.report.figures import bars, curves
+from accuacl.report.formats import figure_files, svg
+from accuacl.report.formats.document import FAINT, Code
 from accuacl.report.statistics.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
 
@@ -103,13 +103,13 @@ def test_a_whole_report(tmp_path):
     for words in (
         "All of it",
         "half of the images.",
-        "accuacl against all baselines",
-        "paired over seeds and cells",
+        "accuacl compared with all baselines",
+        "paired by seed and cell",
         "against labels per task",
         "against the weight of the past",
         "over the rounds of the last task",
         "after each task",
-        "Other orders of the tasks",
+        "Task orders",
         "accuacl paper main --scale cpu",
         "for seed in 0 1; do accuacl run --benchmark split-cifar10 --learner er --strategy accuacl --scale cpu "
         "--memory 100 --tasks 4 --lam 0.5 --lam-from 4 --seed $seed --out runs/",
@@ -185,18 +185,22 @@ def test_csv_is_tidy(tmp_path):
 def test_commands_say_what_a_plugin_is_needed_for(tmp_path):
     rows = grid(strategy=["uniform", "accuacl-full", "full"])
     for strategies, command, title in (
-        ([], "", "All of it again"),
-        (["mine"], "", "All of it again (add --plugin FILE with the file of mine)"),
-        (["mine", "yours"], "accuacl sweep x", "Each run again (add --plugin FILE with the file of mine, yours)"),
+        ([], "", "To reproduce all runs"),
+        (["mine"], "", "To reproduce all runs (add --plugin FILE with the file that defines mine)"),
+        (
+            ["mine", "yours"],
+            "accuacl sweep x",
+            "To reproduce single runs (add --plugin FILE with the file that defines mine, yours)",
+        ),
     ):
-        report = sweep.document(rows + grid(strategy=strategies), command=command)
+        report = many_runs.document(rows + grid(strategy=strategies), command=command)
         assert [block.title for block in report.blocks if isinstance(block, Code)][-1] == title
 
 
 def test_one_run_is_not_several():
     rows = grid(seed=[0, 1, 2])
     rows = [rows[0] | {"machine": "mine"}, *(row | {"seconds_cpu": None} for row in rows[1:])]
-    said = " ".join(origin.facts(rows))
+    said = " ".join(provenance.facts(rows))
     assert "mine (1 run)." in said
     assert "(2 runs)" in said
     assert "in the 1 run that recorded it" in said
@@ -298,7 +302,7 @@ def test_a_single_run_in_other_formats(runs, tmp_path, format):
     text = out.read_text()
     assert {"picked-images-task-1.png", "result-accuracy.png"} <= files
     assert all(f"f/{name}" in text for name in files)
-    for words in ("From lowest to highest: ", "All settings", "Where the time went", "CPU time of all steps"):
+    for words in ("From lowest to highest: ", "All settings", "Wall-clock time of each step", "CPU time of all steps"):
         assert words in text
 
 
@@ -319,7 +323,7 @@ def test_a_directory_of_runs_says_what_is_not_finished(runs, tmp_path):
     (tmp_path / "begun" / "journal.sqlite").touch()
     table(tmp_path / "results.csv", grid(seed=[0]))
     page = check(report.write([runs, tmp_path], tmp_path / "r.html").read_text())
-    assert "Runs that are not finished yet and so left out: 1." in page.text
+    assert "1 unfinished run is left out." in page.text
     assert "3 runs, seed 0" in page.text
 
 
@@ -342,7 +346,8 @@ def test_the_command(command, tmp_path):
     path = table(tmp_path / "results.csv", grid(strategy=["uniform", "accuacl"]))
     for format, name in (("html", "report.html"), ("md", "report.md"), ("latex", "report.tex"), ("csv", "report.csv")):
         code, out, error = command("report", path, "--format", format)
-        assert (code, out.strip(), error) == (0, f"written: {name}", "")
+        assert (code, error) == (0, "")
+        assert out == f"Read from {path} (2 rows).\nwritten: {name}\n"
         assert (tmp_path / name).stat().st_size > 100
     assert not list(tmp_path.glob("*.part"))
     code, out, _ = command("report", "--help")
@@ -359,7 +364,7 @@ def test_figures_are_files_that_markdown_and_latex_show(command, tmp_path):
             "report", path, "--format", format, "--out", out, "--figures", folder, "--figure-type", type
         )
         assert (code, error) == (0, "")
-        assert said.split("\n")[1] == f"figures: {folder}"
+        assert said.splitlines()[2] == f"figures: {folder}"
         files = sorted((tmp_path / folder).iterdir())
         assert len(files) >= 8
         assert all(file.suffix == f".{type}" and file.read_bytes().startswith(begins[type]) for file in files)
@@ -378,13 +383,13 @@ def test_figures_are_files_that_markdown_and_latex_show(command, tmp_path):
 def test_a_figure_has_all_panels_its_legend_and_no_colours_of_pages():
     figure = curves.tasks(make_groups(everything()[:28]))
     assert [panel.title for panel in figure.panels] == ["er", "der++"] * 2
-    text = plates.draw(figure, "svg").decode()
+    text = figure_files.draw(figure, "svg").decode()
     assert text.count('id="axes_') == 4
     assert text.count("<!-- accuacl -->") == 1  # in the legend
     assert text.count("<!-- tasks learned -->") == 4
-    assert looks.FAINT not in text
-    assert looks.FAINT not in plates.draw(bars.picks(make_groups(everything()[:28])), "svg").decode()
-    assert plates.draw(figure, "pdf") == plates.draw(figure, "pdf")
+    assert FAINT not in text
+    assert FAINT not in figure_files.draw(bars.picks(make_groups(everything()[:28])), "svg").decode()
+    assert figure_files.draw(figure, "pdf") == figure_files.draw(figure, "pdf")
 
 
 @pytest.mark.parametrize(
@@ -394,7 +399,7 @@ def test_no_legend_is_cut_off(names):
     names = [f"{name} {i}" for i, name in enumerate(names)]
     figure = curves.tasks(make_groups(grid(strategy=names)))
     plot = Figure(figsize=(6, 2))
-    plates._add_legend(plot, figure.legend)
+    figure_files._add_legend(plot, figure.legend)
     box = plot.legends[0].get_window_extent(FigureCanvasAgg(plot).get_renderer())
     assert box.width <= plot.bbox.width
     assert plot.get_size_inches()[1] == pytest.approx(2 + box.height / plot.dpi)

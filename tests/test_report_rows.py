@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from accuacl import report
+from accuacl.base.errors import InputError
 from accuacl.experiment import metrics, record, run
 from accuacl.experiment.config import make
-from accuacl.report.statistics.collect import collect
-from accuacl.report.statistics.groups import make_groups, stat, usual
+from accuacl.report import collect as collecting
+from accuacl.report.statistics.groups import make_groups
+from accuacl.report.statistics.metrics import mean_std
+from accuacl.report.statistics.settings import defaults
+from test_rooms import imports
 
 TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}
 
@@ -19,7 +25,7 @@ TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10,
 def made_up(**given):
     """The row of a run that never was: numbers from a generator seeded by its settings."""
     benchmark = given.setdefault("benchmark", "split-cifar10")
-    config = usual(benchmark, given.setdefault("scale", "cpu")) | given
+    config = defaults(benchmark, given.setdefault("scale", "cpu")) | given
     rng = np.random.default_rng(zlib.crc32(json.dumps(config, sort_keys=True).encode()))
     tasks, each = TASKS.get(benchmark, (4, 3))
     tasks = config["tasks"] or tasks
@@ -60,6 +66,11 @@ def with_metrics(row, accuracy, forgetting=1.0):
     return row | {"average_accuracy": accuracy, "forgetting": forgetting}
 
 
+def collect(paths):
+    """All rows at these paths, each run once."""
+    return collecting.merge(collecting.read(paths))
+
+
 def table(path, rows):
     record.write_csv(path, rows)
     return path
@@ -68,11 +79,11 @@ def table(path, rows):
 def test_means_and_sample_deviations_by_hand(tmp_path):
     rows = [with_metrics(made_up(seed=s, strategy="uniform"), a, f) for s, a, f in ((0, 10, 4), (1, 13, 4), (2, 10, 7))]
     (group,) = make_groups(collect([table(tmp_path / "results.csv", rows)]))
-    found = group.stat("average_accuracy")
+    found = group.mean_std("average_accuracy")
     assert (found.mean, found.n) == (11, 3)
     assert found.std == pytest.approx(3**0.5)  # (1 + 4 + 1) / 2
-    assert group.stat("forgetting").mean == 5
-    assert stat([5.0]).std is None
+    assert group.mean_std("forgetting").mean == 5
+    assert mean_std([5.0]).std is None
 
 
 @pytest.mark.parametrize(
@@ -160,8 +171,8 @@ def test_the_papers_order():
 def test_class_balance_by_hand():
     row = made_up() | {"picked": [[1, 3], [2, 2], [0, 0]]}
     (group,) = make_groups([row])
-    assert group.stat("picked_least").mean == pytest.approx((0.5 + 1) / 2)
-    assert group.stat("picked_most").mean == pytest.approx((1.5 + 1) / 2)
+    assert group.mean_std("picked_least").mean == pytest.approx((0.5 + 1) / 2)
+    assert group.mean_std("picked_most").mean == pytest.approx((1.5 + 1) / 2)
 
 
 @pytest.mark.parametrize(
@@ -171,9 +182,9 @@ def test_class_balance_by_hand():
         ({"forgetting": float("inf")}, "forgetting is inf"),
         ({"forgetting": None}, "forgetting is missing"),
         ({"accuracy_matrix": [[1, 2], [3, 4]]}, "an accuracy matrix has"),
-        ({"accuracy_matrix": [[float("nan")]]}, "accuracy_matrix is not made of numbers"),
-        ({"picked": {"a": 1}}, "picked is not made of numbers"),
-        ({"round_accuracy": [["x"]]}, "round_accuracy is not made of numbers"),
+        ({"accuracy_matrix": [[float("nan")]]}, "accuracy_matrix is not 2 lists deep with numbers"),
+        ({"picked": {"a": 1}}, "picked is not 2 lists deep with numbers"),
+        ({"round_accuracy": [["x"]]}, "round_accuracy is not 3 lists deep with numbers"),
     ],
 )
 def test_rows_that_are_wrong_are_refused(tmp_path, change, says):
@@ -182,3 +193,59 @@ def test_rows_that_are_wrong_are_refused(tmp_path, change, says):
         collect([path])
     assert "row 1" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_run_is_itself_and_not_what_lies_below_it(tmp_path):
+    settings = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "epochs": 1, "pool": 40}
+    outer = run(make(settings | {"strategy": "uniform"}), tmp_path / "a")
+    run(make(settings | {"strategy": "accuacl"}), tmp_path / "a" / "A")  # sorted before a's own result.json
+    table(tmp_path / "a" / "results.csv", grid(seed=[0, 1]))
+    (row,) = collect([tmp_path / "a"])
+    assert (row["strategy"], row["average_accuracy"]) == ("uniform", outer["average_accuracy"])
+    assert "split-digits, er with uniform" in report.write([tmp_path / "a"], format="md").read_text()
+    assert len(collect([tmp_path])) == 4, "a directory of runs is all of them"
+
+
+def test_no_table_is_opened_but_those_of_results(tmp_path, monkeypatch):
+    opened = []
+    read_csv = record.read_csv
+    monkeypatch.setattr(record, "read_csv", lambda path: opened.append(path) or read_csv(path))
+    for name in ("other.csv", "main.csv", "deep/results.csv", "deep/pool.csv"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        table(tmp_path / name, grid(seed=[0]))
+    (source,) = collecting.read([tmp_path])
+    assert opened == [source.path] == [tmp_path / "deep" / "results.csv"]
+    (tmp_path / "deep" / "results.csv").unlink()
+    with pytest.raises(InputError, match=r"finish a run first .* or one of its tables .*: main\.csv, other\.csv"):
+        collecting.read([tmp_path])
+    assert opened == [source.path], "a table is named, not opened"
+    (source,) = collecting.read([tmp_path / "main.csv"])
+    assert collecting.describe([source]) == f"Read from {tmp_path / 'main.csv'} (1 row)."
+
+
+def test_a_table_that_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(record, "read_csv", refuse)
+    with pytest.raises(InputError, match=r"a\.csv cannot be read: permission denied; "):
+        collect([table(tmp_path / "a.csv", grid(seed=[0]))])
+
+
+GROUPS = {  # what each part of the report may import of the others
+    "statistics": set(),
+    "formats": set(),
+    "tables": {"statistics", "formats.document"},
+    "figures": {"statistics", "formats.document"},
+}
+
+
+@pytest.mark.parametrize("path", [*Path(report.__file__).parent.rglob("*.py")], ids=lambda path: path.stem)
+def test_the_parts_of_a_report_build_on_each_other_in_one_direction(path):
+    group = path.relative_to(Path(report.__file__).parent).parts[0]
+    if group not in GROUPS:  # at the top all parts are put together
+        return
+    modules = {f"{module}.{name}" for module, name in imports(path) if module.startswith("accuacl.report")}
+    below = {module.removeprefix("accuacl.report.") for module in modules}
+    allowed = {group, *GROUPS[group]}
+    assert {module for module in below if not any(module.startswith(f"{part}.") for part in allowed)} == set()

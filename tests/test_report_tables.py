@@ -7,12 +7,13 @@ import itertools
 import pytest
 
 from accuacl.models.nets import NETS
-from accuacl.report import many_runs as sweep
+from accuacl.report import many_runs
 from accuacl.report.formats.document import Table
 from accuacl.report.statistics import paper
-from accuacl.report.statistics.groups import METRICS, make_groups
-from accuacl.report.tables.pivots import order_tables, setting_tables
-from accuacl.report.tables.tables import cell_tables, marks
+from accuacl.report.statistics.groups import make_groups
+from accuacl.report.statistics.metrics import METRICS, ranks
+from accuacl.report.tables.comparison import comparison_tables
+from accuacl.report.tables.variations import order_tables, setting_tables
 from accuacl.sweeps import recipes
 from accuacl.sweeps.sweep import cells
 from test_report_rows import grid, made_up, with_metrics
@@ -39,15 +40,15 @@ SIX = ["uniform", "entropy", "least-confidence", "kcenter", "badge", "accuacl"]
     ],
 )
 def test_best_and_second(values, metric, expected):
-    assert marks(values, metric) == expected
+    assert ranks(values, metric) == expected
 
 
 def lines(table: Table) -> dict[tuple[str, str], tuple]:
-    return {(block.title, line.heads[0]): line.cells for block in table.blocks for line in block.lines}
+    return {(group.title, row.heads[0]): row.cells for group in table.groups for row in group.rows}
 
 
 def main_table(rows) -> Table:
-    return cell_tables(make_groups(rows))[0]
+    return comparison_tables(make_groups(rows))[0]
 
 
 def test_a_table_by_hand():
@@ -58,20 +59,20 @@ def test_a_table_by_hand():
     ]
     table = main_table(rows)
     found = lines(table)
-    assert [(c.text, c.small, c.mark) for c in found["er", "accuacl"][:2]] == [
+    assert [(c.text, c.small, c.rank) for c in found["er", "accuacl"][:2]] == [
         ("13.0", "± 1.4", "best"),
         ("20.7", "± 1.0", ""),
     ]
-    assert found["er", "uniform"][0].mark == "second"
-    assert found["er", "full"][0].mark == found["er", "full"][2].mark == "", "full does not compete"
-    assert [line.apart for block in table.blocks for line in block.lines] == [False, False, False, True]
-    assert [(c.over, c.name) for c in table.columns[:4]] == [
+    assert found["er", "uniform"][0].rank == "second"
+    assert found["er", "full"][0].rank == found["er", "full"][2].rank == "", "full is not ranked"
+    assert [row.apart for group in table.groups for row in group.rows] == [False, False, False, True]
+    assert [(c.shared, c.name) for c in table.columns[:4]] == [
         ("A ↑", "ours"),
         ("A ↑", "paper"),
         ("F ↓", "ours"),
         ("F ↓", "paper"),
     ]
-    assert found["er", "accuacl"][2].mark == "best"
+    assert found["er", "accuacl"][2].rank == "best"
     assert "n = 2 seeds" in table.note
     assert "model conv4 (paper: resnet18)" in table.note
 
@@ -81,7 +82,7 @@ def test_learners_compete_among_themselves_only():
         with_metrics(row, i) for i, row in enumerate(grid(learner=["er", "der++"], strategy=["uniform", "accuacl"]))
     ]
     found = lines(main_table(rows))
-    assert found["er", "accuacl"][0].mark == found["der++", "accuacl"][0].mark == "best"
+    assert found["er", "accuacl"][0].rank == found["der++", "accuacl"][0].rank == "best"
 
 
 def test_missing_seeds_are_said_and_missing_strategies_leave_no_hole():
@@ -92,7 +93,7 @@ def test_missing_seeds_are_said_and_missing_strategies_leave_no_hole():
     assert found["er", "accuacl"][0].small.endswith("(n=2)")
     assert "n=" not in found["er", "uniform"][0].small
     assert ("der++", "accuacl") not in found
-    assert found["der++", "uniform"][0].mark == "", "alone it is not best"
+    assert found["der++", "uniform"][0].rank == "", "alone it is not best"
 
 
 def test_the_paper_stands_beside_its_own_settings_only():
@@ -108,7 +109,7 @@ def test_the_paper_stands_beside_its_own_settings_only():
 
 
 def captions(rows) -> list[str]:
-    return [block.caption.split(":")[0] for block in sweep.document(rows).blocks if isinstance(block, Table)]
+    return [block.caption.split(":")[0] for block in many_runs.document(rows).blocks if isinstance(block, Table)]
 
 
 @pytest.mark.parametrize(
@@ -133,10 +134,10 @@ def captions(rows) -> list[str]:
 )
 def test_the_table_that_suits_and_the_papers_values_in_it(settings, expected):
     rows = grid(benchmark="split-cifar100", seed=[0, 1], **settings)
-    found = cell_tables(make_groups(rows))
+    found = comparison_tables(make_groups(rows))
     assert [table.caption.split(":")[0] for table in found] == [expected]
     theirs = [i for i, column in enumerate(found[0].columns) if column.name == "paper"]
-    cells = [line.cells[i].text for block in found[0].blocks for line in block.lines for i in theirs]
+    cells = [row.cells[i].text for group in found[0].groups for row in group.rows for i in theirs]
     assert cells
     assert "-" not in cells
 
@@ -146,9 +147,9 @@ def test_orders_of_the_tasks():
     rows = grid(order="fixed", **axes) + grid(order="tasks", order_seed=[0, 1, 2, 3], **axes)
     (table,) = order_tables(make_groups(rows))
     places = ["as they are", *(f"order {i}" for i in range(4)), "all permutations"]
-    found = {tuple(line.heads): line.cells for line in table.blocks[0].lines}
+    found = {tuple(row.heads): row.cells for row in table.groups[0].rows}
     assert list(found) == list(itertools.product(places, ["uniform", "accuacl"]))
-    assert [(column.over, column.name) for column in table.columns] == list(
+    assert [(column.shared, column.name) for column in table.columns] == list(
         itertools.product(("A ↑", "F ↓"), ("ours", "paper"))
     )
     permuted = [r["average_accuracy"] for r in rows if r["order"] == "tasks" and r["strategy"] == "accuacl"]
@@ -157,8 +158,8 @@ def test_orders_of_the_tasks():
     assert found["as they are", "accuacl"][1].text == "14.1"
     assert found["order 0", "accuacl"][1].text == "-"
     for place in places:
-        assert sorted(found[place, s][0].mark for s in ("uniform", "accuacl")) == ["", "best"]
-    assert captions(rows).count("Other orders of the tasks") == 1
+        assert sorted(found[place, s][0].rank for s in ("uniform", "accuacl")) == ["", "best"]
+    assert captions(rows).count("Task orders") == 1
     (table,) = order_tables(make_groups([row | {"labels": 7} for row in rows]))
     assert [column.name for column in table.columns] == ["A ↑", "F ↓"]
 
@@ -189,8 +190,8 @@ def test_settings_that_were_varied_are_rows():
     rows += grid(strategy=["uniform", "accuacl"], learner="er", replay="cycled", labels=100)
     (table,) = setting_tables(make_groups(rows))
     assert list(table.heads) == ["labels", "replay"]
-    assert [list(line.heads) for line in table.blocks[0].lines] == [["100", "cycled"], ["100", "once"], ["200", "once"]]
-    assert [c.over for c in table.columns][::2] == ["A ↑", "F ↓", "rarest class", "commonest class"]
+    assert [list(row.heads) for row in table.groups[0].rows] == [["100", "cycled"], ["100", "once"], ["200", "once"]]
+    assert [c.shared for c in table.columns][::2] == ["A ↑", "F ↓", "rarest class", "commonest class"]
 
 
 def test_no_group_of_runs_is_left_out_of_the_report():
@@ -202,14 +203,14 @@ def test_no_group_of_runs_is_left_out_of_the_report():
     rows += grid(strategy="full", benchmark="/my/data", learner="er-ace")
     shown = {
         cell.text
-        for block in sweep.document(rows).blocks
+        for block in many_runs.document(rows).blocks
         if isinstance(block, Table)
-        for part in block.blocks
-        for line in part.lines
-        for cell in line.cells
+        for group in block.groups
+        for row in group.rows
+        for cell in row.cells
     }
     for group in make_groups(rows):
-        assert f"{group.stat('average_accuracy').mean:.1f}" in shown, (group.title, group.strategy)
+        assert f"{group.mean_std('average_accuracy').mean:.1f}" in shown, (group.title, group.strategy)
 
 
 def test_two_benchmarks_with_few_strategies_and_one_of_them_varied():

@@ -7,7 +7,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -461,16 +460,6 @@ def test_costs_are_listed(tmp_path):
     assert accuacl("paper", "nothing").returncode == 2
     done = accuacl("paper", "list", "--only", "seed=0")
     assert (done.returncode, "list takes no --only" in done.stderr) == (2, True)
-
-
-def test_a_report_names_the_tables_of_a_folder_without_results(tmp_path):
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
-    row = sweep(cells(SMALL | {"strategy": "uniform"}), tmp_path / "out", tmp_path / "main.csv", Local(1)).rows[0]
-    assert row["strategy"] == "uniform"
-    shutil.rmtree(tmp_path / "out")
-    done = accuacl("report", tmp_path)
-    assert done.returncode == 2
-    assert f"give one of its tables: {tmp_path / 'main.csv'}." in done.stderr
 
 
 def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import Config
-from accuacl.report.statistics.groups import show
+from accuacl.report import show
 from accuacl.sweeps.sweep import ALIASES
 
 T = TypeVar("T")

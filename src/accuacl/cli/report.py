@@ -9,11 +9,9 @@ import typer
 from rich.markup import escape
 
 from accuacl import report as reports
-from accuacl.base.errors import InputError
 from accuacl.cli.only import narrow
 from accuacl.cli.options import Only
 from accuacl.cli.screen import console
-from accuacl.experiment.record import read_csv
 
 
 def report(
@@ -41,11 +39,7 @@ def report(
     Several runs are averaged over their seeds and nothing else; a single run has its accuracy matrix, curves, recall
     and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
-    for folder in (folder for folder in path if folder.is_dir()):
-        others = [table for table in sorted(folder.rglob("*.csv")) if _is_table(table)]
-        if others and not any(any(folder.rglob(name)) for name in ("results.csv", "result.json")):
-            there = ", ".join(map(str, others[:5])) + (", ..." if others[5:] else "")
-            raise InputError(f"{folder} holds no finished run and no results.csv; give one of its tables: {there}.")
+    read: list[str] = []
     written = reports.write(
         path,
         out,
@@ -55,14 +49,9 @@ def report(
         figures=figures,
         figure_type=figure_type,
         choose=(lambda rows: narrow(rows, only, dict.__getitem__)) if only else None,
+        tell=read.append,
     )
+    console.print(escape(" ".join(read)), soft_wrap=True)
     console.print(f"written: {escape(str(written))}", soft_wrap=True)
     if figures:
         console.print(f"figures: {escape(str(figures))}", soft_wrap=True)
-
-
-def _is_table(path: Path) -> bool:
-    try:
-        return bool(read_csv(path))
-    except (OSError, ValueError):
-        return False

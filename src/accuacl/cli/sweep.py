@@ -27,7 +27,7 @@ from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.record import Row
 from accuacl.experiment.record import settings as settings_of
-from accuacl.report.statistics.groups import make_groups
+from accuacl.report import make_groups
 from accuacl.sweeps.sweep import ERROR, Cell, Outcome, cells, labels
 from accuacl.sweeps.sweep import sweep as run_sweep
 
@@ -165,9 +165,9 @@ def _means(rows: Sequence[Row]) -> Group:
     for group in make_groups(row | canonical(settings_of(row)) for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
-            stat = group.stat(metric)
-            spread = f" ±{stat.std:.1f}" if stat and stat.std is not None else ""
-            numbers.append(f"{stat.mean:.1f}{spread}" if stat else "-")
+            value = group.mean_std(metric)
+            spread = f" ±{value.std:.1f}" if value and value.std is not None else ""
+            numbers.append(f"{value.mean:.1f}{spread}" if value else "-")
         table = tables.setdefault(group.title, Table("learner", Column("strategy", ratio=1), expand=True))
         if not table.row_count:
             for name in ("runs", "A (%)", "F (%)", "LA (%)"):

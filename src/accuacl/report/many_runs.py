@@ -4,77 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from accuacl.report import provenance
 from accuacl.report.figures import bars, curves
 from accuacl.report.formats.document import Code, Document, Figure, Heading, Points, Table, Text
-from accuacl.report.statistics import agreement, gains, origin, significance
-from accuacl.report.statistics.collect import Row
-from accuacl.report.statistics.groups import Group, make_groups
-from accuacl.report.tables.pivots import order_tables, setting_tables, varied_settings
-from accuacl.report.tables.tables import cell_tables
+from accuacl.report.statistics import agreement, gains, significance
+from accuacl.report.statistics.groups import Group, Row, make_groups
+from accuacl.report.tables.agreement import agreement_table
+from accuacl.report.tables.comparison import comparison_tables
+from accuacl.report.tables.significance import significance_table
+from accuacl.report.tables.variations import order_tables, setting_tables, varied_settings
 
-FEW = 3  # cells with fewer strategies have no section of their own if they are in a table of settings
+FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
 
 
 def document(
-    rows: Sequence[Row], title: str = "", command: str = "", unfinished: int = 0, notices: Sequence[str] = ()
+    rows: Sequence[Row],
+    title: str = "",
+    command: str = "",
+    unfinished: int = 0,
+    notices: Sequence[str] = (),
+    source: str = "",
 ) -> Document:
-    """All that the rows have to say.
+    """The report of these rows.
 
-    command: what made them, if it was one; unfinished: runs that are not there; notices: what must be said first.
+    command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
+    sentences to begin with. source: a sentence on where the rows were read.
     """
     groups = make_groups(rows)
-    report = Document(title or _title(groups))
+    report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
-    add(Text(origin.lede(rows)))
+    add(Text(provenance.overview(rows)))
     if unfinished:
-        add(Text(f"Runs that are not finished yet and so left out: {unfinished}.", notice=True))
-    for note in (*notices, *origin.notes(rows)):
-        add(Text(note if note.endswith(".") else f"{note}.", notice=True))
-    differences, sure = significance.compare(groups)
-    agreed, orderings, ranks = agreement.compare(groups)
-    summary = gains.sentences(groups) + differences + agreed
+        is_left = "unfinished run is" if unfinished == 1 else "unfinished runs are"
+        add(Text(f"{unfinished} {is_left} left out.", notice=True))
+    report.blocks.extend(provenance.notices(rows, notices))
+    comparisons = significance.compare(groups)
+    cells_of_paper = agreement.cells_of_paper(groups)
+    agreed, orderings = agreement.sentences(cells_of_paper)
+    summary = [*gains.sentences(groups), *significance.sentences(comparisons), *agreed]
     if summary:
         add(Heading("Summary"))
         add(Points(summary))
-    elsewhere = {group for alike, _ in varied_settings(groups) for group in alike}
-    for cell in _cells(groups):
-        if set(cell) <= elsewhere and len({group.strategy for group in cell}) < FEW:
-            continue
-        tables = cell_tables(cell)
-        add(Heading(cell[0].title))
-        report.blocks.extend(tables)
-        figures = [curves.tasks(cell), curves.lam(cell), curves.rounds(cell), bars.picks(cell)]
+    for setup in _setups(groups):
+        add(Heading(setup[0].title))
+        report.blocks.extend(comparison_tables(setup))
+        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
         report.blocks.extend([figure for figure in figures if figure])
-    _section(report, "Other orders of the tasks", order_tables(groups))
-    fixed = [group for group in groups if group["order"] != "tasks"]
-    _section(report, "Settings that were varied", [*setting_tables(groups), *curves.labels(fixed)])
-    if sure:
-        _section(report, "Significance", [sure])
-    if ranks:
-        add(Heading("Agreement with the paper"))
-        add(Points([*agreed, *orderings]))
-        add(ranks)
-    add(Heading("Where this comes from"))
-    add(Points(origin.facts(rows)))
+    _section(report, "Task orders", order_tables(groups))
+    fixed_order = [group for group in groups if group["order"] != "tasks"]
+    _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])
+    if comparisons:
+        _section(report, "Significance", [significance_table(comparisons)])
+    if cells_of_paper:
+        _section(report, "Agreement with the paper", [Points([*agreed, *orderings]), agreement_table(cells_of_paper)])
+    facts = [*([source] if source else []), *provenance.facts(rows)]
+    _section(report, "Where these results come from", [Points(facts)])
     if command:
-        add(Code("All of it again", [command]))
-    each = origin.again("Each run again" if command else "All of it again", groups)
-    add(Code(each, [origin.command(group) for group in groups]))
+        add(Code("To reproduce all runs", [command]))
+    add(provenance.commands("To reproduce single runs" if command else "To reproduce all runs", groups))
     return report
 
 
-def _cells(groups: Sequence[Group]) -> list[list[Group]]:
-    cells: dict[object, list[Group]] = {}
+def _setups(groups: Sequence[Group]) -> list[list[Group]]:
+    """The groups of each setup that has a section of its own; permuted orders of the tasks have another section."""
+    varied = {group for alike, _ in varied_settings(groups) for group in alike}
+    setups: dict[object, list[Group]] = {}
     for group in groups:
         if group["order"] != "tasks":
-            cells.setdefault(group.cell, []).append(group)
-    return list(cells.values())
+            setups.setdefault(group.setup, []).append(group)
+    return [
+        setup
+        for setup in setups.values()
+        if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW
+    ]
 
 
-def _section(report: Document, title: str, blocks: Sequence[Table | Figure]) -> None:
+def _section(report: Document, title: str, blocks: Sequence[Points | Table | Figure]) -> None:
     if blocks:
         report.blocks.extend([Heading(title), *blocks])
-
-
-def _title(groups: Sequence[Group]) -> str:
-    return f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}"

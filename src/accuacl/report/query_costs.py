@@ -1,4 +1,4 @@
-"""What queries cost: seconds and memory of each strategy, a table and two plots."""
+"""The report of what queries cost: CPU seconds and memory of each strategy, as a table and two plots."""
 
 from __future__ import annotations
 
@@ -8,40 +8,54 @@ from typing import TYPE_CHECKING
 
 from accuacl.base.files import write_text
 from accuacl.report.figures.bars import name_bars, short
-from accuacl.report.figures.looks import looks
+from accuacl.report.figures.styles import styles
 from accuacl.report.formats import page
-from accuacl.report.formats.document import Block, Cell, Code, Column, Document, Figure, Line, Panel, Table, Text
+from accuacl.report.formats.document import (
+    Code,
+    Document,
+    Figure,
+    Panel,
+    RowGroup,
+    Table,
+    TableCell,
+    TableColumn,
+    TableRow,
+    Text,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OURS = "accuacl"
-PAPER = "The paper has BAIT at 462.1 times AccuACL's time and 85.5 times its memory, both as the authors wrote them."
+PAPER = (
+    "The paper reports 462.1 times AccuACL's time and 85.5 times its memory for BAIT, both in its authors' own code."
+)
 
 
 def write_efficiency(
     costs: Mapping[str, tuple[float, float]], out: Path, title: str, about: str, command: str, machine: str
 ) -> Path:
-    """Write the page; costs: by strategy, CPU seconds of all queries and bytes of the largest."""
-    columns = [Column("CPU s"), Column("x accuacl"), Column("MiB"), Column("x accuacl")]
+    """Write the page; costs: CPU seconds of all queries and bytes of the largest query, by strategy."""
+    columns = [TableColumn("CPU s"), TableColumn("x accuacl"), TableColumn("MiB"), TableColumn("x accuacl")]
     ours = costs.get(OURS)
-    lines = []
-    for name, (seconds, most) in costs.items():
-        cells = [Cell(short(seconds)), Cell(_times(seconds, ours and ours[0]))]
-        cells += [Cell(short(most / 2**20)), Cell(_times(most, ours and ours[1]))]
-        lines.append(Line([name], cells))
+    rows = []
+    for strategy, (seconds, size) in costs.items():
+        cells = [TableCell(short(seconds)), TableCell(_times(seconds, ours and ours[0]))]
+        cells += [TableCell(short(size / 2**20)), TableCell(_times(size, ours and ours[1]))]
+        rows.append(TableRow([strategy], cells))
     panels = [
         _panel("CPU seconds", {name: max(seconds, 1e-3) for name, (seconds, _) in costs.items()}),
-        _panel("memory, MiB", {name: max(most / 2**20, 0.1) for name, (_, most) in costs.items()}),
+        _panel("memory, MiB", {name: max(size / 2**20, 0.1) for name, (_, size) in costs.items()}),
     ]
+    caption = "Time of all queries, and memory of the largest beyond its inputs"
     document = Document(
         title,
         [
             Text(f"{about[0].upper()}{about[1:]}."),
-            Table("Time of all queries and memory beyond the inputs", ["strategy"], columns, [Block("", lines)], by=""),
-            Figure("Time of all queries and memory of the largest, logarithmic.", panels, columns=2),
-            Text(f"Features are random, their sizes those of the benchmark; {machine}; seed 0. {PAPER}"),
-            Code("All of it again", [command]),
+            Table(caption, ["strategy"], columns, [RowGroup("", rows)]),
+            Figure("Time of all queries and memory of the largest, on logarithmic axes.", panels, columns=2),
+            Text(f"Features are random and have the sizes of the benchmark's; {machine}; seed 0. {PAPER}"),
+            Code("To reproduce all of it", [command]),
         ],
     )
     write_text(out, page.render(document))
@@ -53,14 +67,14 @@ def _times(value: float, base: float | None) -> str:
 
 
 def _panel(what: str, values: Mapping[str, float]) -> Panel:
-    look = looks(values)
+    legend = styles(values)
 
     def draw(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.set_xlim(min(values.values()) / 4, max(values.values()) * 12)
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
-        name_bars(axes, {name: (value, look[name].color) for name, value in values.items()})
+        name_bars(axes, {name: (value, legend[name].color) for name, value in values.items()})
         axes.set_xlabel(what)
 
-    said = ", ".join(f"{name} {short(value)}" for name, value in values.items())
-    return Panel(what, draw, f"{what}: {said}.", (3.4, 0.75 + 0.2 * len(values)))
+    spoken = ", ".join(f"{name} {short(value)}" for name, value in values.items())
+    return Panel(what, draw, f"{what}: {spoken}.", (3.4, 0.75 + 0.2 * len(values)))

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import write_text
-from accuacl.report import many_runs as sweep
-from accuacl.report import one_run as run
-from accuacl.report.figures import plates
-from accuacl.report.formats import latex, markdown, page, tidy
-from accuacl.report.statistics.collect import Row, collect, is_run, unfinished
+from accuacl.report import collect, many_runs, one_run
+from accuacl.report.formats import figure_files, latex, markdown, page
+from accuacl.report.statistics.groups import Row, make_groups
+from accuacl.report.tables.means_csv import means_csv
 
-FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # and how their files end
-KEPT = ("results.csv", "result.json", "config.json", "journal.sqlite")
+FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # with the suffix of their files
+FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite")
 
 
 def write(
@@ -28,29 +27,62 @@ def write(
     figure_type: str = "",
     choose: Callable[[list[Row]], list[Row]] | None = None,
     notices: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda sentence: None,
 ) -> Path:
-    """Write the report of the runs and tables at `paths`; where it is.
+    """Write the report of the runs and tables at `paths`; returns the file.
 
-    One run has a report of its own, beside it unless `out` says otherwise; several have one of their means, by default
-    report.html here. `data_dir`: where the images of a single run lie. `command`: what made all runs, to be shown.
-    `figures`: a folder for all plots as files of their own, of `figure_type` (svg, pdf or png; svg by default, in LaTeX
-    pdf); Markdown and LaTeX then show them. `choose`: which of the runs found are shown. `notices`: what must be said
-    first.
+    A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
+    seeds, by default in report.html here. `data_dir`: where the images of a single run lie. `command`: the one that
+    made all runs, to be shown. `figures`: a folder for every figure as a file of type `figure_type` (svg, pdf or png;
+    by default svg, for LaTeX pdf), which Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`:
+    sentences to begin with. `tell` gets a sentence that says which tables and runs were read.
     """
-    if format not in FORMATS:
-        raise InputError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
     if not paths:
         raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
-    single = len(paths) == 1 and is_run(paths[0])
+    single = len(paths) == 1 and collect.is_run(paths[0])
+    if format not in FORMATS:
+        raise InputError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
     out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format]}"
+    _check_out(out, paths)
+    _check_figures(figures, figure_type, format, out)
+    sources = collect.read(paths)
+    source = collect.describe(sources)
+    tell(source)
+    rows = collect.merge(sources)
+    if choose:
+        rows = choose(rows)
+    if single:
+        report = one_run.document(paths[0], rows[0], title, data_dir, source)
+    else:
+        # Nobody knows which of the unfinished runs would have been chosen.
+        unfinished = 0 if choose else collect.count_unfinished(paths)
+        report = many_runs.document(rows, title, command, unfinished, notices, source)
+    if figures:
+        report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
+    if format == "csv":
+        text = means_csv(make_groups(rows))
+    elif format == "html":
+        text = page.render(report)
+    else:
+        text = {"md": markdown, "latex": latex}[format].render(report, out.parent)
+    write_text(out, text)
+    return out
+
+
+def _check_out(out: Path, paths: Sequence[Path]) -> None:
+    """Refuse a file that cannot be written, and one that results are kept in."""
     if out.is_dir():
         raise InputError(f"{out} is a folder; give the name of a file in it.")
     if not out.resolve().parent.is_dir():
         raise InputError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
     if out.resolve() in {path.resolve() for path in paths}:
         raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
-    if out.name in KEPT and any(path.resolve() in out.resolve().parents for path in paths):
+    if out.name in FILES_OF_RUNS and any(path.resolve() in out.resolve().parents for path in paths):
         raise InputError(f"{out} has the name of a file that runs keep; give another --out.")
+
+
+def _check_figures(figures: Path | None, figure_type: str, format: str, out: Path) -> None:
+    """Refuse a folder and a type of figures that the format cannot show."""
     if figure_type and not figures:
         raise InputError("a figure type without a folder for figures; give --figures too.")
     if figures and figures.exists() and not figures.is_dir():
@@ -59,21 +91,3 @@ def write(
         raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
     if figures and format == "latex" and set(markdown.link(figures, out.parent)) & set("%#{}~\\ "):
         raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
-    rows = collect(paths)
-    if choose:
-        rows = choose(rows)
-    if single:
-        report = run.document(paths[0], rows[0], title, data_dir)
-    else:
-        missing = 0 if choose else unfinished(paths)  # of which it is not known whether they would have been chosen
-        report = sweep.document(rows, title, command, missing, notices)
-    if figures:
-        report = plates.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
-    if format == "csv":
-        text = tidy.render(rows)
-    elif format == "html":
-        text = page.render(report)
-    else:
-        text = {"md": markdown, "latex": latex}[format].render(report, out.parent)
-    write_text(out, text)
-    return out

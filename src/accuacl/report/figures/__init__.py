@@ -1,1 +1,1 @@
-"""Figures: how strategies look, curves, bars, matrices, contact sheets."""
+"""Figures: curves, bars, those of a single run, and contact sheets of picked images."""

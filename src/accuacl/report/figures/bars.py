@@ -1,97 +1,99 @@
-"""How evenly strategies pick, and what their queries cost: a bar a strategy, a panel a learner."""
+"""How evenly strategies pick, and what their queries cost: a bar for each strategy, a panel for each learner."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from accuacl.report.figures.looks import FAINT, INK, Look, looks
-from accuacl.report.formats.document import Figure, Panel
+from accuacl.report.figures.styles import styles
+from accuacl.report.formats.document import FAINT, INK, Figure, LineStyle, Panel
 from accuacl.report.statistics.groups import Group
-from accuacl.report.tables.tables import number
+from accuacl.report.statistics.metrics import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LEAST = 1e-3  # seconds that a bar on a logarithmic axis can show
-Bars = dict[str, tuple[float, float]]  # where each begins and ends
+SHORTEST = 1e-3  # the fewest seconds that a bar on a logarithmic axis shows
+Bars = dict[str, tuple[float, float]]  # where each strategy's bar begins and ends
 
 
 def picks(groups: Sequence[Group]) -> Figure | None:
-    """Class balance and query seconds of a cell, a panel each for every learner."""
+    """Class balance and query seconds in a setup, a panel of each for every learner."""
     groups = [group for group in groups if group["strategy"] != "full"]
-    look = looks(group.strategy for group in groups)
+    legend = styles(group.strategy for group in groups)
     learners = list(dict.fromkeys(group.learner for group in groups))
     shares = {learner: _shares([g for g in groups if g.learner == learner]) for learner in learners}
     seconds = {learner: _seconds([g for g in groups if g.learner == learner]) for learner in learners}
-    panels, said = [], []
+    panels, captions = [], []
     if any(shares.values()):
-        said.append(
+        captions.append(
             "Labels of a task's rarest and commonest class as multiples of an even share, mean over tasks and seeds"
         )
-        panels += [_balance(learner, bars, _span(shares), look) for learner, bars in shares.items() if bars]
+        panels += [_balance(learner, bars, _range(shares), legend) for learner, bars in shares.items() if bars]
     if any(seconds.values()):
-        said.append("wall-clock seconds of a run's queries, looking at the pool included, mean over seeds, logarithmic")
-        panels += [_cost(learner, bars, _span(seconds), look) for learner, bars in seconds.items() if bars]
+        captions.append(
+            "wall-clock seconds of all queries of a run, embedding the pool included, mean over seeds, logarithmic axis"
+        )
+        panels += [_cost(learner, bars, _range(seconds), legend) for learner, bars in seconds.items() if bars]
     if not panels:
         return None
-    return Figure(f"{'; '.join(said)}: {groups[0].title}.", panels, columns=max(2, len(learners)))
+    return Figure(f"{'; '.join(captions)}: {groups[0].title}.", panels, columns=max(2, len(learners)))
 
 
 def _shares(groups: Sequence[Group]) -> Bars:
-    found = {group.strategy: (group.stat("picked_least"), group.stat("picked_most")) for group in groups}
-    return {label: (least.mean, most.mean) for label, (least, most) in found.items() if least and most}
+    shares = {group.strategy: (group.mean_std("picked_least"), group.mean_std("picked_most")) for group in groups}
+    return {label: (least.mean, most.mean) for label, (least, most) in shares.items() if least and most}
 
 
 def _seconds(groups: Sequence[Group]) -> Bars:
-    found = {group.strategy: group.stat("seconds_query") for group in groups}
-    return {label: (max(LEAST, seconds.mean),) * 2 for label, seconds in found.items() if seconds}
+    means = {group.strategy: group.mean_std("seconds_query") for group in groups}
+    return {label: (max(SHORTEST, seconds.mean),) * 2 for label, seconds in means.items() if seconds}
 
 
-def _balance(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, Look]) -> Panel:
+def _balance(learner: str, bars: Bars, limits: tuple[float, float], legend: dict[str, LineStyle]) -> Panel:
     def draw(axes: Axes) -> None:
         axes.axvline(1, color=INK, linewidth=1)
         for i, (label, (least, most)) in enumerate(bars.items()):
-            axes.plot([least, most], [i, i], color=look[label].color, linewidth=2.5, marker="|", markersize=9)
-            _note(axes, least, i, number(least, 2), "right")
-            _note(axes, most, i, number(most, 2), "left")
-        margin = 0.45 * max(span[1] - span[0], 0.1)
-        axes.set_xlim(span[0] - margin, span[1] + margin)
+            axes.plot([least, most], [i, i], color=legend[label].color, linewidth=2.5, marker="|", markersize=9)
+            _number_beside(axes, least, i, number(least, 2), "right")
+            _number_beside(axes, most, i, number(most, 2), "left")
+        margin = 0.45 * max(limits[1] - limits[0], 0.1)
+        axes.set_xlim(limits[0] - margin, limits[1] + margin)
         axes.set_xlabel("labels, 1 = even share")
         _names(axes, list(bars))
 
-    said = ", ".join(f"{label} {number(low, 2)} to {number(high, 2)}" for label, (low, high) in bars.items())
-    return Panel(learner, draw, f"Class balance, {learner}, rarest to commonest class: {said}.", _size(bars))
+    spoken = ", ".join(f"{label} {number(low, 2)} to {number(high, 2)}" for label, (low, high) in bars.items())
+    return Panel(learner, draw, f"Class balance, {learner}, rarest to commonest class: {spoken}.", _size(bars))
 
 
-def _cost(learner: str, bars: Bars, span: tuple[float, float], look: dict[str, Look]) -> Panel:
+def _cost(learner: str, bars: Bars, limits: tuple[float, float], legend: dict[str, LineStyle]) -> Panel:
     def draw(axes: Axes) -> None:
         axes.set_xscale("log")
-        axes.set_xlim(span[0] / 4, span[1] * 12)
+        axes.set_xlim(limits[0] / 4, limits[1] * 12)
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
-        name_bars(axes, {label: (seconds, look[label].color) for label, (_, seconds) in bars.items()})
+        name_bars(axes, {label: (seconds, legend[label].color) for label, (_, seconds) in bars.items()})
         axes.set_xlabel("seconds, all queries")
 
-    said = ", ".join(f"{label} {short(end)}" for label, (_, end) in bars.items())
-    return Panel(learner, draw, f"Query seconds, {learner}: {said}.", _size(bars))
+    spoken = ", ".join(f"{label} {short(end)}" for label, (_, end) in bars.items())
+    return Panel(learner, draw, f"Query seconds, {learner}: {spoken}.", _size(bars))
 
 
 def name_bars(axes: Axes, bars: Mapping[str, tuple[float, str]]) -> None:
-    """Horizontal bars with their names at the left and their numbers at the right: length and colour by name."""
+    """Draw horizontal bars with their names at the left and their numbers at the right; bars: length and colour."""
     for i, (length, color) in enumerate(bars.values()):
         axes.barh(i, length, color=color, height=0.65)
-        _note(axes, length, i, short(length), "left")
+        _number_beside(axes, length, i, short(length), "left")
     _names(axes, list(bars))
 
 
-def _span(bars: dict[str, Bars]) -> tuple[float, float]:
-    """From the least to the greatest over all learners, so that their panels have one scale."""
-    ends = [pair for some in bars.values() for pair in some.values()]
+def _range(bars: dict[str, Bars]) -> tuple[float, float]:
+    """From the least to the greatest over all learners, so that their panels have the same axis."""
+    ends = [pair for of_learner in bars.values() for pair in of_learner.values()]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _note(axes: Axes, x: float, y: float, text: str, side: str) -> None:
-    """The number beside the end of a bar."""
+def _number_beside(axes: Axes, x: float, y: float, text: str, side: str) -> None:
+    """Write the number beside the end of a bar."""
     shift = 4 if side == "left" else -4
     axes.annotate(text, (x, y), xytext=(shift, 0), textcoords="offset points", va="center", ha=side, fontsize=7.5)
 
@@ -105,12 +107,13 @@ def _names(axes: Axes, labels: Sequence[str]) -> None:
 
 
 def _size(bars: Bars) -> tuple[float, float]:
-    """Wider for long names, higher for many."""
+    """A panel's size: wider for long names, higher for many."""
     return 3.0 + 0.07 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
 
 
 def short(seconds: float) -> str:
-    """
+    """The number with two digits, or in full from ten on.
+
     >>> short(0.0123), short(12.3), short(1234.0)
     ('0.012', '12', '1,234')
     """

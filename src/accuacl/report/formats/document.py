@@ -1,18 +1,20 @@
-"""A report as a list of blocks. All text is plain; each format escapes and lays it out in its own way."""
+"""A report as a list of blocks. All text is plain; each format escapes it and lays it out in its own way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from accuacl.report.figures.looks import Look
-
-if TYPE_CHECKING:  # drawing is slow to load, and only HTML needs it
+if TYPE_CHECKING:  # matplotlib is slow to load, and only formats with plots need it
     from matplotlib.axes import Axes
 
-Mark = Literal["", "best", "second"]
+INK = "#010203"  # drawn in place of the page's text colour, which is light or dark
+FAINT = "#040506"  # and in place of the colour of its thin lines
+
+Rank = Literal["", "best", "second"]
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph; a notice stands out."""
+    """A paragraph; notice: set apart, because the reader must know it first."""
 
     text: str
     notice: bool = False
@@ -38,63 +40,84 @@ class Points:
 
 @dataclass(frozen=True)
 class Code:
-    """Commands to copy; long ones are folded under their title."""
+    """Shell commands to copy."""
 
     title: str
     lines: Sequence[str]
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A value, what is said smaller beside it, and whether it is the best or second best."""
+class TableCell:
+    """A value, smaller text beside it, and whether it is the best or second best among those it is compared with."""
 
     text: str
     small: str = ""
-    mark: Mark = ""
+    rank: Rank = ""
 
 
 @dataclass(frozen=True)
-class Column:
-    """Its name, and the name over it that it shares with its neighbours; muted: for comparison; text: of words."""
+class TableColumn:
+    """A column's name and the header that it shares with its neighbours.
+
+    muted: in grey, there for comparison only; text: holds words, so it is aligned to the left.
+    """
 
     name: str
-    over: str = ""
+    shared: str = ""
     muted: bool = False
     text: bool = False
 
 
 @dataclass(frozen=True)
-class Line:
-    """A row of a table: what it is about, and its cells; apart: not in competition with the others."""
+class TableRow:
+    """What a row is about, and its cells; apart: not ranked with the others, as `full` is."""
 
     heads: Sequence[str]
-    cells: Sequence[Cell]
+    cells: Sequence[TableCell]
     apart: bool = False
 
 
 @dataclass(frozen=True)
-class Block:
-    """Rows that are compared with each other."""
+class RowGroup:
+    """Rows that are compared with each other, under one title (none: empty)."""
 
     title: str
-    lines: Sequence[Line]
+    rows: Sequence[TableRow]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Blocks of rows under columns; `by`: what the blocks' titles are."""
+    """Groups of rows under columns; grouped_by: what the groups' titles are, for formats that make it a column."""
 
     caption: str
     heads: Sequence[str]
-    columns: Sequence[Column]
-    blocks: Sequence[Block]
+    columns: Sequence[TableColumn]
+    groups: Sequence[RowGroup]
     note: str = ""
-    by: str = "learner"
+    grouped_by: str = "learner"
+
+    def headers(self) -> Iterator[tuple[str, list[TableColumn]]]:
+        """Each shared header with the neighbouring columns below it; columns that share none have ""."""
+        for shared, columns in groupby(self.columns, key=lambda column: column.shared):
+            yield shared, list(columns)
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """How a curve is drawn."""
+
+    color: str
+    marker: str
+    dash: Any
+
+    def arguments(self) -> dict[str, Any]:
+        """The style as arguments of matplotlib's lines."""
+        return {"color": self.color, "marker": self.marker, "linestyle": self.dash, "markersize": 4.5, "linewidth": 1.5}
 
 
 @dataclass(frozen=True)
 class Panel:
-    """A plot: how to draw it, what it says to those who do not see it, and its size in inches."""
+    """One plot: how to draw it, its description for people who cannot see it, and its size in inches."""
 
     title: str
     draw: Callable[[Axes], None]
@@ -104,18 +127,18 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels with one caption and one legend, at most so many side by side; file: where it also stands alone."""
+    """Panels with one caption and one legend; columns: at most so many side by side; file: a copy on disk, if any."""
 
     caption: str
     panels: Sequence[Panel]
-    legend: Mapping[str, Look] = field(default_factory=dict)
+    legend: Mapping[str, LineStyle] = field(default_factory=dict)
     columns: int = 4
     file: Path | None = None
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG image and its description; file: where it also stands alone."""
+    """A PNG image with its title and description; file: a copy on disk, if any."""
 
     title: str
     png: bytes
@@ -123,7 +146,10 @@ class Picture:
     file: Path | None = None
 
 
+Block = Heading | Text | Points | Code | Table | Figure | Picture
+
+
 @dataclass(frozen=True)
 class Document:
     title: str
-    blocks: list[Heading | Text | Points | Code | Table | Figure | Picture] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import groupby
 from pathlib import Path
 
-from accuacl.report.formats.document import Cell, Code, Document, Figure, Heading, Picture, Points, Table, Text
+from accuacl.report.formats.document import Code, Document, Figure, Heading, Picture, Points, Table, TableCell, Text
 from accuacl.report.formats.markdown import link
 
 SPECIAL = {
@@ -27,7 +26,7 @@ SPECIAL = {
 def render(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
     needs = r"\usepackage{booktabs} \usepackage{graphicx} \usepackage[T1]{fontenc}"
-    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}. Paths of figures are seen from this file."]
+    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}. Paths of figures are relative to this file."]
     for block in report.blocks:
         if isinstance(block, Heading):
             parts.append(rf"\{'sub' * (block.level - 2)}section{{{text(block.text)}}}")
@@ -48,7 +47,7 @@ def render(report: Document, folder: Path) -> str:
 
 
 def text(plain: str) -> str:
-    """Plain text with all that LaTeX would take for its own set off.
+    """Plain text with all characters escaped that mean something to LaTeX.
 
     >>> text("a_b & 5 % ^")
     'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
@@ -64,21 +63,20 @@ def _table(table: Table) -> str:
     heads, width = len(table.heads), len(table.heads) + len(table.columns)
     lines = [r"\begin{table}", r"\centering\small", rf"\caption{{{text(table.caption)}}}"]
     lines += [rf"\begin{{tabular}}{{{'l' * heads}{'r' * len(table.columns)}}}", r"\toprule"]
-    if any(column.over for column in table.columns):
+    if any(column.shared for column in table.columns):
         spans, rules, at = [], [], heads + 1
-        for over, group in groupby(table.columns, key=lambda column: column.over):
-            count = len(list(group))
-            spans.append(rf"\multicolumn{{{count}}}{{c}}{{{text(over)}}}")
-            rules += [rf"\cmidrule(lr){{{at}-{at + count - 1}}}"] if over else []
-            at += count
+        for shared, columns in table.headers():
+            spans.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{text(shared)}}}")
+            rules += [rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}"] if shared else []
+            at += len(columns)
         lines += [_row([""] * heads + spans), "".join(rules)]
     lines += [_row([text(name) for name in [*table.heads, *(column.name for column in table.columns)]])]
-    for block in table.blocks:
+    for group in table.groups:
         lines.append(r"\midrule")
-        if block.title:
-            lines.append(_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{text(block.title)}}}}}"]))
-        for line in block.lines:
-            lines.append(_row([text(head) for head in line.heads] + [_cell(cell) for cell in line.cells]))
+        if group.title:
+            lines.append(_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{text(group.title)}}}}}"]))
+        for row in group.rows:
+            lines.append(_row([text(head) for head in row.heads] + [_cell(cell) for cell in row.cells]))
     lines += [r"\bottomrule", r"\end{tabular}"]
     if table.note:
         lines += ["", rf"\smallskip\footnotesize {text(table.note)}"]
@@ -94,8 +92,8 @@ def _row(cells: list[str]) -> str:
     return " & ".join(cells) + r" \\"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     shown = text(cell.text)
-    command = {"best": r"\textbf", "second": r"\underline"}.get(cell.mark)
+    command = {"best": r"\textbf", "second": r"\underline"}.get(cell.rank)
     shown = f"{command}{{{shown}}}" if command else shown
     return rf"{shown} {{\scriptsize {text(cell.small)}}}" if cell.small else shown

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
-from accuacl.report.formats.document import Cell, Code, Document, Figure, Heading, Picture, Points, Table, Text
+from accuacl.report.formats.document import Code, Document, Figure, Heading, Picture, Points, Table, TableCell, Text
 
 
 def render(report: Document, folder: Path) -> str:
@@ -35,12 +35,12 @@ def render(report: Document, folder: Path) -> str:
 
 
 def link(file: Path, folder: Path) -> str:
-    """The way from the folder to the file."""
+    """The file's path as seen from the folder."""
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
 
 
 def text(plain: str) -> str:
-    """Plain text with all that Markdown would take for its own set off.
+    """Plain text with all characters escaped that mean something to Markdown.
 
     >>> text("a_b|<i>")
     'a\\\\_b\\\\|&lt;i&gt;'
@@ -50,16 +50,16 @@ def text(plain: str) -> str:
 
 
 def _table(table: Table) -> str:
-    blocks = any(block.title for block in table.blocks)
-    heads = [table.by] * blocks + list(table.heads)
-    names = [*heads, *(f"{column.over} {column.name}".strip() for column in table.columns)]
+    titled = any(group.title for group in table.groups)
+    heads = [table.grouped_by] * titled + list(table.heads)
+    names = [*heads, *(f"{column.shared} {column.name}".strip() for column in table.columns)]
     lines = [f"**{text(table.caption)}**", ""]
     lines.append(_row([text(name) for name in names]))
     lines.append(_row(["---"] * len(heads) + ["---:"] * len(table.columns)))
-    for block in table.blocks:
-        for line in block.lines:
-            start = [block.title] * blocks + list(line.heads)
-            lines.append(_row([*(text(head) for head in start), *(_cell(cell) for cell in line.cells)]))
+    for group in table.groups:
+        for row in group.rows:
+            start = [group.title] * titled + list(row.heads)
+            lines.append(_row([*(text(head) for head in start), *(_cell(cell) for cell in row.cells)]))
     return "\n".join(lines) + (f"\n\n{text(table.note)}" if table.note else "")
 
 
@@ -71,7 +71,7 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: TableCell) -> str:
     shown = text(cell.text)
-    shown = f"**{shown}**" if cell.mark == "best" else f"<ins>{shown}</ins>" if cell.mark == "second" else shown
+    shown = f"**{shown}**" if cell.rank == "best" else f"<ins>{shown}</ins>" if cell.rank == "second" else shown
     return f"{shown} {text(cell.small)}".strip()

@@ -1,4 +1,4 @@
-"""How much better than the baselines, in the paper's own terms: the mean relative gain over cells and baselines."""
+"""How much better than the baselines, measured as the paper does: the mean relative gain over cells and baselines."""
 
 from __future__ import annotations
 
@@ -7,103 +7,118 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.report.statistics import paper
-from accuacl.report.statistics.groups import BASELINES, TWO, Group, at_scale, by_scale, is_pooled, is_usual, own_names
+from accuacl.report.statistics.groups import BASELINES, Group, has_default_settings
+from accuacl.report.statistics.metrics import MAIN_METRICS
 from accuacl.report.statistics.pairs import pairs
+from accuacl.report.statistics.summary import accuacl_names, by_scale, mixes_settings, with_scale
 
-Cells = Mapping[Any, Mapping[str, float]]  # the mean of each strategy, by cell
-Pairs = dict[tuple[Any, str], float]  # a number for each cell and baseline
+Changes = dict[tuple[Any, str], float]  # the relative change by cell and baseline
 
 
 @dataclass(frozen=True)
 class Gain:
-    """In percent, larger is better for both; of so many pairs of a cell and a baseline."""
+    """Mean relative gains in percent, larger is better for both, over so many pairs of a cell and a baseline."""
 
     accuracy: float
     less_forgetting: float
     pairs: int
 
+    def __str__(self) -> str:
+        """
+        >>> str(Gain(23.76, 17.0, 128)), str(Gain(-1.0, -2.0, 1))
+        ('+23.8 % average accuracy and 17.0 % less forgetting', '-1.0 % average accuracy and 2.0 % more forgetting')
+        >>> str(Gain(-0.01, -0.01, 1))
+        '+0.0 % average accuracy and 0.0 % less forgetting'
+        """
+        accuracy, less = round(self.accuracy, 1) + 0.0, round(self.less_forgetting, 1) + 0.0  # no -0.0
+        return f"{accuracy:+.1f} % average accuracy and {abs(less):.1f} % {'less' if less >= 0 else 'more'} forgetting"
 
-def relative(cells: Cells, ours: str, baselines: Sequence[str]) -> Pairs:
-    """(ours - base) / base of every cell and baseline that has both; none where the base is not above 0.
 
-    >>> relative({"a cell": {"uniform": 10.0, "accuacl": 12.0, "entropy": 8.0}}, "accuacl", ["uniform", "entropy"])
+def changes(cells: Mapping[Any, Mapping[str, float]], ours: str, baselines: Sequence[str]) -> Changes:
+    """(ours - baseline) / baseline by cell and baseline, where both are known and the baseline is above 0.
+
+    cells: the mean of each strategy in each cell.
+
+    >>> changes({"a cell": {"uniform": 10.0, "accuacl": 12.0, "entropy": 8.0}}, "accuacl", ["uniform", "entropy"])
     {('a cell', 'uniform'): 0.2, ('a cell', 'entropy'): 0.5}
     """
     return {
-        (place, base): (cell[ours] - cell[base]) / cell[base]
-        for place, cell in cells.items()
-        for base in baselines
-        if ours in cell and cell.get(base, 0.0) > 0
+        (cell, baseline): (means[ours] - means[baseline]) / means[baseline]
+        for cell, means in cells.items()
+        for baseline in baselines
+        if ours in means and means.get(baseline, 0.0) > 0
     }
 
 
-def gain(up: Pairs, down: Pairs) -> Gain | None:
-    """The mean gain, from how much accuracy and forgetting go up; None where there is nothing to compare."""
-    if not up or not down:
+def changes_of_runs(groups: Sequence[Group], ours: str, baselines: Sequence[str], metric: str) -> Changes:
+    """The same for our runs: from the means over the seeds that both have, each pair of runs once."""
+    found = {}
+    for baseline in baselines:
+        for cell, by_seed in pairs(groups, ours, baseline, metric).items():
+            mine, theirs = (sum(pair[side] for pair in by_seed.values()) for side in (0, 1))
+            if theirs > 0:
+                found[cell, baseline] = (mine - theirs) / theirs
+    return found
+
+
+def mean_gain(accuracy: Changes, forgetting: Changes) -> Gain | None:
+    """The mean gain from the changes of both metrics; None where there is nothing to compare."""
+    if not accuracy or not forgetting:
         return None
-    return Gain(100 * sum(up.values()) / len(up), -100 * sum(down.values()) / len(down), len(up))
+    up, down = (100 * sum(change.values()) / len(change) for change in (accuracy, forgetting))
+    return Gain(up, -down, len(accuracy))
 
 
 def sentences(groups: Sequence[Group]) -> list[str]:
     """Gains over all of the paper's baselines and over uniform, ours and the paper's, for each scale."""
-    found = by_scale(groups)
-    return [at_scale(scale, list(found), text) for scale, these in found.items() for text in _of_scale(these)]
+    compared = by_scale(groups)
+    return [
+        with_scale(sentence, scale if len(compared) > 1 else "")
+        for scale, chosen in compared.items()
+        for sentence in _sentences(chosen)
+    ]
 
 
-def _of_scale(groups: Sequence[Group]) -> list[str]:
-    there = [name for name in BASELINES if any(group.strategy == name for group in groups)]
-    wanted = [(f"all baselines ({', '.join(there)})", there)] if there != ["uniform"] else []
+def _sentences(groups: Sequence[Group]) -> list[str]:
+    present = [name for name in BASELINES if any(group.strategy == name for group in groups)]
+    comparisons = [("uniform", ["uniform"])]
+    if present != ["uniform"]:
+        comparisons.insert(0, (f"all baselines ({', '.join(present)})", present))
     said = []
-    for ours in own_names(groups):
-        for who, baselines in (*wanted, ("uniform", ["uniform"])):
-            up, down = (ratios(groups, ours, baselines, metric) for metric in TWO)
-            found = gain(up, down)
-            if found is None:
+    for ours in accuacl_names(groups):
+        for name, baselines in comparisons:
+            accuracy, forgetting = (changes_of_runs(groups, ours, baselines, metric) for metric in MAIN_METRICS)
+            gain = mean_gain(accuracy, forgetting)
+            if gain is None:
                 continue
-            over = "cells and baselines" if baselines == there and wanted else "cells"
-            over = f"the mean over {found.pairs} {over}" if found.pairs > 1 else "in one cell"
-            over += " in several settings" if is_pooled(groups) else ""
-            text = f"{ours} against {who}: {in_words(found)}, {over}."
-            said.append(text + (_of_paper(groups, up, down, baselines) if ours == "accuacl" else ""))
+            over = "cells" if baselines == ["uniform"] else "pairs of a cell and a baseline"
+            over = f"mean relative change over {gain.pairs} {over}" if gain.pairs > 1 else "relative change in one cell"
+            over += " with different settings" if mixes_settings(groups) else ""
+            sentence = f"{ours} compared with {name}: {gain} ({over})."
+            if ours == "accuacl":
+                sentence += _gain_of_paper(groups, accuracy, forgetting, baselines)
+            said.append(sentence)
     return said
 
 
-def _of_paper(groups: Sequence[Group], up: Pairs, down: Pairs, baselines: Sequence[str]) -> str:
-    """The paper's gain over the same pairs and over all it has; empty where it has none of the pairs."""
-    place = {(g.cell, g.learner): (g["benchmark"], g["memory"], g.learner) for g in groups if is_usual(g)}
+def _gain_of_paper(groups: Sequence[Group], accuracy: Changes, forgetting: Changes, baselines: Sequence[str]) -> str:
+    """The paper's gain in all its cells and in those compared here; empty where it has none of ours."""
+    in_paper = {g.cell: (g["benchmark"], g["memory"], g.learner) for g in groups if has_default_settings(g)}
     names = baselines if baselines == ["uniform"] else BASELINES
-    theirs = [relative(paper.main_cells(metric), "accuacl", names) for metric in TWO]
+    theirs = [changes(paper.main_cells(metric), "accuacl", names) for metric in MAIN_METRICS]
     shared = [
-        {(at, base): of[place[at], base] for at, base in mine if at in place and (place[at], base) in of}
-        for mine, of in zip((up, down), theirs, strict=True)
+        {
+            (cell, baseline): of_paper[in_paper[cell], baseline]
+            for cell, baseline in ours
+            if cell in in_paper and (in_paper[cell], baseline) in of_paper
+        }
+        for ours, of_paper in zip((accuracy, forgetting), theirs, strict=True)
     ]
-    everywhere, here = gain(*theirs), gain(*shared)
+    everywhere, here = mean_gain(*theirs), mean_gain(*shared)
     if everywhere is None or here is None:
         return ""
-    text = f" The paper has {in_words(everywhere)} over all its cells"
+    sentence = f" The paper has {everywhere} over all its cells"
     if here != everywhere:
-        which = "these" if here.pairs == len(up) else f"the {here.pairs} of these that it has"
-        text += f", {in_words(here)} over {which}"
-    return text + "."
-
-
-def ratios(groups: Sequence[Group], ours: str, baselines: Sequence[str], metric: str) -> Pairs:
-    """The same of our runs: of means over the seeds that both have, the same pair of runs once."""
-    found = {}
-    for base in baselines:
-        for place, seeds in pairs(groups, ours, base, metric).items():
-            mine, theirs = (sum(both[side] for both in seeds.values()) for side in (0, 1))
-            if theirs > 0:
-                found[place, base] = (mine - theirs) / theirs
-    return found
-
-
-def in_words(found: Gain) -> str:
-    """
-    >>> in_words(Gain(23.76, 17.0, 128)), in_words(Gain(-1.0, -2.0, 1))
-    ('+23.8 % average accuracy and 17.0 % less forgetting', '-1.0 % average accuracy and 2.0 % more forgetting')
-    >>> in_words(Gain(-0.01, -0.01, 1))
-    '+0.0 % average accuracy and 0.0 % less forgetting'
-    """
-    accuracy, less = round(found.accuracy, 1) + 0.0, round(found.less_forgetting, 1) + 0.0  # no -0.0
-    return f"{accuracy:+.1f} % average accuracy and {abs(less):.1f} % {'less' if less >= 0 else 'more'} forgetting"
+        which = "the same ones" if here.pairs == len(accuracy) else f"the {here.pairs} of these that it has"
+        sentence += f", {here} over {which}"
+    return sentence + "."

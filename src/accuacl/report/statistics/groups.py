@@ -1,4 +1,4 @@
-"""Groups of runs that differ in nothing but their seed, and what to call them."""
+"""Groups of runs that differ in their seed only, and what to call them."""
 
 from __future__ import annotations
 
@@ -9,71 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from accuacl.experiment.config import DEFAULTS, OWN, Config
-from accuacl.report.statistics.collect import Row
+from accuacl.experiment.config import DEFAULTS, Config
+from accuacl.report.statistics.metrics import MeanStd, mean_std
+from accuacl.report.statistics.settings import (
+    LEARNER_SETTINGS,
+    NEUTRAL_SETTINGS,
+    SETUP_SETTINGS,
+    STRATEGY_SETTINGS,
+    defaults,
+    describe,
+)
+
+Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
+Setup = tuple[Any, ...]  # the values of SETUP_SETTINGS
+Cell = tuple[Setup, str]  # a setup and a learner: all that strategies have in common when they are compared
 
 BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
 STRATEGIES = (*BASELINES, "accuacl")
 LEARNERS = ("er", "gss", "der++", "er-ace")
-OF_STRATEGY = ("variant", "keep", "lam", "lam_from", "oversample")
-OF_LEARNER = ("learner_variant", "replay")
-OF_CELL = tuple(
-    name for name in Config.model_fields if name not in ("strategy", "learner", "seed", *OF_STRATEGY, *OF_LEARNER)
-)
-
-HARMLESS = ("benchmark", "memory", "scale", "threads", "device", "evaluate")  # not a matter of the usual setting
-
-
-@dataclass(frozen=True)
-class Metric:
-    """What is measured: its short and its full name, and whether larger is better (None: neither)."""
-
-    short: str
-    name: str
-    larger: bool | None
-    digits: int = 1
-
-    @property
-    def head(self) -> str:
-        return self.short + {True: " ↑", False: " ↓", None: ""}[self.larger]
-
-
-METRICS = {
-    "average_accuracy": Metric("A", "average accuracy (%)", True),
-    "forgetting": Metric("F", "forgetting (points)", False),
-    "learning_accuracy": Metric("LA", "learning accuracy (%)", True),
-    "forgetting_max": Metric("F max", "forgetting from each task's best (points)", False),
-    "calibration_error": Metric("ECE", "calibration error (points)", False),
-    "picked_least": Metric("rarest class", "labels of a task's rarest class, of an even share", None, 2),
-    "picked_most": Metric("commonest class", "labels of a task's commonest class, of an even share", None, 2),
-    "seconds_query": Metric("query s", "seconds for all queries", None),
-    "seconds_cpu": Metric("CPU s", "CPU seconds of the run", None),
-}
-
-TWO = ("average_accuracy", "forgetting")
-
-
-@dataclass(frozen=True)
-class Stat:
-    """Mean and sample standard deviation (None of a single value) of n values."""
-
-    mean: float
-    std: float | None
-    n: int
-
-
-def stat(values: Sequence[float]) -> Stat:
-    """
-    >>> stat([1.0, 2.0, 3.0])
-    Stat(mean=2.0, std=1.0, n=3)
-    """
-    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
-    return Stat(float(np.mean(values)), spread, len(values))
 
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """Runs of one config with different seeds."""
+    """Runs that have all settings in common but the seed; `group["memory"]` is one of these settings."""
 
     rows: tuple[Row, ...]
 
@@ -81,131 +39,69 @@ class Group:
         return self.rows[0].get(setting)
 
     @cached_property
-    def cell(self) -> tuple[Any, ...]:
-        """All settings that are shared by the strategies and learners that are compared with each other."""
-        return tuple(self[name] for name in OF_CELL)
+    def setup(self) -> Setup:
+        return tuple(self[name] for name in SETUP_SETTINGS)
+
+    @property
+    def cell(self) -> Cell:
+        return self.setup, self.learner
 
     @cached_property
     def strategy(self) -> str:
-        """Its name, and what of its options is not as usual: `accuacl, lam 0.5 from task 4`."""
-        parts = _unusual(self, OF_STRATEGY)
-        return ", ".join([str(self["strategy"]), *parts]).replace(", lam from ", " from task ")
+        """The strategy's name and those of its options that are not the defaults: `accuacl, lam 0.5 from task 4`."""
+        changed = _changed(self, STRATEGY_SETTINGS)
+        return ", ".join([str(self["strategy"]), *changed]).replace(", lam from ", " from task ")
 
     @cached_property
     def learner(self) -> str:
-        return ", ".join([str(self["learner"]), *_unusual(self, OF_LEARNER)])
+        return ", ".join([str(self["learner"]), *_changed(self, LEARNER_SETTINGS)])
 
     @cached_property
     def title(self) -> str:
-        return self.where()
+        """The setup in words."""
+        return self.title_without(())
 
-    def where(self, without: Sequence[str] = ()) -> str:
-        """The cell in words: what is not as usual for the benchmark at its scale, but for some settings."""
-        parts = [str(self["benchmark"]), f"memory {self['memory']}"]
-        parts += _unusual(self, [n for n in OF_CELL if n not in ("benchmark", "memory", "scale", *without)])
-        return f"{', '.join(parts)} ({self['scale']} scale)"
+    def title_without(self, ignored: Sequence[str]) -> str:
+        """The setup in words, without the ignored settings: benchmark, memory, scale and what is not the default."""
+        words = [str(self["benchmark"]), f"memory {self['memory']}"]
+        words += _changed(self, [n for n in SETUP_SETTINGS if n not in ("benchmark", "memory", "scale", *ignored)])
+        return f"{', '.join(words)} ({self['scale']} scale)"
 
     def values(self, metric: str) -> dict[int, float]:
-        """The metric by seed, of the runs that have it."""
-        found = {row["seed"]: _value(row, metric) for row in self.rows}
-        return {seed: value for seed, value in found.items() if value is not None}
+        """The metric by seed, for the runs that have it."""
+        values = {row["seed"]: _value(row, metric) for row in self.rows}
+        return {seed: value for seed, value in values.items() if value is not None}
 
-    def stat(self, metric: str) -> Stat | None:
+    def mean_std(self, metric: str) -> MeanStd | None:
         values = list(self.values(metric).values())
-        return stat(values) if values else None
+        return mean_std(values) if values else None
 
 
 def make_groups(rows: Iterable[Row]) -> list[Group]:
-    """The rows by config, in the paper's order of benchmarks, learners and strategies."""
-    found: dict[tuple[Any, ...], list[Row]] = {}
+    """The rows grouped by all settings but the seed, in the paper's order of benchmarks, learners and strategies."""
+    by_settings: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        found.setdefault(tuple(row[name] for name in Config.model_fields if name != "seed"), []).append(row)
-    groups = [Group(tuple(sorted(rows, key=lambda row: int(row["seed"])))) for rows in found.values()]
-    return sorted(groups, key=_place)
+        by_settings.setdefault(tuple(row[name] for name in Config.model_fields if name != "seed"), []).append(row)
+    groups = [Group(tuple(sorted(same, key=lambda row: int(row["seed"])))) for same in by_settings.values()]
+    return sorted(groups, key=_paper_order)
 
 
-def is_whole(group: Group) -> bool:
-    """Whether it neither stops early nor goes on longer than usual: such runs begin just like others."""
-    normal = usual(group["benchmark"], group["scale"])
-    return all(group[name] == normal[name] for name in ("tasks", "last_rounds"))
+def has_default_length(group: Group) -> bool:
+    """Whether the runs neither stop early nor go on longer than usual; those that do begin just like the others."""
+    default = defaults(group["benchmark"], group["scale"])
+    return all(group[name] == default[name] for name in ("tasks", "last_rounds"))
 
 
-def is_usual(group: Group, but: Sequence[str] = ()) -> bool:
-    """Whether cell and learner are in the usual setting of their benchmark and scale, but for these settings."""
-    return not _unusual(group, [name for name in (*OF_CELL, *OF_LEARNER) if name not in (*HARMLESS, *but)])
+def has_default_settings(group: Group, ignored: Sequence[str] = ()) -> bool:
+    """Whether setup and learner have their benchmark's and scale's default settings, apart from the ignored ones."""
+    names = [*SETUP_SETTINGS, *LEARNER_SETTINGS]
+    return not _changed(group, [name for name in names if name not in (*NEUTRAL_SETTINGS, *ignored)])
 
 
-def by_scale(groups: Sequence[Group]) -> dict[str, list[Group]]:
-    """What a summary is about, each scale apart: cells in their usual setting.
-
-    Where these have nothing to compare AccuACL with, all that are neither cut nor prolonged, or else all.
-    """
-    found = {}
-    for scale in dict.fromkeys(str(group["scale"]) for group in groups):
-        these = [group for group in groups if group["scale"] == scale]
-        sets = [[g for g in these if is_usual(g)], [g for g in these if is_whole(g)]]
-        found[scale] = next((some for some in sets if _compares(some)), these)
-    return found
-
-
-def is_pooled(groups: Iterable[Group]) -> bool:
-    """Whether a benchmark is there in several settings."""
-    names = [name for name in (*OF_CELL, *OF_LEARNER) if name not in HARMLESS or name == "benchmark"]
-    settings = {tuple(group[name] for name in names) for group in groups}
-    return len(settings) > len({setting[names.index("benchmark")] for setting in settings})
-
-
-def own_names(groups: Sequence[Group]) -> list[str]:
-    """Which AccuACL is compared with the others: the usual one, or those with other options if it is not there."""
-    names = list(dict.fromkeys(group.strategy for group in groups if group["strategy"] == "accuacl"))
-    return ["accuacl"] if "accuacl" in names else names
-
-
-def at_scale(scale: str, scales: Sequence[str], text: str) -> str:
-    """The sentence, with its scale where there are several."""
-    if len(scales) == 1:
-        return text
-    return f"At {scale} scale, {text if text.startswith('accuacl') else text[0].lower() + text[1:]}"
-
-
-def usual(benchmark: str, scale: str) -> dict[str, Any]:
-    """The settings that a run has which sets none."""
-    fields = {name: field.default for name, field in Config.model_fields.items()}
-    return fields | DEFAULTS.get(benchmark, OWN).get(scale, {}) | {"benchmark": benchmark, "scale": scale}
-
-
-def show(value: Any) -> str:
-    """A setting's value in words.
-
-    >>> show(2 / 3), show(None), show("once")
-    ('0.6667', 'unset', 'once')
-    """
-    return "unset" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def say(setting: str, value: Any) -> str:
-    """The setting and its value in words.
-
-    >>> say("weight_decay", 0.1), say("tasks", 3), say("tasks", 1)
-    ('weight decay 0.1', 'first 3 tasks', 'first task')
-    """
-    if setting == "tasks" and value:
-        return f"first {value} tasks" if value > 1 else "first task"
-    return f"{setting.replace('_', ' ')} {show(value)}"
-
-
-def _unusual(group: Group, names: Iterable[str]) -> list[str]:
-    normal = usual(group["benchmark"], group["scale"])
-    return [say(name, group[name]) for name in names if group[name] != normal[name]]
-
-
-def _compares(groups: Sequence[Group]) -> bool:
-    """Whether AccuACL and another strategy are there in one cell."""
-    found: dict[object, set[bool]] = {}
-    for group in groups:
-        if group["strategy"] != "full":
-            found.setdefault((group.cell, group.learner), set()).add(group["strategy"] == "accuacl")
-    return any(len(kinds) == 2 for kinds in found.values())
+def _changed(group: Group, settings: Iterable[str]) -> list[str]:
+    """Those of the settings that are not the defaults, in words."""
+    default = defaults(group["benchmark"], group["scale"])
+    return [describe(name, group[name]) for name in settings if group[name] != default[name]]
 
 
 def _value(row: Row, metric: str) -> float | None:
@@ -217,16 +113,15 @@ def _value(row: Row, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _place(group: Group) -> tuple[Any, ...]:
-    """Where it comes: known names in the paper's order, then others, `full` last."""
-    benchmarks = list(DEFAULTS)
-    cell = [f"{value:>24}" if isinstance(value, int) else str(value) for value in group.cell]
+def _paper_order(group: Group) -> tuple[Any, ...]:
+    """A sort key: the paper's names in its order, then others by name, `full` last."""
+    setup = [f"{value:>24}" if isinstance(value, int) else str(value) for value in group.setup]
     strategy = str(group["strategy"])
     return (
-        _index(group["benchmark"], benchmarks),
+        _index(group["benchmark"], list(DEFAULTS)),
         group["memory"],
-        group.title.count(","),  # the usual settings first
-        cell,
+        group.title.count(","),  # setups with few changed settings first
+        setup,
         _index(group["learner"], LEARNERS),
         group.learner,
         strategy == "full",

@@ -5,36 +5,35 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from accuacl.report.statistics.groups import Group
+from accuacl.report.statistics.groups import Cell, Group
 
-Place = tuple[object, str]  # a cell and a learner
 Pair = tuple[float, float]
 
 
-def pairs(groups: Sequence[Group], ours: str, other: str, metric: str) -> dict[Place, dict[int, Pair]]:
-    """The metric of both by place and seed, where both have it; a pair of runs that was met before is left out.
+def pairs(groups: Sequence[Group], ours: str, other: str, metric: str) -> dict[Cell, dict[int, Pair]]:
+    """The metric of both strategies by cell and seed, where both have it; each pair of runs once.
 
-    Runs with the same accuracies are the same run: settings that did not matter (a memory that was never full) would
-    otherwise make it count twice.
+    Runs with the same accuracies are the same run: without this, a setting that made no difference (a memory that was
+    never full) would make one pair count twice.
     """
-    places: dict[Place, dict[str, Group]] = {}
+    cells: dict[Cell, dict[str, Group]] = {}
     for group in groups:
-        places.setdefault((group.cell, group.learner), {})[group.strategy] = group
-    found: dict[Place, dict[int, Pair]] = {}
-    known = set()
-    for place, there in places.items():
-        if ours not in there or other not in there:
+        cells.setdefault(group.cell, {})[group.strategy] = group
+    found: dict[Cell, dict[int, Pair]] = {}
+    seen = set()
+    for cell, by_strategy in cells.items():
+        if ours not in by_strategy or other not in by_strategy:
             continue
-        mine, theirs = there[ours].values(metric), there[other].values(metric)
+        mine, theirs = by_strategy[ours].values(metric), by_strategy[other].values(metric)
         for seed in sorted(mine.keys() & theirs.keys()):
-            runs = _run(there[ours], seed), _run(there[other], seed)
-            if None in runs or runs not in known:
-                known.add(runs)
-                found.setdefault(place, {})[seed] = mine[seed], theirs[seed]
+            runs = _identity(by_strategy[ours], seed), _identity(by_strategy[other], seed)
+            if None in runs or runs not in seen:
+                seen.add(runs)
+                found.setdefault(cell, {})[seed] = mine[seed], theirs[seed]
     return found
 
 
-def _run(group: Group, seed: int) -> str | None:
-    """What tells the run from others, whatever its settings; None if its accuracies were not kept."""
+def _identity(group: Group, seed: int) -> str | None:
+    """What the run is known by, whatever its settings; None if its accuracies were not recorded."""
     matrix = next(row.get("accuracy_matrix") for row in group.rows if row["seed"] == seed)
     return json.dumps([group["benchmark"], group["learner"], seed, matrix]) if matrix else None

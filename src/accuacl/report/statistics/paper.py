@@ -1,4 +1,4 @@
-"""The paper's own figures, and how its protocol differs from that of some runs."""
+"""The paper's own figures, and how its protocol differs from that of our runs."""
 
 from __future__ import annotations
 
@@ -7,78 +7,85 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 
-from accuacl.report.statistics.groups import HARMLESS, OF_CELL, Group, Stat, is_usual, say, show, usual
+from accuacl.report.statistics.groups import Group, has_default_settings
+from accuacl.report.statistics.metrics import MeanStd
+from accuacl.report.statistics.settings import NEUTRAL_SETTINGS, SETUP_SETTINGS, defaults, describe, show
 
 Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
 BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")
-ORDER = ("order", "order_seed")
+ORDER_SETTINGS = ("order", "order_seed")
+SEEDS = 3  # of each of the paper's values
 
 
 @cache
-def figures() -> dict[Key, dict[str, Stat]]:
-    """All values by the key above, then by note: tables have one value, but that of task orders has five."""
-    found: dict[Key, dict[str, Stat]] = {}
+def figures() -> dict[Key, dict[str, MeanStd]]:
+    """All values by the key above, then by note; only the table of task orders has more than one for a key."""
+    values: dict[Key, dict[str, MeanStd]] = {}
     text = resources.files("accuacl.report.statistics").joinpath("paper.csv").read_text()
     for line in csv.DictReader(text.splitlines()):
         if line["mean"]:
             where = line["table"], line["benchmark"], int(line["memory"])
             key = (*where, line["learner"], line["strategy"], line["metric"])
-            spread = float(line["std"]) if line["std"] else None
-            found.setdefault(key, {})[line["note"]] = Stat(float(line["mean"]), spread, 3)
-    return found
+            std = float(line["std"]) if line["std"] else None
+            values.setdefault(key, {})[line["note"]] = MeanStd(float(line["mean"]), std, SEEDS)
+    return values
 
 
-def value(tables: tuple[str, ...], group: Group, metric: str) -> Stat | None:
-    """The paper's value from the first of its tables that has it; none for runs in another than the usual setting."""
-    found = [figures().get(_key(table, group, metric), {}) for table in tables if is_usual(group)]
-    return next((next(iter(notes.values())) for notes in found if notes), None)
+def value(tables: Sequence[str], group: Group, metric: str) -> MeanStd | None:
+    """The paper's value from the first of these tables that has it; None for runs that do not have the defaults."""
+    if not has_default_settings(group):
+        return None
+    by_note = [figures().get(_key(table, group, metric), {}) for table in tables]
+    return next((next(iter(values.values())) for values in by_note if values), None)
 
 
-def remarks(tables: tuple[str, ...], groups: Sequence[Group], metrics: Sequence[str]) -> list[str]:
-    """What must be known about the paper's values in these places, the fullest wording of each."""
-    found = {
+def remarks(tables: Sequence[str], groups: Sequence[Group], metrics: Sequence[str]) -> list[str]:
+    """The notes on the paper's values for these groups; of two notes that begin alike, the longer one."""
+    notes = {
         note
         for table in tables
         for group in groups
         for metric in metrics
-        if is_usual(group)
+        if has_default_settings(group)
         for note in figures().get(_key(table, group, metric), {})
         if note
     }
-    return sorted(note for note in found if not any(other.startswith(f"{note}:") for other in found))
+    return sorted(note for note in notes if not any(other.startswith(f"{note}:") for other in notes))
 
 
-def of_order(group: Group, metric: str, permuted: bool) -> Stat | None:
-    """The paper's value with the tasks as they are, or its mean over four permutations: it does not say which."""
-    notes = figures().get(_key("task-order", group, metric), {}) if is_usual(group, but=ORDER) else {}
+def with_order(group: Group, metric: str, permuted: bool) -> MeanStd | None:
+    """The paper's value with the tasks as they are, or its mean over four permutations; it does not say which."""
+    if not has_default_settings(group, ignored=ORDER_SETTINGS):
+        return None
+    by_note = figures().get(_key("task-order", group, metric), {})
     if not permuted:
-        return notes.get("sequential")
-    means = [found.mean for note, found in notes.items() if note.startswith("perm")]
-    return Stat(sum(means) / len(means), None, len(means)) if means else None
+        return by_note.get("sequential")
+    means = [found.mean for note, found in by_note.items() if note.startswith("perm")]
+    return MeanStd(sum(means) / len(means), None, len(means)) if means else None
 
 
 def main_cells(metric: str) -> dict[tuple[str, int, str], dict[str, float]]:
-    """The main table: the values of its strategies by benchmark, memory and learner."""
+    """The main table: the mean of each strategy by benchmark, memory and learner."""
     cells: dict[tuple[str, int, str], dict[str, float]] = {}
-    for (table, benchmark, memory, learner, strategy, name), notes in figures().items():
+    for (table, benchmark, memory, learner, strategy, name), by_note in figures().items():
         if table == "main" and name == metric:
-            cells.setdefault((benchmark, memory, learner), {})[strategy] = next(iter(notes.values())).mean
+            cells.setdefault((benchmark, memory, learner), {})[strategy] = next(iter(by_note.values())).mean
     return cells
 
 
 def protocol(group: Group) -> str:
-    """In words, where the runs' settings are not the paper's; empty where they are."""
+    """Which of the runs' settings are not the paper's, as a sentence; empty where all are."""
     if group["benchmark"] not in BENCHMARKS:
         return ""
-    theirs = usual(group["benchmark"], "paper")
-    parts = [
-        f"{name.replace('_', ' ')} {show(group[name])} (paper: {show(theirs[name])})"
-        for name in OF_CELL
-        if name not in (*HARMLESS, *ORDER, "tasks") and group[name] != theirs[name]
+    papers = defaults(group["benchmark"], "paper")
+    differing = [
+        f"{name.replace('_', ' ')} {show(group[name])} (paper: {show(papers[name])})"
+        for name in SETUP_SETTINGS
+        if name not in (*NEUTRAL_SETTINGS, *ORDER_SETTINGS, "tasks") and group[name] != papers[name]
     ]
     if group["tasks"]:
-        parts.insert(0, f"only the {say('tasks', group['tasks'])}")
-    return f"Not the paper's protocol: {', '.join(parts)}." if parts else ""
+        differing.insert(0, f"only the {describe('tasks', group['tasks'])}")
+    return f"Not the paper's protocol: {', '.join(differing)}." if differing else ""
 
 
 def _key(table: str, group: Group, metric: str) -> Key:

@@ -1,4 +1,4 @@
-"""Whether a difference between strategies is more than luck: paired over seeds and cells, tested by flipping signs."""
+"""Whether a difference between strategies is more than chance: paired by seed and cell, tested by sign flips."""
 
 from __future__ import annotations
 
@@ -6,145 +6,168 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import numpy_generator
-from accuacl.report.formats.document import Block, Cell, Column, Line, Table
-from accuacl.report.statistics.groups import METRICS, TWO, Group, at_scale, by_scale, is_pooled, is_whole, own_names
+from accuacl.report.statistics.groups import Group, has_default_length
+from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS
 from accuacl.report.statistics.pairs import pairs
-from accuacl.report.tables.tables import number
+from accuacl.report.statistics.summary import accuacl_names, by_scale, mixes_settings, with_scale
 
-EXACT = 16  # up to so many pairs all 2^n sign flips are tried
-DRAWS = 100_000
-SURE = 0.05
-POOLED = ", all settings pooled,"
+FLIPS = 100_000  # random sign flips; up to 16 pairs have no more than this, and all of them are tried
+EXACT_PAIRS = int(np.log2(FLIPS))
+LEVEL = 0.05
+WORDS = {
+    "better": "significantly better than",
+    "worse": "significantly worse than",
+    "": "not significantly different from",
+}
 
 
-def sign_flip(differences: ArrayLike, seed: int = 0) -> float:
-    """Two-sided p: how often |mean| is at least as large when every difference may as well have the other sign.
+def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
+    """Two-sided p: how often |mean| is at least as large when the sign of every difference is chance.
 
-    >>> sign_flip([1.0, 2.0, 3.0])  # the smallest that three pairs can give
+    >>> sign_flip_test([1.0, 2.0, 3.0])  # the smallest that three pairs can give
     0.25
     """
+    from scipy.stats import permutation_test
+
     d = np.asarray(differences, np.float64)
     if d.ndim != 1 or not len(d):
         raise InputError(f"differences have the shape {d.shape}; give a sequence of at least one.")
-    exact = len(d) <= EXACT
-    if exact:
-        signs = 1 - 2 * ((np.arange(2 ** len(d))[:, None] >> np.arange(len(d))) & 1)
-        sums = signs @ d
-    else:
-        rng = numpy_generator(seed)
-        parts = [rng.choice((-1.0, 1.0), (DRAWS // 10, len(d))) @ d for _ in range(10)]
-        sums = np.concatenate(parts)
-    extreme = np.abs(sums) >= abs(d.sum()) - 1e-9 * max(1.0, np.abs(d).sum())  # equal but for rounding counts
-    return float(extreme.mean()) if exact else float((extreme.sum() + 1) / (DRAWS + 1))
+    if len(d) == 1:  # which permutation_test does not take
+        return 1.0
+    test = permutation_test(
+        (d,),
+        _absolute_sum,
+        permutation_type="samples",
+        alternative="greater",
+        vectorized=True,
+        n_resamples=FLIPS,
+        batch=10_000,
+        rng=numpy_generator(seed),
+    )
+    return float(test.pvalue)
+
+
+def _absolute_sum(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+    return np.round(np.abs(np.sum(differences, axis)), 9)  # sums that are equal but for rounding count as equal
 
 
 @dataclass(frozen=True)
-class Paired:
+class Differences:
     """Ours minus the other's, from so many cells and so many different seeds."""
 
-    differences: list[float]
+    values: list[float]
     cells: int
     seeds: int
 
 
-def paired(groups: Sequence[Group], ours: str, other: str, metric: str) -> Paired:
-    """For every seed that both have in the same cell; the same pair of runs once."""
-    found = pairs(groups, ours, other, metric)
-    differences = [mine - theirs for seeds in found.values() for mine, theirs in seeds.values()]
-    return Paired(differences, len(found), len({seed for seeds in found.values() for seed in seeds}))
+def differences(groups: Sequence[Group], ours: str, other: str, metric: str) -> Differences:
+    """One for every cell and seed that both strategies have; the same pair of runs once."""
+    cells = pairs(groups, ours, other, metric)
+    values = [mine - theirs for by_seed in cells.values() for mine, theirs in by_seed.values()]
+    return Differences(values, len(cells), len({seed for by_seed in cells.values() for seed in by_seed}))
 
 
-def compare(groups: Sequence[Group]) -> tuple[list[str], Table | None]:
-    """AccuACL against every other strategy: what is sure, in words, and all differences in a table.
+@dataclass(frozen=True)
+class MetricTest:
+    """The mean difference of a metric, its p, and whether it is significant: "better", "worse" or ""."""
 
-    The words are about the same cells as the gains, each scale apart; the table has all settings pooled too.
+    mean: float
+    p: float
+    verdict: str
+
+
+@dataclass(frozen=True)
+class Opponent:
+    """AccuACL against one other strategy, by metric."""
+
+    strategy: str
+    tests: dict[str, MetricTest]
+    pairs: int
+    cells: int
+    seeds: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """AccuACL against all others at one scale, which is "" if there is no other scale.
+
+    pooled: over cells with different settings. summarized: the summary is about it. cut: runs that stop early or go on
+    longer than usual were left out.
     """
-    said: list[str] = []
-    blocks = []
-    found = by_scale(groups)
-    cut = False
-    for scale, these in found.items():
-        where = f" at {scale} scale" if len(found) > 1 else ""
-        all_here = [group for group in groups if group["scale"] == scale]
-        everything = [group for group in all_here if is_whole(group)]
-        for ours in own_names(these):
-            lines, sentences = _against(these, ours)
-            if lines:
-                blocks.append(Block(f"{ours}{where}{POOLED if is_pooled(these) else ''} minus", lines))
-                said += [at_scale(scale, list(found), text) for text in sentences]
-                cut |= len(everything) < len(all_here) and all(map(is_whole, these))
-            more, _ = _against(everything, ours) if len(everything) > len(these) else ([], [])
-            if lines and more and more != lines:
-                blocks.append(Block(f"{ours}{where}{POOLED} minus", more))
-    if not blocks:
-        return [], None
-    columns = [
-        Column("difference", "A"),
-        Column("p", "A"),
-        Column("difference", "F"),
-        Column("p", "F"),
-        Column("pairs"),
-        Column("cells"),
-    ]
-    note = (
-        "Differences in points, paired by seed within each cell (benchmark, memory, learner and all other settings), "
-        "the same run once; pairs that share a seed are treated as independent. Two-sided p by flipping their signs, "
-        f"all ways up to {EXACT} pairs, {DRAWS:,} random ones beyond; not corrected for the number of comparisons. n "
-        "pairs cannot give a p below 2 / 2^n: five or fewer are never below 0.05. Bold: better, p < 0.05, from two "
-        f"seeds or more.{' Runs that stop early or go on longer than usual are left out.' if cut else ''}"
-    )
-    return said, Table("Is the difference more than luck?", ["strategy"], columns, blocks, note, by="difference")
+
+    ours: str
+    scale: str
+    opponents: list[Opponent]
+    pooled: bool
+    summarized: bool
+    cut: bool
 
 
-def _against(groups: Sequence[Group], ours: str) -> tuple[list[Line], list[str]]:
-    """A line for every other strategy that there are pairs with, and what is sure in words."""
-    lines: list[Line] = []
-    verdicts: dict[tuple[str, str], list[str]] = {}
-    most = 0
+def compare(groups: Sequence[Group]) -> list[Comparison]:
+    """AccuACL against every other strategy: in the groups that the summary is about, then in all settings pooled."""
+    compared = by_scale(groups)
+    comparisons = []
+    for scale, chosen in compared.items():
+        name = scale if len(compared) > 1 else ""
+        at_scale = [group for group in groups if group["scale"] == scale]
+        whole = [group for group in at_scale if has_default_length(group)]
+        cut = len(whole) < len(at_scale) and all(map(has_default_length, chosen))
+        for ours in accuacl_names(chosen):
+            opponents = _opponents(chosen, ours)
+            if not opponents:
+                continue
+            comparisons.append(Comparison(ours, name, opponents, mixes_settings(chosen), True, cut))
+            pooled = _opponents(whole, ours) if len(whole) > len(chosen) else []
+            if pooled and pooled != opponents:
+                comparisons.append(Comparison(ours, name, pooled, True, False, cut))
+    return comparisons
+
+
+def _opponents(groups: Sequence[Group], ours: str) -> list[Opponent]:
+    """Every other strategy that there are pairs with."""
+    opponents = []
     for other in dict.fromkeys(g.strategy for g in groups if g["strategy"] not in ("accuacl", "full")):
-        found = {metric: paired(groups, ours, other, metric) for metric in TWO}
-        if not all(both.differences for both in found.values()):
-            continue
-        cells = []
-        for metric, both in found.items():
-            p, mean = sign_flip(both.differences), float(np.mean(both.differences))
-            better = (mean > 0) == METRICS[metric].larger
-            verdict = "not sure" if p >= SURE or both.seeds < 2 else "better" if better else "worse"
-            verdicts.setdefault((metric, verdict), []).append(other)
-            cells += [Cell(f"{round(mean, 2) + 0.0:+.2f}", mark="best" if verdict == "better" else "")]
-            cells += [Cell(p_value(p))]
-        most = max(most, both.seeds)
-        lines.append(Line([other], [*cells, Cell(str(len(both.differences))), Cell(str(both.cells))]))
-    if lines and most < 2:
-        return lines, [f"All pairs of {ours} and others have the same seed: too few to tell a difference from luck."]
-    return lines, [_verdict(ours, metric, verdicts, is_pooled(groups)) for metric in TWO] if lines else []
+        by_metric = {metric: differences(groups, ours, other, metric) for metric in MAIN_METRICS}
+        if all(found.values for found in by_metric.values()):
+            tests = {metric: _test(found, metric) for metric, found in by_metric.items()}
+            found = by_metric["forgetting"]
+            opponents.append(Opponent(other, tests, len(found.values), found.cells, found.seeds))
+    return opponents
 
 
-def p_value(p: float) -> str:
-    """
-    >>> p_value(0.125), p_value(0.03125), p_value(0.00001)
-    ('0.125', '0.031', '< 0.001')
-    """
-    return "< 0.001" if p < 0.001 else number(p, 3)
+def _test(found: Differences, metric: str) -> MetricTest:
+    """A difference is significant if p is below the level and there are two seeds or more."""
+    mean, p = float(np.mean(found.values)), sign_flip_test(found.values)
+    verdict = "better" if (mean > 0) == METRICS[metric].larger else "worse"
+    return MetricTest(mean, p, verdict if p < LEVEL and found.seeds > 1 else "")
 
 
-def _verdict(ours: str, metric: str, verdicts: dict[tuple[str, str], list[str]], pooled: bool) -> str:
-    parts = []
-    for verdict, words in (
-        ("better", "better than"),
-        ("worse", "worse than"),
-        ("not sure", "not surely better or worse than"),
-    ):
-        names = verdicts.get((metric, verdict))
-        if names:
-            parts.append(f"{words} {', '.join(names)}")
-    name = METRICS[metric].name.split(" (")[0]
-    where = f"seeds and cells{' in several settings' if pooled else ''}"
-    return f"In {name}, {ours} is {'; '.join(parts)} (sure: p < {SURE}, paired over {where})."
+def sentences(comparisons: Sequence[Comparison]) -> list[str]:
+    """What is significant and what is not, for the comparisons that the summary is about."""
+    return [
+        with_scale(sentence, comparison.scale)
+        for comparison in comparisons
+        if comparison.summarized
+        for sentence in _sentences(comparison)
+    ]
 
 
-__all__ = ["compare", "p_value", "paired", "sign_flip"]
+def _sentences(comparison: Comparison) -> list[str]:
+    ours, opponents = comparison.ours, comparison.opponents
+    if max(opponent.seeds for opponent in opponents) < 2:
+        return [f"All runs of {ours} that can be compared share one seed, which is too few to test a difference."]
+    said = []
+    for metric in MAIN_METRICS:
+        phrases = []
+        for verdict, words in WORDS.items():
+            names = [opponent.strategy for opponent in opponents if opponent.tests[metric].verdict == verdict]
+            if names:
+                phrases.append(f"{words} {', '.join(names)}")
+        where = f"cell{', with different settings' if comparison.pooled else ''}"
+        name = METRICS[metric].plain_name
+        said.append(f"In {name}, {ours} is {'; '.join(phrases)} (at p < {LEVEL}, paired by seed and {where}).")
+    return said

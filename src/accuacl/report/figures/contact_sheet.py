@@ -16,22 +16,22 @@ from accuacl.experiment.config import Config
 from accuacl.experiment.setting import open_stream
 from accuacl.report.formats.document import Picture
 
-ROUNDS, EACH = 3, 12  # rows of a sheet and images in a row
+ROUNDS, EACH = 3, 12  # rounds that a sheet shows, and picks of a round
 SIDE, GAP = 32, 2  # pixels
 
 Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
 
 
-def contact_sheet(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
-    """A picture a task, or why there is none."""
+def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
+    """A picture for each task, or a sentence that says why there is none."""
     try:
         config = json.loads((run / "config.json").read_text())
         picks, recorded = _journal(run / "journal.sqlite")
-        # Built without checks: the strategy may be a user's own, which only the run knew.
+        # The settings are not validated: the strategy may come from a plugin that is not loaded here.
         stream = open_stream(Config.model_construct(**config), data_dir, False)
         data = stream.dataset
         if list(data.train.inputs.shape) != recorded["train"]["shape"]:
-            raise InputError("the data at hand are not those that the run had; give its --data-dir.")
+            raise InputError("the data found here are not those of the run; give its --data-dir.")
         first = _image(data.train.inputs[0], config["benchmark"])
     except (ValueError, OSError, KeyError, sqlite3.Error) as error:
         return [], str(error)
@@ -69,7 +69,7 @@ def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
     """The example as SIDE x SIDE x 3 bytes; None if it is not an image."""
     from PIL import Image
 
-    if benchmark == "split-digits":  # 8 x 8 numbers from 0 to 1, ink on paper
+    if benchmark == "split-digits":  # 8 x 8 numbers from 0 to 1: white to black
         example = np.repeat(np.uint8(255 * (1 - np.asarray(example).reshape(8, 8, 1))), 3, axis=2)
     if example.ndim != 3:
         return None
@@ -81,7 +81,7 @@ def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
 
 
 def _png(rows: list[list[NDArray[np.uint8] | None]]) -> bytes:
-    """The images side by side on a see-through ground, a row each."""
+    """The images side by side on a transparent ground, a row for each round."""
     from PIL import Image
 
     step = SIDE + GAP

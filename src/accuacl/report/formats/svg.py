@@ -1,4 +1,4 @@
-"""Plots as SVG that stands in a page: its text is text, its colours follow the page, its ids are its own."""
+"""Plots as SVG elements of a page: text stays text, colours follow the page, ids are unique on it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from accuacl.report.figures.looks import FAINT, INK, Look
-from accuacl.report.formats.document import Panel
+from accuacl.report.formats.document import FAINT, INK, LineStyle, Panel
 
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
-    "svg.hashsalt": "accuacl",  # the same plot is the same text
-    "text.parse_math": False,  # names may have dollar signs
+    "svg.hashsalt": "accuacl",  # the same plot gives the same bytes
+    "text.parse_math": False,  # names may contain dollar signs
     "font.family": "DejaVu Sans",
     "font.size": 9,
     "axes.titlesize": 10,
@@ -39,25 +38,25 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def panel(what: Panel, prefix: str) -> str:
-    """The panel as an <svg> element; `prefix` keeps its ids apart from those of others on the page."""
+def panel(plot: Panel, prefix: str) -> str:
+    """The panel as an <svg> element; `prefix` begins its ids, so that they are unique on the page."""
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
-        if what.title:
-            axes.set_title(what.title)
-        what.draw(axes)
+        if plot.title:
+            axes.set_title(plot.title)
+        plot.draw(axes)
 
-    return _svg(draw, what.size, prefix, f'role="img" aria-label="{html.escape(what.alt)}"', "constrained")
+    return _svg(draw, plot.size, prefix, f'role="img" aria-label="{html.escape(plot.alt)}"', "constrained")
 
 
-def swatch(look: Look, prefix: str) -> str:
-    """A bit of the line that stands for a label, for legends."""
+def swatch(style: LineStyle, prefix: str) -> str:
+    """A short piece of a curve, to stand beside its name in a legend."""
 
     def draw(figure: Any) -> None:
         from matplotlib.lines import Line2D
 
-        figure.add_artist(Line2D([0.05, 0.5, 0.95], [0.5] * 3, markevery=[1], **look.line()))
+        figure.add_artist(Line2D([0.05, 0.5, 0.95], [0.5] * 3, markevery=[1], **style.arguments()))
 
     return _svg(draw, (0.42, 0.16), prefix, 'aria-hidden="true"', None)
 
@@ -77,7 +76,7 @@ def _svg(
 
 
 def _inline(text: str, prefix: str, attributes: str) -> str:
-    """Matplotlib's file as an element of a page."""
+    """Matplotlib's SVG file as an element of a page."""
     body = text[text.index("<svg") :]
     opening, _, inside = body.partition(">")
     box = re.search(r'viewBox="[^"]*"', opening)

@@ -1,4 +1,4 @@
-"""A report's plots as files of their own, for papers, slides and READMEs: each figure with its legend on white."""
+"""A report's figures as files, for papers, slides and READMEs: each with its legend, on a white ground."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_bytes
-from accuacl.report.figures.looks import FAINT, Look
-from accuacl.report.figures.svg import STYLE
-from accuacl.report.formats.document import Document, Figure, Heading, Picture
+from accuacl.base.files import reason, write_bytes
+from accuacl.report.formats.document import FAINT, Document, Figure, Heading, LineStyle, Picture
+from accuacl.report.formats.svg import STYLE
 
-TYPES = {  # what would make the same plot another file
+TYPES = {  # each with the metadata to leave out, so that the same plot gives the same bytes
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
 }
-WHITE, LINES = "#ffffff", "#d5d9df"
-PLATE: dict[Any, Any] = {
-    "svg.fonttype": "path",  # the letters go along, since fonts may be missing where it is shown
+WHITE, LIGHT_GREY = "#ffffff", "#d5d9df"
+FILE_STYLE: dict[Any, Any] = {
+    "svg.fonttype": "path",  # letters as outlines: the font may be missing where the file is shown
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
-    "grid.color": LINES,
+    "grid.color": LIGHT_GREY,
     "figure.facecolor": WHITE,
     "axes.facecolor": WHITE,
     "savefig.facecolor": WHITE,
@@ -34,56 +33,59 @@ PLATE: dict[Any, Any] = {
 
 
 def write(report: Document, folder: Path, type: str) -> Document:
-    """Write all plots and pictures into `folder`; the report, in which each of them knows its file."""
+    """Write all figures and pictures into `folder`; returns the report with the file of each filled in."""
     if type not in TYPES:
         raise InputError(f"figure type is {type!r}; give one of {', '.join(TYPES)}.")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made: {reason(error)}; give another --figures.") from None
     blocks = list(report.blocks)
-    taken: set[str] = set()
+    names: set[str] = set()
     section = ""
     for i, block in enumerate(blocks):
         if isinstance(block, Heading):
             section = block.text
         elif isinstance(block, Figure):
-            path = folder / f"{_name(section, block.caption, taken)}.{type}"
+            path = folder / f"{_name(section, block.caption, names)}.{type}"
             write_bytes(path, draw(block, type))
             blocks[i] = replace(block, file=path)
         elif isinstance(block, Picture):
-            path = folder / f"{_name(section, block.title, taken)}.png"
+            path = folder / f"{_name(section, block.title, names)}.png"
             write_bytes(path, block.png)
             blocks[i] = replace(block, file=path)
     return Document(report.title, blocks)
 
 
-def draw(what: Figure, type: str) -> bytes:
+def draw(figure: Figure, type: str) -> bytes:
     """The figure with all its panels and its legend, as the bytes of a file."""
     import matplotlib
     from matplotlib.figure import Figure as Plot
 
-    columns = max(1, min(what.columns, len(what.panels)))
-    rows = -(-len(what.panels) // columns)
-    width, height = (max(panel.size[side] for panel in what.panels) for side in (0, 1))
-    with matplotlib.rc_context(STYLE | PLATE):
+    columns = max(1, min(figure.columns, len(figure.panels)))
+    rows = -(-len(figure.panels) // columns)
+    width, height = (max(panel.size[side] for panel in figure.panels) for side in (0, 1))
+    with matplotlib.rc_context(STYLE | FILE_STYLE):
         plot = Plot(figsize=(columns * width, rows * height), layout="constrained")
-        for panel, axes in zip(what.panels, plot.subplots(rows, columns, squeeze=False).flat, strict=False):
+        for panel, axes in zip(figure.panels, plot.subplots(rows, columns, squeeze=False).flat, strict=False):
             axes.set_title(panel.title)
             panel.draw(axes)
-        for axes in plot.axes[len(what.panels) :]:
+        for axes in plot.axes[len(figure.panels) :]:
             axes.set_visible(False)
-        if what.legend:
-            _add_legend(plot, what.legend)
+        if figure.legend:
+            _add_legend(plot, figure.legend)
         _on_white(plot)
         file = io.BytesIO()
         plot.savefig(file, format=type, metadata=TYPES[type])
     return file.getvalue()
 
 
-def _add_legend(plot: Any, looks: Mapping[str, Look]) -> None:
-    """Above the panels, in as few lines as there is room for; the plot grows by its height."""
+def _add_legend(plot: Any, styles: Mapping[str, LineStyle]) -> None:
+    """Put the legend above the panels, in as few lines as the width allows; the plot grows by the legend's height."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], label=label, **look.line()) for label, look in looks.items()]
+    handles = [Line2D([], [], label=label, **style.arguments()) for label, style in styles.items()]
     renderer = FigureCanvasAgg(plot).get_renderer()  # type: ignore[no-untyped-call]
     width, height = plot.get_size_inches()
     for lines in range(1, len(handles) + 1):
@@ -97,21 +99,21 @@ def _add_legend(plot: Any, looks: Mapping[str, Look]) -> None:
 
 
 def _on_white(plot: Any) -> None:
-    """Lines that follow a page's colours have the light page's."""
+    """Draw what would follow a page's colours in those of a light page."""
     from matplotlib.colors import to_hex
     from matplotlib.lines import Line2D
     from matplotlib.spines import Spine
 
     for line in plot.findobj(Line2D):
         if to_hex(line.get_color()) == FAINT:
-            line.set_color(LINES)
+            line.set_color(LIGHT_GREY)
     for spine in plot.findobj(Spine):
         if to_hex(spine.get_edgecolor()) == FAINT:
-            spine.set_color(LINES)
+            spine.set_color(LIGHT_GREY)
 
 
 def _name(section: str, caption: str, taken: set[str]) -> str:
-    """A file's name from what it shows and where it stands in the report.
+    """A file's name from the figure's section and caption; it is added to the names that are taken.
 
     >>> _name("split-cifar10, memory 100 (cpu scale)", "Forgetting after each task: split-cifar10.", set())
     'split-cifar10-memory-100-cpu-scale-forgetting-after-each-task'

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accuacl.report.figures.curves import after_tasks, over_rounds
-from accuacl.report.figures.looks import BLUE, FAINT, INK, KNOWN, ORANGE
-from accuacl.report.formats.document import Figure, Panel
-from accuacl.report.statistics.collect import Row
-from accuacl.report.statistics.groups import METRICS, TWO
-from accuacl.report.tables.tables import number
+from accuacl.report.figures.styles import BLUE, BY_STRATEGY, ORANGE
+from accuacl.report.formats.document import FAINT, INK, Figure, Panel
+from accuacl.report.statistics.groups import Row
+from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMED = 24  # classes up to which an axis has their names
+NAMED = 24  # an axis names its classes if there are no more than this
 
 
 def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
@@ -46,36 +45,36 @@ def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
 
 def curves(row: Row) -> list[Figure]:
     """Average accuracy and forgetting over tasks, and over all rounds where these were tested."""
-    figures = []
-    panels = [
-        _curve(metric, after_tasks(row, metric), 2 if metric == "forgetting" else 1, "tasks learned") for metric in TWO
+    over_tasks = [
+        _curve(metric, after_tasks(row, metric), 2 if metric == "forgetting" else 1, "tasks learned")
+        for metric in MAIN_METRICS
     ]
-    figures.append(Figure("After each task.", [panel for panel in panels if panel], columns=2))
-    tasks = range(len(row.get("round_accuracy") or []))
-    panels = []
-    for metric in TWO:
-        by_task = [over_rounds(row, metric, task) for task in tasks]
-        ends = np.cumsum([len(row["round_accuracy"][task]) for task in tasks]).tolist()
-        values = [value for part in by_task for value in part]
-        panels.append(
-            _curve(metric, values, (ends[-1] if ends else 0) - len(values) + 1, "round, over all tasks", ends[:-1])
-        )
-    figures.append(
-        Figure("After each round; a line where a new task begins.", [panel for panel in panels if panel], columns=2)
-    )
+    rounds = [len(accuracies) for accuracies in row.get("round_accuracy") or []]
+    ends = np.cumsum(rounds).tolist()
+    all_rounds = []
+    for metric in MAIN_METRICS:
+        values = [value for task in range(len(rounds)) for value in over_rounds(row, metric, task)]
+        first = sum(rounds) - len(values) + 1  # forgetting begins with the second task
+        all_rounds.append(_curve(metric, values, first, "round, over all tasks", ends[:-1]))
+    figures = [
+        Figure("After each task.", [panel for panel in over_tasks if panel], columns=2),
+        Figure("After each round; lines: a new task begins.", [panel for panel in all_rounds if panel], columns=2),
+    ]
     return [figure for figure in figures if figure.panels]
 
 
-def _curve(metric: str, values: Sequence[float], first: int, xlabel: str, begins: Sequence[int] = ()) -> Panel | None:
+def _curve(
+    metric: str, values: Sequence[float], first: int, xlabel: str, task_ends: Sequence[int] = ()
+) -> Panel | None:
     if len(values) < 2:
         return None
 
     def draw(axes: Axes) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        for begin in begins:
-            axes.axvline(begin + 0.5, color=FAINT, linewidth=1)
-        axes.plot(range(first, first + len(values)), values, **KNOWN["accuacl"].line())
+        for end in task_ends:
+            axes.axvline(end + 0.5, color=FAINT, linewidth=1)
+        axes.plot(range(first, first + len(values)), values, **BY_STRATEGY["accuacl"].arguments())
         axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
         axes.set_xlabel(xlabel)
         axes.set_ylabel(METRICS[metric].name)
@@ -84,9 +83,9 @@ def _curve(metric: str, values: Sequence[float], first: int, xlabel: str, begins
     return Panel("", draw, alt)
 
 
-def recall(found: Mapping[str, float], tasks: int) -> Figure:
+def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
     """Recall of every class in order of arrival, tasks in alternating colours."""
-    names, values = list(found), list(found.values())
+    names, values = list(by_class), list(by_class.values())
     each = max(1, len(names) // max(1, tasks))
 
     def draw(axes: Axes) -> None:
@@ -113,22 +112,22 @@ def recall(found: Mapping[str, float], tasks: int) -> Figure:
 
 
 def picks(picked: Sequence[Sequence[int]]) -> Figure:
-    """Labels that each class got in its task, beside an even share."""
+    """How many labels each class got in its task, beside an even share."""
 
     def draw(axes: Axes) -> None:
         for t, counts in enumerate(picked):
             even = sum(counts) / len(counts)
-            places = t + 1 + (np.arange(len(counts)) - (len(counts) - 1) / 2) * 0.7 / max(1, len(counts))
+            x = t + 1 + (np.arange(len(counts)) - (len(counts) - 1) / 2) * 0.7 / max(1, len(counts))
             axes.plot([t + 0.6, t + 1.4], [even, even], color=INK, linewidth=1)
-            axes.vlines(places, even, list(counts), color=BLUE, linewidth=1)
-            axes.plot(places, counts, color=BLUE, marker="o", linestyle="", markersize=4)
+            axes.vlines(x, even, list(counts), color=BLUE, linewidth=1)
+            axes.plot(x, counts, color=BLUE, marker="o", linestyle="", markersize=4)
         axes.set_ylim(bottom=0)
         axes.set_xticks(range(1, len(picked) + 1))
         axes.grid(False, axis="x")
         axes.set_xlabel("task")
         axes.set_ylabel("labels of a class")
 
-    parts = [f"task {t + 1} from {min(counts)} to {max(counts)}" for t, counts in enumerate(picked)]
-    alt = f"Labels that classes got: {', '.join(parts)}."
+    ranges = [f"task {t + 1} from {min(counts)} to {max(counts)}" for t, counts in enumerate(picked)]
+    alt = f"Labels that classes got: {', '.join(ranges)}."
     caption = "Labels that each class of a task got, classes in order of arrival; the line is an even share."
     return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)

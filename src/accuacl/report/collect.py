@@ -1,0 +1,143 @@
+"""Finished runs as rows, from tables of results and from the directories of runs."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reason
+from accuacl.experiment import metrics, record
+from accuacl.experiment.config import Config, canonical
+from accuacl.report.statistics.groups import Row
+
+TABLE = "results.csv"  # as sweeps call theirs
+NEEDED = ("average_accuracy", "forgetting")
+NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error")
+NESTED = {"accuracy_matrix": 2, "picked": 2, "round_accuracy": 3}  # lists in lists, and how deep
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A table of results or the directory of a run, and the rows read from it."""
+
+    path: Path
+    rows: list[Row]
+    is_table: bool
+
+
+def read(paths: Sequence[Path]) -> list[RowSource]:
+    """All tables and runs at these paths.
+
+    A file is a table of results. The directory of a run is that run alone, whatever lies below it. Any other directory
+    is all runs and all tables called results.csv in it and below; no other file is opened.
+    """
+    return [source for path in paths for source in _read(path)]
+
+
+def merge(sources: Sequence[RowSource]) -> list[Row]:
+    """The rows of all sources, each run once: the one that finished last, if a run was found several times."""
+    newest: dict[tuple[Any, ...], Row] = {}
+    for row in (row for source in sources for row in source.rows):
+        key = tuple(row[name] for name in Config.model_fields)
+        if key not in newest or str(row.get("finished") or "") >= str(newest[key].get("finished") or ""):
+            newest[key] = row
+    return list(newest.values())
+
+
+def describe(sources: Sequence[RowSource]) -> str:
+    """Where the rows were read from, as a sentence.
+
+    >>> describe([RowSource(Path("a/results.csv"), [{}, {}], True), RowSource(Path("runs/x"), [{}], False)])
+    'Read from a/results.csv (2 rows), runs/x (a run).'
+    """
+    names = [f"{s.path} ({len(s.rows)} row{'s' * (len(s.rows) > 1)})" for s in sources if s.is_table]
+    runs = [source.path for source in sources if not source.is_table]
+    if runs:
+        names.append(f"{runs[0]} (a run)" if len(runs) == 1 else f"{len(runs)} directories of runs")
+    return f"Read from {', '.join(names)}."
+
+
+def count_unfinished(paths: Sequence[Path]) -> int:
+    """How many runs in these directories have begun but not finished."""
+    folders = [path for path in paths if path.is_dir() and not is_run(path)]
+    begun = {journal.parent.resolve() for folder in folders for journal in folder.rglob("journal.sqlite")}
+    return sum(not is_run(run) for run in begun)
+
+
+def is_run(path: Path) -> bool:
+    """Whether this is the directory of a finished run."""
+    return (path / "result.json").is_file()
+
+
+def _read(path: Path) -> list[RowSource]:
+    if is_run(path):
+        return [_read_run(path)]
+    if path.is_file():
+        return [_read_table(path)]
+    if not path.is_dir():
+        raise InputError(f"there is no {path}; give a results.csv, a run's directory or one that holds runs.")
+    sources = [_read_table(table) for table in sorted(path.rglob(TABLE))]
+    sources += [_read_run(result.parent) for result in sorted(path.rglob("result.json"))]
+    if not sources:
+        tables = [table.name for table in sorted(path.glob("*.csv"))]
+        what_to_do = "finish a run first or give another folder"
+        if tables:
+            listed = ", ".join(tables[:5]) + (", ..." if tables[5:] else "")
+            what_to_do += f", or one of its tables by name, if they hold results: {listed}"
+        raise InputError(f"{path} holds no finished run and no {TABLE}; {what_to_do}.")
+    return sources
+
+
+def _read_table(path: Path) -> RowSource:
+    try:
+        rows = record.read_csv(path)
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; mend that or give another table.") from None
+    if not rows:
+        raise InputError(f"{path} has no rows; give a table with at least one run.")
+    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True)
+
+
+def _read_run(run: Path) -> RowSource:
+    if not (run / "journal.sqlite").is_file():
+        raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
+    try:
+        row = record.row(run)
+    except (sqlite3.Error, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(
+            f"{run} is not a whole run ({type(error).__name__}: {error}); run it again or leave it out."
+        ) from None
+    return RowSource(run, [_checked(str(run), row)], False)
+
+
+def _checked(where: str, row: Row) -> Row:
+    """The row with its settings in their canonical form, once its numbers and lists were found well formed."""
+    for name in NUMBERS:
+        value = row.get(name)
+        if name in NEEDED and value is None:
+            raise InputError(f"{where}: {name} is missing; every run needs it, so mend the row or leave it out.")
+        if value is not None and not (isinstance(value, int | float) and math.isfinite(value)):
+            raise InputError(f"{where}: {name} is {value!r}, not a number; mend the row or leave it out.")
+    for name, depth in NESTED.items():
+        if row.get(name) is not None and not _is_nested(row[name], depth):
+            raise InputError(f"{where}: {name} is not {depth} lists deep with numbers; mend the row or leave it out.")
+    if row.get("accuracy_matrix") is not None:
+        try:
+            metrics.summary(row["accuracy_matrix"])
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+    return {**row, **canonical(record.settings(row))}
+
+
+def _is_nested(value: Any, depth: int) -> bool:
+    """Whether the value is finite numbers, or None, in lists in lists, so many deep."""
+    if depth:
+        return isinstance(value, list) and bool(value) and all(_is_nested(item, depth - 1) for item in value)
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
