@@ -115,6 +115,13 @@ def test_nothing_is_averaged_over_different_settings(tmp_path, differing):
     assert len(names) == 2, "they must be told apart by their names too"
 
 
+def test_a_learner_with_other_options_is_another_learner_in_the_same_setup(tmp_path):
+    rows = [made_up(learner="der++"), made_up(learner="der++", alpha=0.3), made_up(learner="er")]
+    groups = make_groups(collect([table(tmp_path / "results.csv", rows)]))
+    assert [group.learner for group in groups] == ["er", "der++", "der++, alpha 0.3"]
+    assert len({group.setup for group in groups}) == 1
+
+
 def test_orders_of_the_tasks_are_groups_of_their_own():
     assert len(make_groups(grid(order="tasks", order_seed=[0, 1], seed=[0, 1]))) == 2
 
