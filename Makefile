@@ -6,7 +6,7 @@ STUDIO := .venv-label-studio
 # Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: help demo test test-label-studio lint bench setup clean
+.PHONY: help demo test test-long test-label-studio lint bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
@@ -23,8 +23,14 @@ demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy accuacl --out runs/demo-accuacl
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --out runs/demo-uniform
 
+# Two tests at a time, each with one thread: threads of two processes on two cores wait for each other.
+PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
 test: lint  ## run ruff, mypy and all tests
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-long: lint  ## the same with many more random problems and kills
+	ACCUACL_TESTS=long $(PYTEST)
 
 # Label Studio wants other versions of much, so it has an environment of its own; only torch is the same.
 $(STUDIO)/ready: pyproject.toml constraints.txt

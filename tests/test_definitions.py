@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, fisher, reference, select
+from effort import times
 from problems import Problem, features, random_problem, with_copies
 
 L = np.longdouble
@@ -52,7 +53,7 @@ NASTY = [
     "one giant",
     "grid",
 ]
-PROBLEMS = [*range(200), *NASTY]
+PROBLEMS = [*range(times(50, 200)), *NASTY]
 
 
 def problem_of(which, **limits) -> Problem:
@@ -164,7 +165,8 @@ def test_badge_with_the_same_draws(which):
 
 
 @pytest.mark.parametrize(
-    "which", [*range(200), *(kind for kind in NASTY if kind not in ("huge", "one giant", "far from the origin"))]
+    "which",
+    [*range(times(50, 200)), *(kind for kind in NASTY if kind not in ("huge", "one giant", "far from the origin"))],
 )
 def test_bait(which):
     problem = problem_of(which, largest_scale=30, most=60)

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 import threadpoolctl
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accuacl import NAMES, Features, get, select
 from accuacl.strategies import REGISTRY, Query
+from effort import examples
 from problems import Problem, features, random_problem, with_copies
 
 RANDOM = {"uniform", "badge", "badge+memory"}
@@ -55,7 +56,7 @@ def same(a, b):
 
 
 @given(seed=st.integers(0, 10**6), budget=st.integers(0, 60))
-@settings(max_examples=25, deadline=None)
+@examples(8, 50)
 @pytest.mark.parametrize("name", NAMES)
 def test_unique_and_exactly_as_many_as_asked(name, seed, budget):
     problem = random_problem(seed, largest_scale=30, most=50)

@@ -6,11 +6,12 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accuacl import Features, fisher, reference
 from accuacl.fisher import FisherSum, Target
+from effort import examples
 from problems import features, random_problem
 
 seeds = st.integers(0, 2**32 - 1)
@@ -43,7 +44,7 @@ def test_theorem_4_2_against_autograd(seed):
 
 
 @given(seeds, st.integers(0, 60), st.integers(0, 60))
-@settings(max_examples=50, deadline=None)
+@examples(16, 100)
 def test_theorem_4_1_the_mean_of_a_union_is_the_weighted_mean_of_means(seed, past, new):
     rng = np.random.default_rng(seed)
     both = features(rng, past + new, 5, 3)
@@ -55,7 +56,7 @@ def test_theorem_4_1_the_mean_of_a_union_is_the_weighted_mean_of_means(seed, pas
 
 
 @given(seeds, st.integers(1, 8), st.floats(0.1, 10))
-@settings(max_examples=50, deadline=None)
+@examples(16, 100)
 def test_theorem_4_3_with_the_constant_that_meets_its_constraint(seed, size, norm):
     """Among s of a given norm, sum t / s is least at s = norm t^(1/3) / sqrt(sum t^(2/3))."""
     rng = np.random.default_rng(seed)
@@ -160,7 +161,7 @@ def test_tiny_divergences_keep_their_digits(scale):
 
 
 @given(seeds, st.sampled_from([1e-12, 1e-4, 1.0, 30.0, 1e4, 1e18, 1e30]), st.sampled_from([0.003, 0.1, 1, 100]))
-@settings(max_examples=150, deadline=None)
+@examples(50, 300)
 def test_the_float32_sweeps_stay_within_the_bounds_they_give(seed, scale, sharpness):
     rng = np.random.default_rng(seed)
     some = features(rng, int(rng.integers(1, 60)), int(rng.integers(1, 40)), int(rng.integers(1, 12)), sharpness, scale)

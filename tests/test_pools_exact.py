@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from accuacl import NAMES, Features, pools, select
@@ -15,6 +15,7 @@ from accuacl.engines.local import Local
 from accuacl.pools import pool as pool_module
 from accuacl.pools.ranks import STREAMED
 from accuacl.pools.write import write_pool
+from effort import examples
 from pool_files import Inline, table, write
 from problems import features, random_problem
 
@@ -44,7 +45,7 @@ def ids_for(rng, kind, n):
 
 
 @given(seed=st.integers(0, 10**6), data=st.data())
-@settings(max_examples=20, deadline=None)
+@examples(8, 40)
 @pytest.mark.parametrize(("name", "variant"), VARIANTS)
 def test_equal_to_memory(name, variant, seed, data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("pool")
