@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 
 from accuacl import Features
 from accuacl.base.progress import ignore
-from accuacl.engines.work import Done, attempt
+from accuacl.engines import Done, attempt
 
 
 class Inline:
     """An engine without processes; items in any order."""
 
-    workers, near = 1, True
+    workers, cheap_progress = 1, True
 
     def __init__(self, seed=0):
         self.rng = np.random.default_rng(seed)

@@ -18,7 +18,7 @@ import numpy as np
 from accuacl import engines, pools
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
-from accuacl.engines.local import Local
+from accuacl.engines import Local
 from accuacl.engines.ray import Ray
 from accuacl.sweeps.sweep import cells, sweep
 
@@ -44,7 +44,7 @@ def slow(item, report):
     return item
 
 
-def kill_a_worker(killed: list[int], kind: bytes = b"ray::_one") -> None:
+def kill_a_worker(killed: list[int], kind: bytes = b"ray::_do_item") -> None:
     """One that is at work on a shard."""
     for _ in range(600):
         for entry in Path("/proc").glob("[0-9]*"):
@@ -90,7 +90,7 @@ def main() -> None:
     with engines.get("ray", workers=2) as engine:
         found["workers"] = engine.workers
         done = {end.index: end for end in engine.map(fails, range(4))}
-        found["errors"] = [done[i].error for i in range(4)]
+        found["errors"] = [done[i].failure and done[i].failure.message for i in range(4)]
         told: list[tuple[int, float, str]] = []
         list(engine.map(slow, [5, 6], lambda index, p: told.append((index, p.share, p.text))))
         found["told"] = told
@@ -102,7 +102,7 @@ def main() -> None:
         found["once"] = sorted(end.value for end in engine.map(functools.partial(dies, places / "once", 1), range(6)))
         (places / "always").mkdir()
         ends = {end.index: end for end in engine.map(functools.partial(dies, places / "always", 99), range(6))}
-        found["always"] = [ends[3].error, sum(not end.error for end in ends.values())]
+        found["always"] = [ends[3].failure.message, sum(not end.failure for end in ends.values())]
         options = {"budget": 300, "shard_rows": 500, "seed": 3}
         found["picks"] = {
             name: pools.select(folder, name, engine=engine, **options).ids.tolist() for name in ("accuacl", "uniform")
@@ -118,7 +118,7 @@ def main() -> None:
         found["kills"] = len(killed)
         bad = np.ones((3, 6), np.float32)
         bad[1, 2] = np.nan
-        from accuacl.pools.write import write_pool
+        from accuacl.pools import write_pool
 
         write_pool(places / "bad.parquet", [1, 2, 3], bad, np.full((3, 4), 0.25, np.float32))
         try:

@@ -16,7 +16,7 @@ import pytest
 from accuacl import engines
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
-from accuacl.engines.local import Local
+from accuacl.engines import Failure, Local
 
 
 def double(item, report):
@@ -78,10 +78,12 @@ def test_all_items_once(engine):
     assert list(engine.map(double, [])) == []
 
 
-def test_errors_are_sentences_and_stop_nothing(engine):
+def test_failures_are_values_and_stop_nothing(engine):
     done = {end.index: end for end in engine.map(fails, range(6))}
-    assert done[1].error == "one is wrong"
-    assert done[2].error == "RuntimeError: two is a fault"
+    assert done[1].failure == Failure("input", "one is wrong")
+    bug = done[2].failure
+    assert (bug.kind, bug.message) == ("bug", "RuntimeError: two is a fault")
+    assert 'raise RuntimeError("two is a fault")' in bug.traceback  # where it happened
     assert [done[i].value for i in (0, 3, 4, 5)] == [0, 3, 4, 5]
 
 
@@ -107,7 +109,7 @@ def test_a_killed_worker_is_replaced_and_its_item_done_again(engine, tmp_path, o
 
 def test_an_item_that_kills_again_and_again_has_failed(engine, tmp_path):
     done = {end.index: end for end in engine.map(functools.partial(dies, tmp_path, 99), range(6))}
-    assert done[3].error == "its process died 3 times (killed by SIGKILL)."
+    assert done[3].failure == Failure("death", "its process died 3 times (killed by SIGKILL).")
     assert [done[i].value for i in (0, 1, 2, 4, 5)] == [0, 1, 2, 4, 5]
 
 

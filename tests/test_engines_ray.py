@@ -69,7 +69,7 @@ def test_a_worker_killed_in_the_middle_of_a_scan_changes_nothing(found):
 
 
 def test_errors_and_deaths(found):
-    assert found["errors"] == ["", "one is wrong", "", ""]
+    assert found["errors"] == [None, "one is wrong", None, None]
     assert found["once"] == [0, 1, 2, 3, 4, 5]
     assert found["always"][0].startswith("its worker died 3 times (")
     assert found["always"][1] == 5

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accuacl import NAMES, Features, pools, select
-from accuacl.engines.local import Local
-from accuacl.pools import pool as pool_module
-from accuacl.pools.ranks import STREAMED
-from accuacl.pools.write import write_pool
+from accuacl.engines import Local
+from accuacl.pools import Columns, RowGroup, write_pool
+from accuacl.pools.pool import Layout, Pool
+from accuacl.strategies import REGISTRY, RowStrategy
 from effort import examples
 from pool_files import Inline, table, write
 from problems import features, random_problem
@@ -106,7 +106,7 @@ def folder(problem, tmp_path_factory):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_processes_and_their_number_do_not_matter(problem, folder, workers):
     with Local(workers) as engine:
-        for name in STREAMED:
+        for name in [name for name in NAMES if isinstance(REGISTRY[name], RowStrategy)]:
             expected = select(name, pool=problem[0], budget=77, memory=problem[1], past=9000, seed=5)
             found = pools.select(
                 folder, name, budget=77, memory=problem[1], past=9000, seed=5, engine=engine, shard_rows=700
@@ -221,9 +221,9 @@ def test_progress_rises_to_the_end(folder):
 
 
 def test_row_groups_are_joined_to_shards():
-    pieces = tuple(pool_module.Piece("a", 0, 0, i, 0, rows) for i, rows in enumerate([5, 5, 20, 1, 1, 1]))
-    pool = pools.Pool(pools.Layout(pools.Columns(), ("id",)), pieces)
-    assert [[piece.rows for piece in shard] for shard in pool.shards(10)] == [[5, 5], [20], [1, 1, 1]]
+    groups = tuple(RowGroup("a", 0, 0, i, 0, rows) for i, rows in enumerate([5, 5, 20, 1, 1, 1]))
+    pool = Pool(Layout(Columns(), ("id",)), groups)
+    assert [[group.rows for group in shard] for shard in pool.shards(10)] == [[5, 5], [20], [1, 1, 1]]
 
 
 @pytest.mark.parametrize("strategy", ["kcenter", "badge", "accuacl"])

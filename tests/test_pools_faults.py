@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from accuacl import Features, pools, select
-from accuacl.engines.local import Local
-from accuacl.pools import unique
-from accuacl.pools.write import write_pool
+from accuacl.engines import Local
+from accuacl.pools import duplicates, write_pool
 from accuacl.strategies import TooLarge
 from pool_files import Inline, lists, table, write
 from problems import features
@@ -170,7 +169,7 @@ def test_missing_values_are_named(tmp_path, column):
 @pytest.mark.parametrize("kind", ["in order", "shuffled", "text"])
 @pytest.mark.parametrize("rows", [(17, 18), (17, 350)])
 def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
-    monkeypatch.setattr(unique, "FILE_BYTES", 300)  # several files
+    monkeypatch.setattr(duplicates, "FILE_BYTES", 300)  # several files
     ids = IDS.copy() if kind == "in order" else RNG.permutation(400)
     ids[rows[1]] = ids[rows[0]]
     names = [f"image-{'x' * (i % 11)}{i}.jpg" for i in ids] if kind == "text" else ids.tolist()
@@ -188,7 +187,7 @@ def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
 def test_keys_that_are_equal_by_chance_are_no_fault(tmp_path, monkeypatch):
     from accuacl.pools import ids
 
-    monkeypatch.setattr(unique, "SUSPECTS", 7)
+    monkeypatch.setattr(duplicates, "SUSPECTS", 7)
     keys = ids.keys
     pool = write(tmp_path / "a.parquet", [f"{i}" for i in RNG.permutation(400)], POOL, 100)
     expected = ask(pool, "margin").ids.tolist()
@@ -268,13 +267,13 @@ def limited(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_a_disk_that_fills_leaves_the_old_picks_or_none(tmp_path, ending):
     code = (
-        "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools import Picked\n"
-        "from accuacl.pools.picks import write_picks\nr = np.random.default_rng(0)\n"
+        "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools import Picked, write_picks\n"
+        "r = np.random.default_rng(0)\n"
         "write_picks(Path(sys.argv[1]), Picked(r.integers(0, 2**60, 5000), {'draw': r.random(5000)}, 5000, 0))\n"
     )
     out = tmp_path / f"picked.{ending}"
     done = limited(code, str(out))
-    assert "could not be written (File too large); make room or give another --out" in done.stderr
+    assert "cannot be written: file too large; mend that" in done.stderr
     assert list(tmp_path.iterdir()) == []
     out.write_text("older")
     limited(code, str(out))
@@ -283,17 +282,17 @@ def test_a_disk_that_fills_leaves_the_old_picks_or_none(tmp_path, ending):
 
 def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence(tmp_path):
     code = (
-        "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools.write import write_pool\n"
+        "import sys, numpy as np\nfrom pathlib import Path\nfrom accuacl.pools import write_pool\n"
         "write_pool(Path(sys.argv[1]), range(5000), np.ones((5000, 2), 'f4'), np.ones((5000, 1), 'f4'))\n"
     )
     done = limited(code, str(tmp_path / "a.parquet"))
-    assert "File too large" in done.stderr
+    assert "file too large" in done.stderr
     assert list(tmp_path.iterdir()) == []
     pool = write(tmp_path / "a.parquet", np.arange(400)[::-1], POOL)
     code = (
         "import sys\nsys.path.insert(0, sys.argv[2])\nfrom pool_files import Inline\nfrom accuacl import pools\n"
-        "from accuacl.pools import unique\nunique.FILE_BYTES = 10**9\n"
-        "import numpy as np\nscale.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
+        "from accuacl.pools import duplicates\nduplicates.FILE_BYTES = 10**9\n"
+        "import numpy as np\npools.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
     )
     done = limited(code, pool, os.path.dirname(__file__))
     assert done.returncode == 0, done.stderr  # 3200 bytes fit

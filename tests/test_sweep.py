@@ -20,8 +20,7 @@ import yaml
 from accuacl.base.progress import Progress
 from accuacl.cli.only import narrow
 from accuacl.cli.sweep import Left, setting
-from accuacl.engines.local import Local
-from accuacl.engines.work import Done
+from accuacl.engines import Done, Failure, Local
 from accuacl.experiment import make, record
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import recipes
@@ -227,7 +226,7 @@ def test_how_far_a_sweep_is_does_not_count_what_was_there(tmp_path):
         def map(self, function, items, tell=None):
             tell(0, Progress(0.5))  # it was half done when this start began
             tell(0, Progress(0.75))
-            yield Done(0, error="it failed.")
+            yield Done(0, failure=Failure("bug", "it failed."))
             tell(1, Progress(0.0))
             tell(1, Progress(0.5))
 

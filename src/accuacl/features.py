@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
@@ -18,6 +18,30 @@ LARGEST_ENTRY = 1e70
 # How far a row of probabilities may be from 1, by the type it was computed in.
 SUM_TOLERANCE = {"bfloat16": 2e-2, "float16": 5e-3, "float32": 1e-4, "float64": 1e-5}
 BLOCK_BYTES = 1 << 21  # validation reads this much at a time, so that it stays in the cache
+
+
+class RowError(InputError):
+    """A row of numbers is not as it must be: which array, which row of it (from 0), and what is wrong there.
+
+    >>> error = RowError("embeddings", 7, "is nan; drop the row.", column=2)
+    >>> str(error)
+    'embeddings: row 7, column 2 is nan; drop the row.'
+    >>> error.at("a.parquet, row 1007")
+    'a.parquet, row 1007: embeddings: column 2 is nan; drop the row.'
+    """
+
+    def __init__(self, what: str, row: int, fault: str, column: int | None = None) -> None:
+        super().__init__(what, row, fault, column)
+        self.what, self.row, self.fault, self.column = what, row, fault, column
+
+    def __str__(self) -> str:
+        column = "" if self.column is None else f", column {self.column}"
+        return f"{self.what}: row {self.row}{column} {self.fault}"
+
+    def at(self, place: str) -> str:
+        """The same sentence where the row has another name."""
+        column = "" if self.column is None else f"column {self.column} "
+        return f"{place}: {self.what}: {column}{self.fault}"
 
 
 class Features:
@@ -34,7 +58,7 @@ class Features:
     >>> Features(np.eye(3), np.ones((3, 2)))
     Traceback (most recent call last):
     ...
-    accuacl.base.errors.InputError: probabilities: row 0 sums to 2, not to 1; give softmax outputs, not logits.
+    accuacl.features.RowError: probabilities: row 0 sums to 2, not to 1; give softmax outputs, not logits.
     """
 
     embeddings: Array
@@ -69,9 +93,9 @@ class Features:
     @classmethod
     def trusted(cls, embeddings: Array, probabilities: Array) -> Features:
         """Of arrays that have been checked before."""
-        some = object.__new__(cls)
-        some.embeddings, some.probabilities = embeddings, probabilities
-        return some
+        features = object.__new__(cls)
+        features.embeddings, features.probabilities = embeddings, probabilities
+        return features
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Features:
         """The examples at `rows`; a slice is a view. Not checked again."""
@@ -113,7 +137,8 @@ def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
 
 
 def _as_array(given: Any) -> tuple[Array, str]:
-    if isinstance(given, torch.Tensor):
+    torch = sys.modules.get("torch")  # who has not imported it gives no tensors
+    if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().cpu()
         kind = str(tensor.dtype).removeprefix("torch.")
         if tensor.is_floating_point() and tensor.dtype not in (torch.float16, torch.float32, torch.float64):
@@ -132,10 +157,8 @@ def _check_embeddings(array: Array) -> None:
         finite = np.isfinite(block)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
-            raise InputError(
-                f"embeddings: row {start + row}, column {column} is {block[row, column]}; "
-                "all must be finite, so drop or repair such rows."
-            )
+            fault = f"is {block[row, column]}; all must be finite, so drop or repair such rows."
+            raise RowError("embeddings", int(start + row), fault, int(column))
         if block.dtype.itemsize == 8 and block.size and np.abs(block).max() > LARGEST_ENTRY:
             raise InputError(f"embeddings reach {np.abs(block).max():.3g}; scale them below {LARGEST_ENTRY:g}.")
 
@@ -151,17 +174,14 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         inside = (block >= 0) & (block <= 1)  # False for NaN
         if not inside.all():
             row, column = np.argwhere(~inside)[0]
-            raise InputError(
-                f"probabilities: row {start + row}, column {column} is {block[row, column]:.6g}, not in [0, 1]; "
-                "give softmax outputs, not logits."
-            )
+            fault = f"is {block[row, column]:.6g}, not in [0, 1]; give softmax outputs, not logits."
+            raise RowError("probabilities", int(start + row), fault, int(column))
         sums = block.sum(axis=1, dtype=np.float64)
         off = np.abs(sums - 1) > tolerance
         if off.any():
             row = int(np.argmax(off))
-            raise InputError(
-                f"probabilities: row {start + row} sums to {sums[row]:.6g}, not to 1; give softmax outputs, not logits."
-            )
+            fault = f"sums to {sums[row]:.6g}, not to 1; give softmax outputs, not logits."
+            raise RowError("probabilities", int(start + row), fault)
 
 
 def _blocks(array: Array) -> Iterator[tuple[int, Array]]:

@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array, Features
-from accuacl.strategies.ranking import Indices, round_off
+from accuacl.strategies import round_off
+
+Indices = NDArray[np.int64]
 
 
 def fisher_embeddings(features: Features, dtype: Any = np.float64) -> Array:

@@ -11,6 +11,8 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 
+PREFIX = "accuacl_user_"
+
 
 def load_file(path: Path, fresh: bool = False) -> ModuleType:
     """Import a Python file by its path, once (`fresh`: again).
@@ -38,6 +40,11 @@ def is_loaded(path: Path) -> bool:
     return module_name(path) in sys.modules
 
 
+def loaded_files() -> list[Path]:
+    """The users' files that have been imported in this process."""
+    return [Path(str(module.__file__)) for name, module in sys.modules.items() if name.startswith(PREFIX)]
+
+
 def load_function(place: str, fresh: bool = False) -> Any:
     """The function that `file.py:function` names."""
     file, _, name = place.rpartition(":")
@@ -55,4 +62,4 @@ def module_name(path: Path) -> str:
     >>> module_name(Path("a/net.py")) != module_name(Path("b/net.py"))
     True
     """
-    return f"accuacl_user_{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    return f"{PREFIX}{path.stem}_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"

@@ -16,7 +16,7 @@ from accuacl.embed.checkpoint import Checkpoint, of_module, of_run
 from accuacl.embed.inputs import Inputs, open_inputs
 from accuacl.embed.shards import embed as embed_to
 from accuacl.labeling.project import open_for_embedding
-from accuacl.pools.write import GROUP_ROWS
+from accuacl.pools import GROUP_ROWS
 
 
 def embed(

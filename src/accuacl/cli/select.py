@@ -18,10 +18,8 @@ from accuacl.base.progress import Progress
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, progress_bar
 from accuacl.experiment.plugins import load_plugins
-from accuacl.pools import Columns
+from accuacl.pools import Columns, check_place, files_of, write_picks
 from accuacl.pools import select as select_from
-from accuacl.pools.picks import check_place, write_picks
-from accuacl.pools.pool import files_of
 from accuacl.strategies import NAMES
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}

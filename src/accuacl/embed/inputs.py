@@ -14,7 +14,7 @@ from accuacl.data.folders import SUFFIXES
 from accuacl.data.source import Contents, Source
 from accuacl.embed.pixels import Decoding
 from accuacl.embed.table import Batch, Table
-from accuacl.pools.pool import files_of
+from accuacl.pools import files_of
 
 
 class Inputs(Protocol):

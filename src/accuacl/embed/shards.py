@@ -23,7 +23,7 @@ from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
 from accuacl.experiment.config import DEVICE
 from accuacl.features import Features
-from accuacl.pools.write import GROUP_ROWS, write_pool
+from accuacl.pools import GROUP_ROWS, write_pool
 
 MANIFEST = "manifest.json"
 PART_BYTES = 64 << 20  # of raw inputs that are in memory at a time

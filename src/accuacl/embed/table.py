@@ -14,9 +14,19 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.embed.pixels import Decoding
-from accuacl.pools.chunks import check_present, ids_of, matrix, unchanged
-from accuacl.pools.ids import kind_of
-from accuacl.pools.pool import Piece, is_lists, open_parquet, pieces_of, read, width_of
+from accuacl.pools import (
+    RowGroup,
+    check_present,
+    ids_of,
+    is_lists,
+    kind_of,
+    matrix,
+    open_parquet,
+    read,
+    row_groups_of,
+    unchanged,
+    width_of,
+)
 
 IMAGE, VECTOR = ("img", "image"), ("vector", "embedding", "features")
 BINARY = ("binary", "large_binary", "binary_view")
@@ -51,7 +61,7 @@ class Table:
         if not files:
             raise InputError("there are no Parquet files of that name; give a file, a folder or a pattern.")
         self.files = files
-        self.pieces: list[Piece] = []
+        self.pieces: list[RowGroup] = []
         self.width = 0  # of vectors
         known: _Found | None = None
         for file in files:
@@ -65,14 +75,14 @@ class Table:
             elif found != known:
                 first = self.pieces[0].file
                 raise InputError(f"{file} has {found.said()}, but {first} has {known.said()}; make them alike.")
-            self.pieces += pieces_of(file, parquet.metadata)
+            self.pieces += row_groups_of(file, parquet.metadata)
         self.what, self.columns, ids = known or _Found("", (), "")
         self.id = id_column if ids else ""
         self.rows, self.decoding = sum(piece.rows for piece in self.pieces), Decoding(size, skip_bad)
         self.reading = [size, skip_bad, ", ".join(self.columns), self.id]
         self._next = -1  # the row that `_coming`, after `_left`, goes on with
-        self._left: tuple[Piece, int, Any] | None = None
-        self._coming: Iterator[tuple[Piece, int, Any]] = iter(())
+        self._left: tuple[RowGroup, int, Any] | None = None
+        self._coming: Iterator[tuple[RowGroup, int, Any]] = iter(())
 
     def __len__(self) -> int:
         return self.rows
@@ -105,7 +115,7 @@ class Table:
             parts.append(rows)
         return ids, np.concatenate([part for part in parts if len(part)] or parts[:1])
 
-    def _vectors(self, piece: Piece, first: int, batch: Any) -> NDArray[Any]:
+    def _vectors(self, piece: RowGroup, first: int, batch: Any) -> NDArray[Any]:
         columns = [_of(batch, name) for name in self.columns]
         for name, column in zip(self.columns, columns, strict=True):
             check_present(piece, first, "vector" if self.what == "vectors" else name, column)
@@ -113,7 +123,7 @@ class Table:
             return matrix(piece, first, "vector", columns[0], self.width, len(batch))
         return np.stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in columns], axis=1)
 
-    def _batches(self, start: int, stop: int) -> Iterator[tuple[int, Piece, int, Any]]:
+    def _batches(self, start: int, stop: int) -> Iterator[tuple[int, RowGroup, int, Any]]:
         """The rows from start to stop: (number of the first, its row group, its row of the file, a record batch)."""
         if start != self._next:
             self._left, self._coming = None, self._from(start)
@@ -126,7 +136,7 @@ class Table:
             start += count
         self._next = start
 
-    def _from(self, start: int) -> Iterator[tuple[Piece, int, Any]]:
+    def _from(self, start: int) -> Iterator[tuple[RowGroup, int, Any]]:
         """Everything from a row on, some at a time."""
         columns, file = [*self.columns, *([self.id] if self.id else [])], ""
         for piece in self.pieces:
@@ -134,7 +144,7 @@ class Table:
                 if piece.file != file:
                     file, parquet = piece.file, unchanged(piece)
                 first = piece.first
-                for batch in read(file, parquet, piece.group, columns, _at_a_time(parquet, piece, self.columns)):
+                for batch in read(file, parquet, piece.number, columns, _at_a_time(parquet, piece, self.columns)):
                     if start < len(batch):
                         yield piece, first + start, batch.slice(start)
                     start = max(0, start - len(batch))
@@ -182,9 +192,9 @@ def _is_number(type_: pa.DataType) -> bool:
     return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))
 
 
-def _at_a_time(parquet: pq.ParquetFile, piece: Piece, columns: tuple[str, ...]) -> int:
+def _at_a_time(parquet: pq.ParquetFile, piece: RowGroup, columns: tuple[str, ...]) -> int:
     """How many rows of a row group are read in one go: fewer where images are large."""
-    group = parquet.metadata.row_group(piece.group)
+    group = parquet.metadata.row_group(piece.number)
     parts, begin = (group.column(i) for i in range(group.num_columns)), tuple(f"{name}." for name in columns)
     size = sum(part.total_uncompressed_size for part in parts if f"{part.path_in_schema}.".startswith(begin))
     return max(1, min(READ_ROWS, piece.rows * READ_BYTES // max(1, size)))
@@ -194,7 +204,7 @@ def _of(batch: Any, column: str) -> Any:
     return batch.column(batch.schema.get_field_index(column))
 
 
-def _images(piece: Piece, first: int, values: Any) -> Iterator[tuple[str, Any]]:
+def _images(piece: RowGroup, first: int, values: Any) -> Iterator[tuple[str, Any]]:
     if pa.types.is_struct(values.type):  # as Hugging Face writes them
         values = pc.struct_field(values, "bytes")
     return ((piece.at(first + i), functools.partial(_present, value)) for i, value in enumerate(values))

@@ -18,18 +18,18 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import cores
-from accuacl.engines.work import Done, Function, Staying, Tell, attempt
+from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
 
-class Local(Staying):
+class Local(KeepsWorkers):
     """`map` over processes.
 
-    They are started by the first `map`; used with `with`, they stay until the end of the block, else of that `map`.
+    They are started by the first `map`; used with `with`, they stay until the block ends, else until that `map` does.
     """
 
-    near = True
+    cheap_progress = True
 
     def __init__(self, workers: int = 0, retries: int = 2) -> None:
         if workers < 0:
@@ -66,25 +66,25 @@ class Local(Staying):
                     else:
                         yield Done(worker.work.popleft()[0], **value)
         finally:
-            self._dismiss([worker for worker in self._staff if worker.work or not self._inside])
+            self._dismiss([worker for worker in self._staff if worker.work or not self._blocks])
 
     def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
         """Take back what a dead worker had; what has been tried too often has failed."""
         self._staff.remove(worker)
-        how = worker.end()
-        if not worker.ready and not how.startswith("killed"):
+        code = worker.end()
+        if not worker.ready and code >= 0:  # nobody killed it
             raise InputError(
-                f"a worker process could not start ({how}); a script that works with several processes must do so "
-                "under `if __name__ == '__main__':`."
+                f"a worker process could not start ({_said(code)}); a script that works with several processes must do "
+                "so under `if __name__ == '__main__':`."
             )
         index, tried = worker.work.popleft()
         waiting.extendleft(reversed(worker.work))
         if tried < self.retries:
             waiting.appendleft((index, tried + 1))
         else:
-            yield Done(index, error=f"its process died {tried + 1} times ({how}).")
+            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({_said(code)})."))
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         self._dismiss(self._staff)
 
     def _dismiss(self, workers: list[_Worker]) -> None:
@@ -100,14 +100,15 @@ class _Worker:
 
     def __init__(self) -> None:
         context = mp.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        held, self.lifeline = context.Pipe(duplex=False)
-        self.process = context.Process(target=_work, args=(theirs, held), daemon=True)
-        resource_tracker.ensure_running()  # it lets interrupts through again where it has to be started
+        self.pipe, their_end = context.Pipe()
+        watched, self.lifeline = context.Pipe(duplex=False)
+        self.process = context.Process(target=_work, args=(their_end, watched), daemon=True)
+        if os.name == "posix":
+            resource_tracker.ensure_running()  # it lets interrupts through again where it has to be started
         with _environment(ONE_THREAD), _interrupts_held():
             self.process.start()
-        theirs.close()
-        held.close()
+        their_end.close()
+        watched.close()
         self.ready = False
         self.work: deque[tuple[int, int]] = deque()  # which items it has, and how often each was tried before
         self.function: Function | None = None
@@ -116,7 +117,7 @@ class _Worker:
         self.work.append((index, tried))
         with contextlib.suppress(OSError):  # a worker that died while idle is noticed when its pipe is read
             if function is not self.function:
-                self.pipe.send(("function", function))
+                self.pipe.send(("function", (UserFiles(), function)))
                 self.function = function
             self.pipe.send(("item", items[index]))
 
@@ -126,29 +127,33 @@ class _Worker:
             self.process.kill()
         self.pipe.close()
 
-    def end(self) -> str:
-        """See that it has ended; how, in words."""
+    def end(self) -> int:
+        """See that it has ended: its exit code, below 0 if a signal killed it."""
         self.process.join(2)
         self.process.kill()
         self.process.join()
         self.pipe.close()
         self.lifeline.close()
-        code = self.process.exitcode or 0
-        return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+        return self.process.exitcode or 0
 
 
-def _work(pipe: Connection, held: Connection) -> None:
-    """A worker's life: items come in, results go out, until the parent is gone."""
+def _said(code: int) -> str:
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def _work(pipe: Connection, lifeline: Connection) -> None:
+    """What a worker does: items come in, results go out, until the parent is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_until_parent_ends, args=(held,), daemon=True).start()
+    if hasattr(signal, "pthread_sigmask"):  # Windows has none
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_until_parent_ends, args=(lifeline,), daemon=True).start()
     function: Function | None = None
     try:
         pipe.send(("ready", None))
         while True:
             kind, given = pipe.recv()
             if kind == "function":
-                function = given
+                _, function = given
             elif function is not None:
                 value = attempt(function, given, lambda progress: pipe.send(("progress", progress)))
                 pipe.send(("done", value))
@@ -156,15 +161,18 @@ def _work(pipe: Connection, held: Connection) -> None:
         return
 
 
-def _until_parent_ends(held: Connection) -> None:
+def _until_parent_ends(lifeline: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
-        held.recv()
+        lifeline.recv()
     os._exit(1)
 
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
     """Ctrl-C comes a little later, and not at all to a process that is started meanwhile and does not ignore it yet."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

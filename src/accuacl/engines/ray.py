@@ -18,15 +18,15 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import cores
 from accuacl.base.progress import Progress
-from accuacl.engines.work import Done, Function, Staying, Tell, attempt
+from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
 
 OFTEN = 0.5  # seconds between two reports of a worker, and between two looks at them
 
 
-class Ray(Staying):
+class Ray(KeepsWorkers):
     """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
 
-    near = False
+    cheap_progress = False
 
     def __init__(self, workers: int = 0, address: str | None = None, retries: int = 2, gpus: float = 0.0) -> None:
         if workers < 0:
@@ -58,14 +58,14 @@ class Ray(Staying):
             )
         there = ray.cluster_resources()
         if gpus > there.get("GPU", 0):
-            self._leave()
+            self._release()
             raise InputError(
                 f"gpus is {gpus:g} but the cluster has {there.get('GPU', 0):g}; give a smaller share, or 0."
             )
         cpus = int(there.get("CPU", 1))
         self.workers = max(1, min(workers or cpus, cpus, int(there["GPU"] / gpus) if gpus else cpus))
 
-    def _leave(self) -> None:
+    def _release(self) -> None:
         if self.ours:
             self.ray.shutdown()
 
@@ -74,8 +74,10 @@ class Ray(Staying):
         actor."""
         board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
         asked: Any = None  # what the board was asked last; nobody waits for its answer
-        shared = self.ray.put(function)  # once, however many items there are
-        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(_one)  # one CPU: one thread
+        shared = self.ray.put((UserFiles(), function))  # once, however many items there are
+        task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(
+            _do_item
+        )  # one CPU: one thread
         waiting = deque(range(len(items)))
         running: dict[Any, int] = {}
         try:
@@ -95,9 +97,13 @@ class Ray(Staying):
                     index = running.pop(ref)
                     try:
                         yield Done(index, **self.ray.get(ref))
+                    except self.ray.exceptions.RayTaskError as error:  # before the item was begun
+                        why = f"its worker could not begin: {type(error.cause).__name__}: {error.cause}"
+                        yield Done(index, failure=Failure("bug", why, str(error)))
                     except self.ray.exceptions.RayError as error:
                         first = " ".join(str(error).split()).split(". ")[0]
-                        yield Done(index, error=f"its worker died {self.retries + 1} times ({first}).")
+                        message = f"its worker died {self.retries + 1} times ({first})."
+                        yield Done(index, failure=Failure("death", message))
         finally:
             for ref in running:
                 self.ray.cancel(ref, force=True)
@@ -132,7 +138,9 @@ class _Board:
         return news
 
 
-def _one(function: Function, item: Any, index: int, board: Any) -> dict[str, Any]:
+def _do_item(sent: tuple[UserFiles, Function], item: Any, index: int, board: Any) -> dict[str, Any]:
+    """What a worker does: one item, its progress written to the board."""
+    _, function = sent
     last = 0.0
 
     def report(progress: Progress) -> None:

@@ -1,13 +1,9 @@
-"""The Fisher information embedding, factored: mergeable sums, the target, and scores with their error bounds."""
+"""The Fisher information embedding, factored: mergeable sums, the target, and scores with their error bounds.
 
-from accuacl.fisher.scores import (
-    Target,
-    distribution,
-    magnitude,
-    may_be_below,
-    sweep_distribution,
-    sweep_magnitude,
-)
+`from accuacl.fisher import rough` imports torch; nothing else here does.
+"""
+
+from accuacl.fisher.scores import Target, distribution, magnitude
 from accuacl.fisher.sums import SUM_ROWS, FisherSum, exact_entries, mix, past_weight, settle
 
 __all__ = [
@@ -17,10 +13,8 @@ __all__ = [
     "distribution",
     "exact_entries",
     "magnitude",
-    "may_be_below",
     "mix",
     "past_weight",
+    "rough",
     "settle",
-    "sweep_distribution",
-    "sweep_magnitude",
 ]

@@ -1,8 +1,42 @@
 """Pools on disk: Parquet files of any size, from which is picked exactly as in memory."""
 
+from accuacl.pools.files import files_of
+from accuacl.pools.ids import kind_of
 from accuacl.pools.picks import check_place, write_picks
-from accuacl.pools.pool import Columns, files_of
+from accuacl.pools.pool import Columns
+from accuacl.pools.row_groups import (
+    RowGroup,
+    check_present,
+    ids_of,
+    is_lists,
+    matrix,
+    open_parquet,
+    read,
+    row_groups_of,
+    unchanged,
+    width_of,
+)
 from accuacl.pools.select import Picked, select
 from accuacl.pools.write import GROUP_ROWS, write_pool
 
-__all__ = ["GROUP_ROWS", "Columns", "Picked", "check_place", "files_of", "select", "write_picks", "write_pool"]
+__all__ = [
+    "GROUP_ROWS",
+    "Columns",
+    "Picked",
+    "RowGroup",
+    "check_place",
+    "check_present",
+    "files_of",
+    "ids_of",
+    "is_lists",
+    "kind_of",
+    "matrix",
+    "open_parquet",
+    "read",
+    "row_groups_of",
+    "select",
+    "unchanged",
+    "width_of",
+    "write_picks",
+    "write_pool",
+]

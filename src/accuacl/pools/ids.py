@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.randomness import GOLDEN, hash_ids, mix64
+from accuacl.base.randomness import GOLDEN, mix64
 
 Numbers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
@@ -28,7 +28,7 @@ def kind_of(type_: pa.DataType) -> str:
 
 
 def as_column(array: pa.Array) -> Column:
-    """The ids of a chunk: int64 numbers or Arrow text. ValueError where a number does not fit."""
+    """The ids of a chunk: int64 numbers or Arrow text. ArrowInvalid where a number does not fit."""
     if kind_of(array.type) == "number":
         return array.cast(pa.int64()).to_numpy(zero_copy_only=True)
     return array.cast(pa.large_string())
@@ -41,7 +41,7 @@ def take(ids: Column, rows: NDArray[np.int64]) -> NDArray[Any]:
     return as_array(ids.take(pa.array(rows)).to_pylist())
 
 
-def some(ids: Column, rows: NDArray[np.int64]) -> Column:
+def take_column(ids: Column, rows: NDArray[np.int64]) -> Column:
     """Some ids as a column again."""
     return ids[rows] if isinstance(ids, np.ndarray) else ids.take(pa.array(rows))
 
@@ -83,22 +83,22 @@ def keys(ids: Column) -> Keys:
     return found
 
 
-def draws(seed: int, ids: Column) -> Keys:
-    """The hash of (seed, id) that uniform sampling ranks by: for numbers that of `select` in memory."""
-    return hash_ids(seed, ids if isinstance(ids, np.ndarray) else keys(ids))
+def as_uint64(ids: Column) -> Keys:
+    """Ids as strategies see them, 64 bits each: numbers as they are, which as row numbers are those of memory."""
+    return ids.astype(np.uint64) if isinstance(ids, np.ndarray) else keys(ids)
 
 
 class Excluded:
     """Ids to leave out."""
 
     def __init__(self, ids: Iterable[Any], kind: str) -> None:
-        unique = sorted({self._one(id_, kind) for id_ in ids})
+        unique = sorted({self._as_pool_has(id_, kind) for id_ in ids})
         self.text = frozenset(unique) if kind == "text" else None
         column = pa.array(unique, pa.large_string() if kind == "text" else pa.int64())
         self.keys = np.sort(keys(as_column(column)))
 
     @staticmethod
-    def _one(id_: Any, kind: str) -> Any:
+    def _as_pool_has(id_: Any, kind: str) -> Any:
         """An id as the pool has them; numbers may be given as text."""
         if kind == "text" and isinstance(id_, str):
             return id_

@@ -15,57 +15,58 @@ from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.pools import ids
 from accuacl.pools.chunks import Chunk, chunks
 from accuacl.pools.pool import Layout, Shard
-from accuacl.pools.ranks import Candidates, Cut, Draw, Rank
+from accuacl.pools.sieve import Candidates, Cut, Sieve
 
 
 @dataclass(frozen=True)
-class Found:
+class ShardReport:
     """What a pass learnt of a shard: the rows left out, and the first and last id if all rise (None: they do not)."""
 
     excluded: int
     span: tuple[Any, Any] | None
 
 
-def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> tuple[FisherSum, Found]:
-    """Pass 1: the sum of a shard's embeddings, every row checked."""
-    total = FisherSum(np.zeros((layout.K, layout.d)), 0)
-    watch = _Watch(left_out)
+def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> tuple[FisherSum, ShardReport]:
+    """The sum of a shard's embeddings, every row checked."""
+    total, row_filter = FisherSum(np.zeros((layout.K, layout.d)), 0), _RowFilter(left_out)
+    rows = max(SUM_ROWS, min(512, (1 << 16) // layout.d))
     for chunk in _reported(layout, shard, layout.wanted, report):
-        total = total + FisherSum.of(watch.kept(chunk, check=True)[1], max(SUM_ROWS, min(512, (1 << 16) // layout.d)))
-    return total.settled(), watch.found()
+        _, features = row_filter.kept(chunk, check=True)
+        total = total + FisherSum.of(features, rows)
+    return total.settled(), row_filter.report()
 
 
 def add_exactly(
     layout: Layout, left_out: ids.Excluded, entries: NDArray[np.int64], shard: Shard, report: OnProgress
 ) -> list[int]:
-    """Between the passes, and rarely: the exact sums of some entries."""
+    """The exact sums of some entries: rarely needed."""
     total = [0] * len(entries)
-    watch = _Watch(left_out)
+    row_filter = _RowFilter(left_out)
     for chunk in _reported(layout, shard, layout.wanted, report):
-        more = exact_entries(watch.kept(chunk, check=False)[1], entries)
-        total = [a + b for a, b in zip(total, more, strict=True)]
+        _, features = row_filter.kept(chunk, check=False)
+        total = [a + b for a, b in zip(total, exact_entries(features, entries), strict=True)]
     return total
 
 
-def best(
-    layout: Layout, left_out: ids.Excluded, rank: Rank | Draw, check: bool, item: tuple[Shard, Cut], report: OnProgress
-) -> tuple[Candidates, Found]:
-    """Pass 2: the rows of a shard that can be among the best, at most as many as are wanted in all."""
+def smallest(
+    layout: Layout, left_out: ids.Excluded, sieve: Sieve, check: bool, item: tuple[Shard, Cut], report: OnProgress
+) -> tuple[Candidates, ShardReport]:
+    """The rows of a shard that can be among the smallest, at most as many as are wanted in all."""
     shard, cut = item
     parts: list[Candidates] = []
-    watch = _Watch(left_out)
+    row_filter = _RowFilter(left_out)
     for chunk in _reported(layout, shard, layout.wanted, report):
-        parts.append(rank.sift(*watch.kept(chunk, check), cut))
-        if sum(map(len, parts)) > 2 * rank.count:
-            parts = [rank.join(parts)]
-            cut = rank.tighter(cut, parts)
-    return rank.join(parts), watch.found()
+        parts.append(sieve.sift(*row_filter.kept(chunk, check), cut))
+        if sum(map(len, parts)) > 2 * sieve.count:
+            parts = [sieve.join(parts)]
+            cut = sieve.tighter(cut, parts)
+    return sieve.join(parts), row_filter.report()
 
 
 def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
     """The keys of a shard's ids, sorted."""
-    found = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
-    return np.sort(np.concatenate(found))
+    keys = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
+    return np.sort(np.concatenate(keys))
 
 
 def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
@@ -77,12 +78,12 @@ def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnP
         for row, id_ in zip(rows, ids.take(chunk.ids, rows).tolist(), strict=True):
             seen[id_] = seen.get(id_, 0) + 1
             if seen[id_] <= 2:
-                found.append((id_, chunk.piece.at(chunk.first + int(row))))
+                found.append((id_, chunk.group.at(chunk.first + int(row))))
     return found
 
 
-class _Watch:
-    """Leaves rows out, and sees whether ids rise."""
+class _RowFilter:
+    """Leaves rows out, and notices whether ids rise from row to row."""
 
     def __init__(self, left_out: ids.Excluded) -> None:
         self.left_out, self.excluded = left_out, 0
@@ -105,14 +106,14 @@ class _Watch:
             return chunk.ids, features
         self.excluded += int(gone.sum())
         rows = np.flatnonzero(~gone)
-        return ids.some(chunk.ids, rows), features.rows(rows)
+        return ids.take_column(chunk.ids, rows), features.rows(rows)
 
-    def found(self) -> Found:
-        return Found(self.excluded, (self.first, self.last) if self.rising else None)
+    def report(self) -> ShardReport:
+        return ShardReport(self.excluded, (self.first, self.last) if self.rising else None)
 
 
 def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnProgress) -> Iterator[Chunk]:
-    done, rows = 0, sum(piece.rows for piece in shard)
+    done, rows = 0, sum(group.rows for group in shard)
     for chunk in chunks(layout, shard, wanted):
         yield chunk
         done += len(chunk)

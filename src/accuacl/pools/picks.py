@@ -40,12 +40,7 @@ def write_picks(path: Path, picked: Picked) -> None:
     columns |= {name: pa.array(scores) for name, scores in picked.scores.items()}
     table = pa.table(columns)
     text = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix)
-    try:
-        write_bytes(path, text(table.to_pydict()).encode() if text else _parquet(table))
-    except OSError as error:
-        raise InputError(
-            f"{path} could not be written ({error.strerror or error}); make room or give another --out."
-        ) from None
+    write_bytes(path, text(table.to_pydict()).encode() if text else _parquet(table))
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:

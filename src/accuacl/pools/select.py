@@ -13,17 +13,16 @@ from numpy.typing import NDArray
 from accuacl import engines, strategies
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.engines.work import Engine
+from accuacl.engines import Engine
 from accuacl.features import Features
-from accuacl.fisher import Target, settle
-from accuacl.pools.crew import Crew
+from accuacl.pools.files import Source
 from accuacl.pools.ids import Excluded, as_column
-from accuacl.pools.pool import SHARD_ROWS, Columns, Pool, Source, open_pool
-from accuacl.pools.ranks import FISHER, STREAMED, Draw, Rank, columns_of
-from accuacl.pools.scan import InMemory, Scan
-from accuacl.pools.whole import check_fits, read_all, read_sorted
-from accuacl.strategies.accuacl import Options, candidates
-from accuacl.strategies.query import number, whole_number
+from accuacl.pools.in_memory import check_fits, read_all, read_sorted
+from accuacl.pools.pool import SHARD_ROWS, Columns, Pool, open_pool
+from accuacl.pools.scan import Scan
+from accuacl.pools.shard_map import ShardMap
+from accuacl.pools.sieve import Sieve
+from accuacl.strategies import Context, Examples, InMemory, RowStrategy, whole_number
 
 VECTORS = ("embedding", "probability")
 
@@ -77,80 +76,84 @@ def select(
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
     """
     strategies.get(strategy, **options)  # wrong names are refused before anything is read
-    budget, seed = whole_number("budget", budget, 0), whole_number("seed", seed, 0)
-    past = None if past is None else whole_number("past", past, 0)
-    names = columns or Columns()
-    pool = open_pool(dataset, names, columns_of(strategy))
+    chosen, names = strategies.REGISTRY[strategy], columns or Columns()
+    reads = chosen.reads if isinstance(chosen, RowStrategy) else VECTORS
+    pool = open_pool(dataset, names, ("id", *(name for name in VECTORS if name in reads)))
     sets = {
         name: given if given is None or isinstance(given, Features) else open_pool(given, names, VECTORS, name)
         for name, given in (("labelled", labelled), ("memory", memory))
     }
     for name, other in sets.items():
         _check_alike(pool, name, other)
-    left_out = Excluded(exclude, pool.layout.id)
-    if strategy not in STREAMED:
-        more = {"budget": budget, "past": past, "seed": seed, **options}
-        return _whole(strategy, pool, sets, left_out, memory_limit, trust_ids, progress, more)
-    fisher = _Fisher(options, pool, sets["memory"], past, _rows(sets["labelled"])) if strategy in FISHER else None
+    query = _Query(
+        pool,
+        whole_number("budget", budget, 0),
+        sets["labelled"],
+        sets["memory"],
+        None if past is None else whole_number("past", past, 0),
+        whole_number("seed", seed, 0),
+        Excluded(exclude, pool.layout.id),
+        trust_ids,
+        progress,
+    )
+    if not isinstance(chosen, RowStrategy):
+        return _select_in_memory(strategy, query, memory_limit, options)
     shards = pool.shards(whole_number("shard_rows", shard_rows, 1))
-    with engines.get(engine, workers, address) if isinstance(engine, str) else engine as staff:
-        crew = Crew(staff, progress)
-        crew.expect(pool.rows)
-        scan = Scan(crew, pool, shards, left_out, trust_ids)
-        rank: Rank | Draw
-        if fisher:
-            target = fisher.target(scan)
-            count = min(budget, len(scan))
-            if strategy in ("accuacl", "accuacl-full"):
-                count = candidates(fisher.oversample, count, len(scan))
-            rank = Rank(strategy, count, target, fisher.options.released)
-        else:
-            rank = Draw(seed, budget) if strategy == "uniform" else Rank(strategy, budget)
-        found = scan.best(rank, first=fisher is None)
-    selection = rank.answer(found, min(budget, len(scan)))
-    return _picked(pool, found.ids[selection.indices], selection.scores, len(scan), scan.excluded, left_out)
+    with engines.get(engine, workers, address) if isinstance(engine, str) else engine as running:
+        shard_map = ShardMap(running, progress)
+        return _select_rows(chosen, query, Scan(shard_map, pool, shards, query.left_out, trust_ids), options)
 
 
-class _Fisher:
-    """AccuACL's options, and how its target comes from pool and memory."""
+@dataclass(frozen=True)
+class _Query:
+    """What is asked, checked; sets on disk are open."""
 
-    def __init__(
-        self, given: dict[str, Any], pool: Pool, memory: Pool | Features | None, past: int | None, labelled: int
-    ) -> None:
-        chosen = {"variant": "released", "keep": None, "total_classes": None, "lam": None, "oversample": 2.0} | given
-        self.oversample = number("oversample", chosen.pop("oversample"), 1, np.inf, "a number of at least 1")
-        self.options = Options.of(pool.layout.K, **chosen)
-        self.memory, self.past, self.labelled = memory, past, labelled
-        self.options.weight(past, 1, _rows(memory))  # a memory without a weight is refused before anything is read
+    pool: Pool
+    budget: int
+    labelled: Pool | Features | None
+    memory: Pool | Features | None
+    past: int | None
+    seed: int
+    left_out: Excluded
+    trust_ids: bool
+    progress: OnProgress | None
 
-    def target(self, pool: Scan) -> Target:
-        memory: Scan | InMemory | None = None
-        if isinstance(self.memory, Pool):
-            memory = Scan(pool.crew, self.memory, self.memory.shards(), Excluded((), ""), trust_ids=True)
-            pool.crew.expect(self.memory.rows)
-        elif self.memory is not None:
-            memory = InMemory(self.memory)
-        pool.crew.expect(len(pool))  # the second pass
-        new, past = pool.sums(), memory.sums() if memory else None
-        weight = self.options.weight(self.past, pool.pool.rows + self.labelled, _rows(self.memory))
-        mean = settle(new, past, weight, lambda rows: (pool.exact(rows), memory.exact(rows) if memory else []))
-        return self.options.target(mean)
+    def picked(self, ids: NDArray[Any], scores: dict[str, NDArray[Any]], rows: int, excluded: int) -> Picked:
+        kind = object if self.pool.layout.id == "text" else np.int64  # also where nothing was picked
+        return Picked(ids.astype(kind), scores, rows, excluded, max(0, len(self.left_out) - excluded))
 
 
-def _whole(
-    strategy: str,
-    pool: Pool,
-    sets: dict[str, Pool | Features | None],
-    left_out: Excluded,
-    memory_limit: int | None,
-    trust_ids: bool,
-    progress: OnProgress | None,
-    options: dict[str, Any],
-) -> Picked:
+def _select_rows(strategy: RowStrategy, query: _Query, scan: Scan, options: dict[str, Any]) -> Picked:
+    """Rank the rows where they are. Rows that are left out count as labelled."""
+    pool, shard_map = query.pool, scan.shard_map
+    shard_map.expect(strategy.passes * pool.rows)
+    memory: Examples | None = None
+    if isinstance(query.memory, Pool):
+        memory = Scan(shard_map, query.memory, query.memory.shards(), Excluded((), ""), trust_ids=True)
+        shard_map.expect((strategy.passes - 1) * query.memory.rows)
+    elif query.memory is not None:
+        memory = InMemory(query.memory)
+    current = pool.rows + _rows(query.labelled)
+    context = Context(*pool.layout.shape, scan, memory, current, query.past, query.seed)
+    ranking = strategy.prepare(context, **options)
+
+    def sieve() -> Sieve:
+        wanted = ranking.wanted(min(query.budget, len(scan)), len(scan))
+        return Sieve(ranking, wanted, "id" in strategy.reads)
+
+    found = scan.smallest(sieve())
+    found = sieve().join([found])  # only now is it certain how many rows are left out
+    selection = ranking.pick(found.rows, np.arange(len(found)), min(query.budget, len(scan)))
+    return query.picked(found.ids[selection.indices], selection.scores, len(scan), scan.excluded)
+
+
+def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:
     """Read everything, then as in memory. Rows that are left out are known, so they count as labelled."""
+    pool, sets = query.pool, {"labelled": query.labelled, "memory": query.memory}
     check_fits(strategy, pool, sum(_rows(other) for other in sets.values()), memory_limit)
-    ids, features = read_sorted(pool, trust_ids, progress)
-    gone = left_out.among(as_column(pa.array(ids.tolist(), pa.large_string())) if ids.dtype == object else ids)
+    ids, features = read_sorted(pool, query.trust_ids, query.progress)
+    column = as_column(pa.array(ids.tolist(), pa.large_string())) if ids.dtype == object else ids
+    gone = query.left_out.among(column)
     given: dict[str, Any] = {}
     for name, other in sets.items():
         given[name] = read_all(other) if isinstance(other, Pool) else other
@@ -158,17 +161,19 @@ def _whole(
         out, known = features.rows(np.flatnonzero(gone)), given["labelled"]
         given["labelled"] = _joined(known, out) if known is not None else out
         features, ids = features.rows(np.flatnonzero(~gone)), ids[~gone]
-    if strategy == "bait" and memory_limit is not None:
+    if memory_limit is not None and "memory_limit" in strategies.options_of(strategy):
         options = {"memory_limit": memory_limit} | options
-    picked = strategies.select(strategy, pool=features, progress=progress, **given, **options)
-    return _picked(pool, ids[picked.indices], picked.scores, len(ids), int(gone.sum()), left_out)
-
-
-def _picked(
-    pool: Pool, ids: NDArray[Any], scores: dict[str, NDArray[Any]], rows: int, excluded: int, left_out: Excluded
-) -> Picked:
-    kind = object if pool.layout.id == "text" else np.int64  # also where nothing was picked
-    return Picked(ids.astype(kind), scores, rows, excluded, max(0, len(left_out) - excluded))
+    picked = strategies.select(
+        strategy,
+        pool=features,
+        budget=query.budget,
+        past=query.past,
+        seed=query.seed,
+        progress=query.progress,
+        **given,
+        **options,
+    )
+    return query.picked(ids[picked.indices], picked.scores, len(ids), int(gone.sum()))
 
 
 def _joined(a: Features, b: Features) -> Features:
@@ -177,14 +182,14 @@ def _joined(a: Features, b: Features) -> Features:
     )
 
 
-def _rows(some: Pool | Features | None) -> int:
-    return some.rows if isinstance(some, Pool) else len(some or ())
+def _rows(examples: Pool | Features | None) -> int:
+    return examples.rows if isinstance(examples, Pool) else len(examples or ())
 
 
 def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
-    if other is None or not pool.layout.d:  # then only how many there are matters, if that
-        return
     d, K = pool.layout.d, pool.layout.K
+    if other is None or not d or not K:  # then only how many there are matters, if that
+        return
     wide = other.layout if isinstance(other, Pool) else other
     if (wide.d, wide.K) != (d, K):
         raise InputError(

@@ -1,7 +1,9 @@
 """Query strategies: which examples should be labelled?
 
-A strategy is a function from a `Query` to a `Selection`, whose keyword arguments are its options. To add one, write it
-in a file of its own and give it a line below, or `register` it from anywhere.
+A strategy is called with a `Query`, and gives a `Selection`; its keyword arguments are its options. A set strategy is a
+function that does so: a greedy choice. A row strategy, which ranks rows one by one, is declared with `@row_strategy`
+and then also serves pools that do not fit into memory. To add one, write it in a file of its own and give it a line
+below, or `register` it from anywhere.
 """
 
 from __future__ import annotations
@@ -22,11 +24,39 @@ from accuacl.strategies.bait import bait
 from accuacl.strategies.confidence import least_confidence
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
+from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
-from accuacl.strategies.query import Query, Selection, TooLarge
+from accuacl.strategies.query import Query, Selection, whole_number
+from accuacl.strategies.rows import Context, Examples, InMemory, Ranking, Rows, RowStrategy, row_strategy
+from accuacl.strategies.smallest import among_smallest, made_exact, reach, round_off
 from accuacl.strategies.uniform import uniform
 
-__all__ = ["NAMES", "REGISTRY", "Query", "Selection", "TooLarge", "get", "options_of", "register", "select"]
+__all__ = [
+    "NAMES",
+    "REGISTRY",
+    "Context",
+    "Examples",
+    "InMemory",
+    "Query",
+    "Ranking",
+    "RowStrategy",
+    "Rows",
+    "Selection",
+    "TooLarge",
+    "among_smallest",
+    "available",
+    "bytes_needed",
+    "get",
+    "made_exact",
+    "needs",
+    "options_of",
+    "reach",
+    "register",
+    "round_off",
+    "row_strategy",
+    "select",
+    "whole_number",
+]
 
 REGISTRY: dict[str, Callable[..., Selection]] = {
     "uniform": uniform,

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-
-import numpy as np
+from functools import partial
 
 from accuacl import fisher
 from accuacl.base.errors import InputError
-from accuacl.base.progress import Tick
-from accuacl.features import Features
-from accuacl.strategies.query import Query, Selection, number, whole_number
-from accuacl.strategies.ranking import Indices, Vector, among_smallest, in_slices, largest, round_off, smallest
+from accuacl.fisher import Target
+from accuacl.strategies.query import number, whole_number
+from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
+from accuacl.strategies.smallest import Indices, Vector
 
 
+@row_strategy("embedding", "probability", passes=2)
 def accuacl(
-    query: Query,
+    context: Context,
     *,
     variant: str = "released",
     keep: int | None = None,
     total_classes: int | None = None,
     lam: float | None = None,
     oversample: float = 2.0,
-) -> Selection:
+) -> Ranking:
     """Picks examples that inform the very weights which the past (the memory) and the new (the pool) both rest on.
 
     The `oversample * budget` examples whose Fisher embedding is distributed most like the target, lam * memory +
@@ -40,6 +39,7 @@ def accuacl(
     Cost: one (K x n)(n x d) product and O(n K keep) more; two reads of the pool; about 80 n bytes and a few blocks
     of rows.
 
+    >>> import numpy as np
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)
     >>> def some(n):
@@ -51,19 +51,26 @@ def accuacl(
     {'distribution': [0.005, 0.004, 0.003], 'magnitude': [0.197, 0.184, 0.169]}
     """
     oversample = number("oversample", oversample, 1, math.inf, "a number of at least 1")
-    scores = _scores(query, variant, keep, total_classes, lam)
-    many = candidates(oversample, query.count, len(query.pool))
-    return scores.largest_of(among_smallest(many, *scores.sweep_distribution(), scores.distribution), query.count)
+    target, counted = _target(context, variant, keep, total_classes, lam)
+    return Ranking(
+        exact=partial(_distribution, target),
+        rough=partial(_rough_distribution, target),
+        may_reach=partial(_may_reach, target),
+        candidates=partial(_candidates, oversample),
+        final=partial(_magnitude, counted),
+        scores=partial(_scores, target, counted),
+    )
 
 
+@row_strategy("embedding", "probability", passes=2)
 def accuacl_distribution(
-    query: Query,
+    context: Context,
     *,
     variant: str = "released",
     keep: int | None = None,
     total_classes: int | None = None,
     lam: float | None = None,
-) -> Selection:
+) -> Ranking:
     """AccuACL's distribution score alone: the examples whose Fisher embedding is distributed most like the target.
 
     An ablation of the paper; it picks what is typical of past and new, however little it teaches. Scores as accuacl.
@@ -75,19 +82,24 @@ def accuacl_distribution(
     >>> select("accuacl-distribution", pool=pool, budget=2, keep=2).indices
     array([2, 0])
     """
-    scores = _scores(query, variant, keep, total_classes, lam)
-    rows, _ = smallest(query.count, *scores.sweep_distribution(), scores.distribution)
-    return scores.explain(rows)
+    target, counted = _target(context, variant, keep, total_classes, lam)
+    return Ranking(
+        exact=partial(_distribution, target),
+        rough=partial(_rough_distribution, target),
+        may_reach=partial(_may_reach, target),
+        scores=partial(_scores, target, counted),
+    )
 
 
+@row_strategy("embedding", "probability", passes=2)
 def accuacl_magnitude(
-    query: Query,
+    context: Context,
     *,
     variant: str = "released",
     keep: int | None = None,
     total_classes: int | None = None,
     lam: float | None = None,
-) -> Selection:
+) -> Ranking:
     """AccuACL's magnitude score alone: the examples with the largest Fisher embedding.
 
     An ablation of the paper; it picks what teaches most, about whatever. In the released variant the target still
@@ -100,20 +112,24 @@ def accuacl_magnitude(
     >>> select("accuacl-magnitude", pool=pool, budget=2).indices
     array([1, 2])
     """
-    scores = _scores(query, variant, keep, total_classes, lam)
-    rows, _ = largest(query.count, *scores.sweep_magnitude(), scores.magnitude)
-    return scores.explain(rows)
+    target, counted = _target(context, variant, keep, total_classes, lam)
+    return Ranking(
+        exact=partial(_magnitude, counted),
+        rough=partial(_rough_magnitude, counted),
+        scores=partial(_scores, target, counted),
+    )
 
 
+@row_strategy("embedding", "probability", passes=2)
 def accuacl_full(
-    query: Query,
+    context: Context,
     *,
     variant: str = "released",
     keep: int | None = None,
     total_classes: int | None = None,
     lam: float | None = None,
     oversample: float = 2.0,
-) -> Selection:
+) -> Ranking:
     """AccuACL with nothing forgotten: give as `memory` the features of every example of all past tasks.
 
     The paper's control for the replay buffer as an estimate of the past; computed exactly as accuacl. The experiment
@@ -127,92 +143,73 @@ def accuacl_full(
     >>> select("accuacl-full", pool=pool, budget=1, memory=everything, past=6).indices
     array([2])
     """
-    return accuacl(query, variant=variant, keep=keep, total_classes=total_classes, lam=lam, oversample=oversample)
+    return accuacl.prepare(
+        context, variant=variant, keep=keep, total_classes=total_classes, lam=lam, oversample=oversample
+    )
 
 
-def candidates(oversample: float, count: int, n: int) -> int:
-    """How many of n are looked at for `count` picks."""
+def _target(
+    context: Context, variant: str, keep: int | None, total_classes: int | None, lam: float | None
+) -> tuple[Target, Target | None]:
+    """The target of a query; and whose entries count for the magnitude, its own or (None) all."""
+    if variant not in ("released", "paper"):
+        raise InputError(f"variant is {variant!r}; give 'released' or 'paper'.")
+    released = variant == "released"
+    total = context.K if total_classes is None else whole_number("total_classes", total_classes, context.K)
+    if keep is None:
+        keep = 5 * total // context.K if released else (10 if total <= 10 else 5)
+    keep, weight = whole_number("keep", keep, 1), _weight(context, lam)
+    pool, memory = context.pool, context.memory
+    mean = fisher.settle(
+        pool.fisher_sum(),
+        memory.fisher_sum() if memory is not None else None,
+        weight,
+        lambda entries: (pool.exact_entries(entries), memory.exact_entries(entries) if memory is not None else []),
+    )
+    target = Target.of(mean, keep, scaled=released)
+    return target, target if released else None
+
+
+def _weight(context: Context, lam: float | None) -> float:
+    """The weight of the past: as given, or its share."""
+    if lam is not None:
+        return number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
+    if context.past is None and context.memory is not None and len(context.memory):
+        raise InputError("memory was given without past or lam; say how many examples the finished tasks had (past=).")
+    return fisher.past_weight(context.past or 0, context.current)
+
+
+def _candidates(oversample: float, count: int, n: int) -> int:
     return math.ceil(min(oversample * count, n))
 
 
-@dataclass(frozen=True)
-class Options:
-    """The options of accuacl for K classes, checked and filled in."""
-
-    released: bool
-    keep: int
-    lam: float | None  # None: the share of the past
-
-    @classmethod
-    def of(cls, K: int, variant: str, keep: int | None, total_classes: int | None, lam: float | None) -> Options:
-        if variant not in ("released", "paper"):
-            raise InputError(f"variant is {variant!r}; give 'released' or 'paper'.")
-        released = variant == "released"
-        total = K if total_classes is None else whole_number("total_classes", total_classes, K)
-        if keep is None:
-            keep = 5 * total // K if released else (10 if total <= 10 else 5)
-        if lam is not None:
-            lam = number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
-        return cls(released, whole_number("keep", keep, 1), lam)
-
-    def weight(self, past: int | None, current: int, remembered: int) -> float:
-        """The weight of the past, of which `remembered` examples are in the memory."""
-        if self.lam is not None:
-            return self.lam
-        if past is None and remembered:
-            raise InputError(
-                "memory was given without past or lam; say how many examples the finished tasks had (past=)."
-            )
-        return fisher.past_weight(past or 0, current)
-
-    def target(self, mean: Vector) -> fisher.Target:
-        return fisher.Target.of(mean, self.keep, scaled=self.released)
+def _distribution(target: Target, rows: Rows) -> Vector:
+    return fisher.distribution(rows.features, target)
 
 
-class Scores:
-    """Both scores of a pool against a target: rough ones of all, exact ones of some."""
+def _rough_distribution(target: Target, rows: Rows) -> tuple[Vector, Vector]:
+    from accuacl.fisher import rough  # it imports torch
 
-    def __init__(
-        self, pool: Features, target: fisher.Target, released: bool, chunk: int = 0, tick: Tick | None = None
-    ) -> None:
-        self.pool, self.target, self.chunk, self.tick = pool, target, chunk or None, tick
-        self.counted = target if released else None  # whose entries count for the magnitude; None: all
-
-    def sweep_distribution(self) -> tuple[Vector, Vector]:
-        return fisher.sweep_distribution(self.pool, self.target, self.chunk, self.tick)
-
-    def sweep_magnitude(self) -> tuple[Vector, Vector]:
-        return fisher.sweep_magnitude(self.pool, self.counted, self.chunk, self.tick)
-
-    def distribution(self, rows: Indices) -> Vector:
-        return fisher.distribution(self.pool.rows(rows), self.target)
-
-    def magnitude(self, rows: Indices) -> Vector:
-        return fisher.magnitude(self.pool.rows(rows), self.counted)
-
-    def largest_of(self, rows: Indices, count: int) -> Selection:
-        """The `count` with the largest embedding of these rows, which are in rising order."""
-        order = np.argsort(-round_off(in_slices(self.magnitude, rows)), kind="stable")[:count]
-        return self.explain(rows[order])
-
-    def explain(self, rows: Indices) -> Selection:
-        scores = {"distribution": in_slices(self.distribution, rows), "magnitude": in_slices(self.magnitude, rows)}
-        return Selection(rows, scores)
+    return rough.distribution(rows.features, target)
 
 
-def _scores(query: Query, variant: str, keep: int | None, total_classes: int | None, lam: float | None) -> Scores:
-    """The target of a query, and the scores of its pool."""
-    options = Options.of(query.pool.K, variant, keep, total_classes, lam)
-    pool, memory, tick = query.pool, query.memory, query.ticker(2 * len(query.pool))
-    weight = options.weight(query.past, len(pool) + len(query.labelled or ()), len(memory or ()))
-    rows = query.chunk or fisher.SUM_ROWS
-    mean = fisher.settle(
-        fisher.FisherSum.of(pool, rows, tick),
-        fisher.FisherSum.of(memory, rows) if memory is not None else None,
-        weight,
-        lambda entries: (
-            fisher.exact_entries(pool, entries),
-            fisher.exact_entries(memory, entries) if memory is not None else [],
-        ),
-    )
-    return Scores(pool, options.target(mean), options.released, query.chunk, tick)
+def _may_reach(target: Target, rows: Rows, cut: float) -> Indices:
+    from accuacl.fisher import rough
+
+    return rough.may_be_below(rows.features, target, cut)
+
+
+def _magnitude(counted: Target | None, rows: Rows) -> Vector:
+    """Minus the magnitude: the largest are the best."""
+    return -fisher.magnitude(rows.features, counted)
+
+
+def _rough_magnitude(counted: Target | None, rows: Rows) -> tuple[Vector, Vector]:
+    from accuacl.fisher import rough
+
+    value, bound = rough.magnitude(rows.features, counted)
+    return -value, bound
+
+
+def _scores(target: Target, counted: Target | None, rows: Rows) -> dict[str, Vector]:
+    return {"distribution": _distribution(target, rows), "magnitude": fisher.magnitude(rows.features, counted)}

@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
-import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from accuacl.base.errors import InputError
-from accuacl.strategies.design import TIE, Design, block_rows
-from accuacl.strategies.query import Query, Selection, TooLarge, number, whole_number
+from accuacl.strategies.limits import TooLarge, available, needs
+from accuacl.strategies.query import Query, Selection, number, whole_number
+
+if TYPE_CHECKING:
+    from accuacl.strategies.design import Design
+
+TIE = 1e-9  # gains this close, relatively, are a tie
 
 
+def needed(n: int, d: int, K: int) -> int:
+    """Bytes: large matrices, two K x K ones a row, features in float64, a block's products."""
+    return 40 * (d * K) ** 2 + 16 * n * K**2 + 8 * n * (d + 4 * K) + 24 * block_rows(d, K) * K * max(d, K)
+
+
+def block_rows(d: int, K: int) -> int:
+    """Examples dealt with at a time: their K x K and K x d products then take some 16 MB."""
+    return max(16, 2_000_000 // (K * max(d, K)))
+
+
+@needs(needed)
 def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_limit: int | None = None) -> Selection:
     """Picks the batch whose Fisher information best covers that of pool and labelled examples together.
 
@@ -42,9 +56,11 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
     _check_memory(query, limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
+    from accuacl.strategies.design import Design, LinAlgError  # here, for it imports torch
+
     try:
-        return _greedy(query, lam, math.ceil(min(len(query.pool), oversample * query.count)))
-    except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+        return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))
+    except LinAlgError:
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
         raise InputError(
             f"bait's matrices are singular in float64 with embeddings up to {largest:.3g} and lam={lam:g}; "
@@ -52,9 +68,8 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
         ) from None
 
 
-def _greedy(query: Query, lam: float, wanted: int) -> Selection:
+def _greedy(query: Query, state: Design, wanted: int) -> Selection:
     tick = query.ticker(2 * wanted - query.count)
-    state = Design(query, lam)
     picks: list[int] = []
     gains: list[float] = []
     for _ in range(wanted):
@@ -87,27 +102,3 @@ def _check_memory(query: Query, limit: int) -> None:
             "give a smaller pool or narrower embeddings, or use accuacl, which needs no such matrices.",
             need,
         )
-
-
-def needed(n: int, d: int, K: int) -> int:
-    """Bytes: large matrices, two K x K ones a row, features in float64, a block's products."""
-    return 40 * (d * K) ** 2 + 16 * n * K**2 + 8 * n * (d + 4 * K) + 24 * block_rows(d, K) * K * max(d, K)
-
-
-def available() -> int:
-    """Bytes of memory that this process can still get: of the machine, and of the container it may be in."""
-    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable"):
-            free = int(line.split()[1]) * 1024
-    limit, used = _lines("/sys/fs/cgroup/memory.max"), _lines("/sys/fs/cgroup/memory.current")
-    if limit and used and limit[0].isdigit():
-        free = min(free, int(limit[0]) - int(used[0]))
-    return free
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []

@@ -9,18 +9,14 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.features import Features
+from accuacl.strategies.bait import TIE, block_rows
 from accuacl.strategies.query import Query
 
+LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 Vector = NDArray[np.float64]
 HELD_BACK = 16  # picks whose updates of the large matrices are made together
 FISHER_ROWS = 512
 WIDE = 1024  # columns of the large symmetric matrices dealt with at a time
-TIE = 1e-9  # gains this close, relatively, are a tie
-
-
-def block_rows(d: int, K: int) -> int:
-    """Examples dealt with at a time: their K x K and K x d products then take some 16 MB."""
-    return max(16, 2_000_000 // (K * max(d, K)))
 
 
 class Design:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from accuacl.features import Array
 from accuacl.strategies.farthest import Exact, Rough, squares_from
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.ranking import round_off
+from accuacl.strategies.smallest import round_off
 
 ROWS = 1024
 

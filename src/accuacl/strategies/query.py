@@ -66,14 +66,6 @@ class Selection:
         return len(self.indices)
 
 
-class TooLarge(ValueError):
-    """A strategy needs more memory than there is: `bytes` of it."""
-
-    def __init__(self, message: str, bytes: int) -> None:
-        super().__init__(message)
-        self.bytes = bytes
-
-
 def whole_number(name: str, value: Any, least: int) -> int:
     """An option that counts something; bools and floats are not counts."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:

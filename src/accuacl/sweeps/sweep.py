@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.data import BENCHMARKS, load
-from accuacl.engines.work import Engine
+from accuacl.engines import Engine
 from accuacl.experiment import Config, make, run
 from accuacl.experiment.config import canonical
 from accuacl.experiment.plugins import load_plugins
@@ -228,15 +228,16 @@ def _do(
 
     for end in engine.map(run_cell, items, progress if tell else None):
         cell = cells[end.index]
-        if end.error:
+        why = end.failure.message if end.failure else ""
+        if end.failure:
             found[end.index] = 1.0  # it says nothing about how fast it goes
-            outcome.failed[cell.name] = end.error
+            outcome.failed[cell.name] = why
         else:
             outcome.rows.append(end.value)
             add_to_csv(table, [end.value])
         progress(end.index, Progress(1.0, text="done"))
         if done:
-            done(cell, end.value, end.error)
+            done(cell, end.value, why)
 
 
 def _item(cell: Cell, out: Path, data_dir: Path | None, plugins: Sequence[Path]) -> Item:

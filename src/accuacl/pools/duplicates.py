@@ -19,12 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.pools import passes
 from accuacl.pools.ids import Keys
 from accuacl.pools.pool import Layout
 
 FILE_BYTES = 64 << 20
-SUSPECTS = 100  # equal keys looked at in one go
+SUSPECTS = 100  # equal keys looked at together
 Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards: what it gives, as it comes
 
 
@@ -51,20 +52,20 @@ def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
                     file.write(keys[start:end])
             for file in files:
                 file.seek(0)
-                some = np.sort(np.frombuffer(file.read(), np.uint64))
-                equal.append(np.unique(some[1:][some[1:] == some[:-1]]))
+                keys = np.sort(np.frombuffer(file.read(), np.uint64))
+                equal.append(np.unique(keys[1:][keys[1:] == keys[:-1]]))
         except OSError as error:
             raise InputError(
                 f"the ids of {rows:,} rows could not be checked in {tempfile.gettempdir()} "
-                f"({error.strerror or error}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
+                f"({reason(error)}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
                 "folder, or leave the check out with --trust-ids if no id comes twice."
             ) from None
     suspects = np.concatenate(equal)
     for start in range(0, len(suspects), SUSPECTS):
-        _name(layout, suspects[start : start + SUSPECTS], over_shards)
+        _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
 
 
-def _name(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
+def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
     """Refuse if rows with the same key have the same id too; text may share a key by chance."""
     where: dict[Any, list[str]] = {}
     for found in over_shards(functools.partial(passes.places, layout, keys), "finding ids"):

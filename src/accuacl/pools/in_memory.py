@@ -9,15 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.engines.work import Function
+from accuacl.engines import Function
 from accuacl.features import Features
 from accuacl.pools.chunks import chunks
+from accuacl.pools.duplicates import check_unique
 from accuacl.pools.ids import as_array
 from accuacl.pools.pool import Pool
-from accuacl.pools.unique import check_unique
-from accuacl.strategies import TooLarge
-from accuacl.strategies.bait import available, needed
-from accuacl.strategies.query import whole_number
+from accuacl.strategies import REGISTRY, TooLarge, available, bytes_needed, whole_number
 
 USUAL_LIMIT = 4 << 30
 
@@ -28,7 +26,7 @@ def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> Non
     row = layout.d * np.dtype(layout.types[0]).itemsize + layout.K * np.dtype(layout.types[1]).itemsize
     # ids and their order, and what the strategies keep for each row: see their costs
     need = (pool.rows + others) * row + pool.rows * (24 + 80 + 4 * layout.K)
-    need += needed(pool.rows, layout.d, layout.K) if strategy == "bait" else 0
+    need += bytes_needed(REGISTRY[strategy], pool.rows, layout.d, layout.K)
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
     if need > may:
         raise TooLarge(
@@ -41,7 +39,7 @@ def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> Non
 
 def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tuple[NDArray[Any], Features]:
     """(ids in rising order, features in that order) of a pool."""
-    ids = as_array([id_ for chunk in chunks(pool.layout, pool.pieces, ("id",)) for id_ in chunk.ids.tolist()])
+    ids = as_array([id_ for chunk in chunks(pool.layout, pool.groups, ("id",)) for id_ in chunk.ids.tolist()])
     order = np.argsort(ids, kind="stable")
     ids, place = ids[order], np.empty(len(ids), np.int64)
     if not trust_ids and (ids[1:] == ids[:-1]).any():
@@ -53,8 +51,8 @@ def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tup
 def read_all(pool: Pool, place: NDArray[np.int64] | None = None, progress: OnProgress | None = None) -> Features:
     """All rows, checked, each at its place (unset: as they come)."""
     layout, done = pool.layout, 0
-    h, p = np.empty((pool.rows, layout.d), layout.types[0]), np.empty((pool.rows, layout.K), layout.types[1])
-    for chunk in chunks(layout, pool.pieces, ("embedding", "probability")):
+    h, p = (np.empty((pool.rows, width), kind) for width, kind in zip(layout.shape, layout.types, strict=True))
+    for chunk in chunks(layout, pool.groups, ("embedding", "probability")):
         features = chunk.features(check=True)
         rows = slice(done, done + len(chunk)) if place is None else place[done : done + len(chunk)]
         h[rows], p[rows] = features.embeddings, features.probabilities

@@ -1,0 +1,117 @@
+"""What engines have in common: items of work, each of which ends with a value or a failure."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Protocol, Self
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.userfile import load_file, loaded_files
+
+Function = Callable[[Any, OnProgress], Any]
+Tell = Callable[[int, Progress], None]  # which item, and how far it is
+
+
+class BugInWorker(RuntimeError):
+    """What failed in a worker and is no fault of the user's input; its message ends with the worker's traceback."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why an item has no value.
+
+    kind: "input", what the user can mend (an InputError); "bug", any other exception; "death", of the worker itself.
+    message: one sentence. traceback: of a bug, as the worker would have printed it.
+    """
+
+    kind: Literal["input", "bug", "death"]
+    message: str
+    traceback: str = ""
+
+    def error(self, place: str) -> Exception:
+        """The exception to raise here, with the place of the item where the message does not say it."""
+        if self.kind == "bug":
+            return BugInWorker(f"{place}: {self.message}\n\nIn the worker:\n\n{self.traceback.rstrip()}")
+        return InputError(self.message if self.kind == "input" else f"{place}: {self.message}")
+
+
+@dataclass(frozen=True)
+class Done:
+    """The end of one item: its value, or why it failed."""
+
+    index: int
+    value: Any = None
+    failure: Failure | None = None
+
+
+class Engine(Protocol):
+    """Something that works through items, in any order, in several places at once.
+
+    Used with `with`, its workers stay from one `map` to the next.
+    """
+
+    workers: int
+    cheap_progress: bool  # whether it costs nothing to be told how far an item is
+
+    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+        """`function(item, report)` for each item, results as they come. An item is looked up when its turn comes."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class KeepsWorkers:
+    """What `with` does for an engine: its workers stay until the outermost block ends."""
+
+    _blocks = 0
+
+    def __enter__(self) -> Self:
+        self._blocks += 1
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._blocks -= 1
+        if not self._blocks:
+            self._release()
+
+    def _release(self) -> None:
+        """Let the workers go."""
+        raise NotImplementedError
+
+
+class UserFiles:
+    """Sent to a worker before anything else, it imports there the users' files that are imported here.
+
+    What refers to them, such as a ranking of someone's own strategy, could not be unpickled otherwise: no path of
+    Python's leads to those files.
+    """
+
+    def __reduce__(self) -> tuple[Callable[[list[Path]], UserFiles], tuple[list[Path]]]:
+        return _import_files, (loaded_files(),)
+
+
+def _import_files(paths: list[Path]) -> UserFiles:
+    for path in paths:
+        load_file(path)
+    return UserFiles()
+
+
+def attempt(function: Function, item: Any, report: OnProgress) -> dict[str, Any]:
+    """Do one item: the fields of its `Done`."""
+    try:
+        return {"value": function(item, report)}
+    except InputError as error:
+        return {"failure": Failure("input", str(error))}
+    except Exception as error:
+        return {"failure": Failure("bug", f"{type(error).__name__}: {error}", traceback.format_exc())}

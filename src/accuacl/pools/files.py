@@ -1,0 +1,35 @@
+"""Which Parquet files are meant by a path, a folder, a pattern, several of these, or a pyarrow dataset."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from accuacl.base.errors import InputError
+
+Source: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow dataset
+
+
+def files_of(source: Source, what: str) -> list[str]:
+    """The Parquet files meant, each once, in order; `what` they are, for errors."""
+    source = getattr(source, "files", source)  # of a pyarrow dataset
+    if isinstance(source, str | os.PathLike):
+        return _files(os.fspath(source), what)
+    if not isinstance(source, Iterable):
+        raise InputError(f"{what} is a {type(source).__name__}; give a path, several, or a pyarrow dataset.")
+    return list(dict.fromkeys(file for path in source for file in _files(os.fspath(path), what)))
+
+
+def _files(path: str, what: str) -> list[str]:
+    path = os.path.expanduser(path)
+    if os.path.isdir(path):
+        inside = (p for p in Path(path).rglob("*.parquet") if p.is_file())
+        return sorted(str(p) for p in inside if not any(part[0] in "._" for part in p.relative_to(path).parts))
+    if not os.path.exists(path) and any(mark in path for mark in "*?["):
+        return sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
+    if not os.path.isfile(path):
+        raise InputError(f"{what}: there is no file or folder {path}; give one, or a pattern like 'a/*.parquet'.")
+    return [path]
