@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from accuacl.base.files import write_text
-from accuacl.report.figures.bars import name_bars, short
+from accuacl.report.figures.bars import log_panel, short
 from accuacl.report.figures.styles import styles
 from accuacl.report.formats import page
 from accuacl.report.formats.document import (
@@ -23,13 +22,8 @@ from accuacl.report.formats.document import (
     Text,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 OURS = "accuacl"
-PAPER = (
-    "The paper reports 462.1 times AccuACL's time and 85.5 times its memory for BAIT, both in its authors' own code."
-)
+PAPER = "In the paper BAIT takes 462.1 times AccuACL's time and 85.5 times its memory, both in their authors' own code."
 
 
 def write_efficiency(
@@ -67,14 +61,5 @@ def _times(value: float, base: float | None) -> str:
 
 
 def _panel(what: str, values: Mapping[str, float]) -> Panel:
-    legend = styles(values)
-
-    def draw(axes: Axes) -> None:
-        axes.set_xscale("log")
-        axes.set_xlim(min(values.values()) / 4, max(values.values()) * 12)
-        axes.xaxis.set_major_formatter(lambda value, _: short(value))
-        name_bars(axes, {name: (value, legend[name].color) for name, value in values.items()})
-        axes.set_xlabel(what)
-
-    spoken = ", ".join(f"{name} {short(value)}" for name, value in values.items())
-    return Panel(what, draw, f"{what}: {spoken}.", (3.4, 0.75 + 0.2 * len(values)))
+    limits = min(values.values()), max(values.values())
+    return log_panel(what, what, what, values, limits, styles(values), (3.4, 0.75 + 0.2 * len(values)))

@@ -29,12 +29,20 @@ def picks(groups: Sequence[Group]) -> Figure | None:
         captions.append(
             "Labels of a task's rarest and commonest class as multiples of an even share, mean over tasks and seeds"
         )
-        panels += [_balance(learner, bars, _range(shares), legend) for learner, bars in shares.items() if bars]
+        ends = [end for bars in shares.values() for pair in bars.values() for end in pair]
+        limits = min(ends), max(ends)  # panels have the same axis
+        panels += [_balance(learner, bars, limits, legend) for learner, bars in shares.items() if bars]
     if any(seconds.values()):
         captions.append(
             "wall-clock seconds of all queries of a run, embedding the pool included, mean over seeds, logarithmic axis"
         )
-        panels += [_cost(learner, bars, _range(seconds), legend) for learner, bars in seconds.items() if bars]
+        all_seconds = [value for bars in seconds.values() for value in bars.values()]
+        limits = min(all_seconds), max(all_seconds)  # panels have the same axis
+        panels += [
+            log_panel(learner, "seconds, all queries", f"Query seconds, {learner}", bars, limits, legend)
+            for learner, bars in seconds.items()
+            if bars
+        ]
     if not panels:
         return None
     return Figure(f"{'; '.join(captions)}: {groups[0].title}.", panels, columns=max(2, len(learners)))
@@ -45,9 +53,9 @@ def _shares(groups: Sequence[Group]) -> Bars:
     return {label: (least.mean, most.mean) for label, (least, most) in shares.items() if least and most}
 
 
-def _seconds(groups: Sequence[Group]) -> Bars:
+def _seconds(groups: Sequence[Group]) -> dict[str, float]:
     means = {group.strategy: group.mean_std("seconds_query") for group in groups}
-    return {label: (max(SHORTEST, seconds.mean),) * 2 for label, seconds in means.items() if seconds}
+    return {label: max(SHORTEST, seconds.mean) for label, seconds in means.items() if seconds}
 
 
 def _balance(learner: str, bars: Bars, limits: tuple[float, float], legend: dict[str, LineStyle]) -> Panel:
@@ -66,30 +74,33 @@ def _balance(learner: str, bars: Bars, limits: tuple[float, float], legend: dict
     return Panel(learner, draw, f"Class balance, {learner}, rarest to commonest class: {spoken}.", _size(bars))
 
 
-def _cost(learner: str, bars: Bars, limits: tuple[float, float], legend: dict[str, LineStyle]) -> Panel:
+def log_panel(
+    title: str,
+    xlabel: str,
+    alt: str,
+    values: Mapping[str, float],
+    limits: tuple[float, float],
+    legend: Mapping[str, LineStyle],
+    size: tuple[float, float] | None = None,
+) -> Panel:
+    """Horizontal bars on a logarithmic axis, with their names at the left and their numbers at the right.
+
+    alt: what the bars are, to which their names and numbers are added. limits: the least and the greatest value that
+    panels with the same axis have.
+    """
+
     def draw(axes: Axes) -> None:
         axes.set_xscale("log")
         axes.set_xlim(limits[0] / 4, limits[1] * 12)
         axes.xaxis.set_major_formatter(lambda value, _: short(value))
-        name_bars(axes, {label: (seconds, legend[label].color) for label, (_, seconds) in bars.items()})
-        axes.set_xlabel("seconds, all queries")
+        for i, (label, length) in enumerate(values.items()):
+            axes.barh(i, length, color=legend[label].color, height=0.65)
+            _number_beside(axes, length, i, short(length), "left")
+        axes.set_xlabel(xlabel)
+        _names(axes, list(values))
 
-    spoken = ", ".join(f"{label} {short(end)}" for label, (_, end) in bars.items())
-    return Panel(learner, draw, f"Query seconds, {learner}: {spoken}.", _size(bars))
-
-
-def name_bars(axes: Axes, bars: Mapping[str, tuple[float, str]]) -> None:
-    """Draw horizontal bars with their names at the left and their numbers at the right; bars: length and colour."""
-    for i, (length, color) in enumerate(bars.values()):
-        axes.barh(i, length, color=color, height=0.65)
-        _number_beside(axes, length, i, short(length), "left")
-    _names(axes, list(bars))
-
-
-def _range(bars: dict[str, Bars]) -> tuple[float, float]:
-    """From the least to the greatest over all learners, so that their panels have the same axis."""
-    ends = [pair for of_learner in bars.values() for pair in of_learner.values()]
-    return min(low for low, _ in ends), max(high for _, high in ends)
+    spoken = ", ".join(f"{label} {short(value)}" for label, value in values.items())
+    return Panel(title, draw, f"{alt}: {spoken}.", size or _size(values))
 
 
 def _number_beside(axes: Axes, x: float, y: float, text: str, side: str) -> None:
@@ -106,7 +117,7 @@ def _names(axes: Axes, labels: Sequence[str]) -> None:
     axes.spines["left"].set_color(FAINT)
 
 
-def _size(bars: Bars) -> tuple[float, float]:
+def _size(bars: Mapping[str, object]) -> tuple[float, float]:
     """A panel's size: wider for long names, higher for many."""
     return 3.0 + 0.07 * max(0, max(map(len, bars)) - 16), 0.75 + 0.2 * len(bars)
 

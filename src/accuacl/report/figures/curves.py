@@ -7,50 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accuacl.experiment import metrics
 from accuacl.report.figures.styles import BY_STRATEGY, styles
 from accuacl.report.formats.document import INK, Figure, LineStyle, Panel
-from accuacl.report.statistics.groups import Group, Row
+from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS, MeanStd, mean_std, number
+from accuacl.report.statistics.over_time import after_tasks, over_rounds
 from accuacl.report.statistics.settings import SETUP_SETTINGS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = list[tuple[float, MeanStd]]  # x, and the mean there
-
-
-def after_tasks(row: Row, metric: str) -> list[float]:
-    """The metric after each task, from the accuracy matrix; forgetting begins with the second task.
-
-    >>> after_tasks({"accuracy_matrix": [[90, None], [60, 80]]}, "forgetting")
-    [30.0]
-    """
-    matrix = row.get("accuracy_matrix") or []
-    so_far = [[line[: t + 1] for line in matrix[: t + 1]] for t in range(len(matrix))]
-    if metric == "forgetting":
-        return [metrics.forgetting(part) for part in so_far[1:]]
-    return [metrics.average_accuracy(part) for part in so_far]
-
-
-def over_rounds(row: Row, metric: str, task: int = -1) -> list[float]:
-    """The metric after each round of a task, by default the last; empty where the rounds were not tested.
-
-    >>> row = {"accuracy_matrix": [[90, None], [60, 80]], "round_accuracy": [[[85], [90]], [[70, 60], [60, 80]]]}
-    >>> over_rounds(row, "forgetting"), over_rounds(row, "average_accuracy")
-    ([20.0, 30.0], [65.0, 70.0])
-    """
-    rounds, matrix = row.get("round_accuracy") or [], row.get("accuracy_matrix") or []
-    if not rounds or not matrix:
-        return []
-    values = []
-    for accuracies in rounds[task]:
-        before = len(accuracies) - 1  # tasks learned earlier
-        if metric == "average_accuracy":
-            values.append(float(np.mean(accuracies)))
-        elif before:
-            values.append(float(np.mean([matrix[j][j] - accuracies[j] for j in range(before)])))
-    return values
 
 
 def tasks(groups: Sequence[Group]) -> Figure | None:
@@ -120,8 +87,8 @@ def _lam_panel(learner: str, metric: str, curve: Curve, default: MeanStd | None)
     def draw(axes: Axes) -> None:
         axes.errorbar(
             [x for x, _ in curve],
-            [s.mean for _, s in curve],
-            [s.std or 0 for _, s in curve],
+            [value.mean for _, value in curve],
+            [value.std or 0 for _, value in curve],
             capsize=3,
             **BY_STRATEGY["accuacl"].arguments(),
         )
@@ -130,10 +97,9 @@ def _lam_panel(learner: str, metric: str, curve: Curve, default: MeanStd | None)
         axes.set_xlabel("lambda, weight of the past")
         axes.set_ylabel(METRICS[metric].name)
 
-    alt = f"{METRICS[metric].name} against lambda, {learner}: " + ", ".join(
-        f"{number(s.mean)} at {x:.3g}" for x, s in curve
-    )
-    return Panel(learner, draw, alt + (f"; {number(default.mean)} with the default." if default else "."))
+    points = ", ".join(f"{number(value.mean)} at {x:.3g}" for x, value in curve)
+    at_default = f"; {number(default.mean)} with the default" if default else ""
+    return Panel(learner, draw, f"{METRICS[metric].name} against lambda, {learner}: {points}{at_default}.")
 
 
 def _figure(
@@ -174,8 +140,8 @@ def _panel(
         from matplotlib.ticker import MaxNLocator
 
         for label, points in lines.items():
-            x, mean = [x for x, _ in points], np.array([s.mean for _, s in points])
-            spread = np.array([s.std or 0.0 for _, s in points])
+            x, mean = [x for x, _ in points], np.array([value.mean for _, value in points])
+            spread = np.array([value.std or 0.0 for _, value in points])
             style = legend[label]
             if label == "full" and len(x) == 1:  # it labels everything, whatever the budget: a level
                 axes.axhline(mean[0], color=style.color, linestyle=style.dash)
@@ -204,8 +170,9 @@ def _along(groups: Sequence[Group], setting: str, metric: str) -> Curve:
     return sorted(((x, mean) for x, mean in points if mean is not None), key=lambda point: point[0])
 
 
-def _limits(stats: Iterable[MeanStd]) -> tuple[float, float]:
-    ends = [(s.mean - (s.std or 0), s.mean + (s.std or 0)) for s in stats]
+def _limits(values: Iterable[MeanStd]) -> tuple[float, float]:
+    """A y axis with room for all means and their deviations."""
+    ends = [(value.mean - (value.std or 0), value.mean + (value.std or 0)) for value in values]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     margin = 0.05 * (high - low) or 1.0
     return low - margin, high + margin

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accuacl.report.figures.curves import after_tasks, over_rounds
 from accuacl.report.figures.styles import BLUE, BY_STRATEGY, ORANGE
 from accuacl.report.formats.document import FAINT, INK, Figure, Panel
 from accuacl.report.statistics.groups import Row
 from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS, number
+from accuacl.report.statistics.over_time import after_tasks, over_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
