@@ -6,6 +6,7 @@ import errno
 import functools
 import json
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -15,7 +16,8 @@ import numpy as np
 import pytest
 import torch
 
-from accuacl.data import Rows, arrayfile, decode, load
+from accuacl.base.errors import InputError
+from accuacl.data import BadImage, Rows, images, load
 from test_data_layouts import NAMES, TEST, TRAIN, same, write_parquet
 
 
@@ -31,8 +33,8 @@ def place(tmp_path):
 def decoded(monkeypatch):
     """How many images were decoded so far."""
     seen = []
-    plain = decode.decode
-    monkeypatch.setattr(decode, "decode", lambda *args: seen.append(1) or plain(*args))
+    plain = images.decode
+    monkeypatch.setattr(images, "decode", lambda *args: seen.append(1) or plain(*args))
     return lambda: len(seen)
 
 
@@ -150,13 +152,16 @@ def test_another_image_size_has_a_cache_of_its_own(place, decoded):
 
 
 def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
-    images = [*TRAIN[0]]
-    images[13], images[40] = b"no image", None
-    write_parquet(place / "data" / "train.parquet", images, TRAIN[1], NAMES)
+    rows = [*TRAIN[0]]
+    rows[13], rows[40] = b"no image", None
+    write_parquet(place / "data" / "train.parquet", rows, TRAIN[1], NAMES)
     with pytest.raises(
-        ValueError, match=r"train\.parquet, row 13 is not a readable image .* --skip-bad \(in Python: skip_bad"
-    ):
+        InputError, match=r"train\.parquet, row 13 is not a readable image .* --skip-bad \(in Python: skip_bad"
+    ) as raised:
         again(place)
+    assert isinstance(raised.value, BadImage)
+    assert raised.value.place.endswith("train.parquet, row 13")
+    assert raised.value.reason == "of no known format"  # Pillow would name an object in memory
     with pytest.warns(UserWarning, match="cifar10: 2 images could not be read"):
         data = again(place, skip_bad=True)
     keep = np.delete(np.arange(50), [13, 40])
@@ -168,11 +173,15 @@ def test_decoding_in_parallel_keeps_the_order():
         time.sleep(0.005 if i % 500 == 0 else 0)
         return np.full((1, 1, 3), i % 251, np.uint8)
 
-    count = decode.CHUNK * (2 * min(os.cpu_count(), 16) + 5) + 1  # more than may wait at once
+    count = images.CHUNK * (2 * min(os.cpu_count(), 16) + 5) + 1  # more than may wait at once
     items = ((str(i), functools.partial(slow_at_times, i)) for i in range(count))
-    done = [image for chunk in decode.decode_all(items) for image in chunk]
-    assert [image.place for image in done] == [str(i) for i in range(count)]
-    assert [int(image.pixels[0, 0, 0]) for image in done] == [i % 251 for i in range(count)]
+    done = [pixels for chunk in images.decode_all(items) for pixels in chunk]
+    assert [int(pixels[0, 0, 0]) for pixels in done] == [i % 251 for i in range(count)]
+
+
+def test_a_bad_image_keeps_its_facts_on_the_way_between_processes():
+    bad = pickle.loads(pickle.dumps(BadImage("a.png", "it is empty")))  # noqa: S301
+    assert (bad.place, bad.reason, str(bad)) == ("a.png", "it is empty", str(BadImage("a.png", "it is empty")))
 
 
 def test_many_at_once_do_not_harm_each_other(place):
@@ -190,15 +199,15 @@ def test_a_full_disk_is_said_and_leaves_nothing(place, monkeypatch):
     again(place)
     before = sorted(home(place).iterdir())
     os.utime(place / "data" / "test.parquet", (1, 1))
-    monkeypatch.setattr(arrayfile.os, "fsync", full)
-    with pytest.raises(ValueError, match=r"the cache .* cannot be written \(No space left on device\); make room"):
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"the cache .* cannot be written \(no space left on device\); make room"):
         again(place)
     assert sorted(home(place).iterdir()) == before
 
 
 def test_a_cache_folder_that_cannot_be_made(place):
     (place / "cache").write_text("a file is in the way")
-    with pytest.raises(ValueError, match=r"the cache .* cannot be written .* set ACCUACL_CACHE"):
+    with pytest.raises(InputError, match=r"the cache .* cannot be written .* set ACCUACL_CACHE"):
         again(place)
 
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from accuacl.base.errors import InputError
 from accuacl.data import KNOWN, folders, load
 
 
@@ -100,19 +101,19 @@ def test_wrong_parquet(tmp_path, train, test, says):
     usual = {"names": NAMES}
     write_parquet(tmp_path / "train.parquet", **{"images": TRAIN[0], "labels": TRAIN[1], **usual, **train})
     write_parquet(tmp_path / "test.parquet", **{"images": TEST[0], "labels": TEST[1], **usual, **test})
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         load("cifar10", tmp_path)
 
 
 def test_parquet_incomplete_or_damaged(tmp_path):
     write_parquet(tmp_path / "train-00000-of-00002.parquet", *TRAIN, NAMES)
-    with pytest.raises(ValueError, match="has 1 of the 2 shards"):
+    with pytest.raises(InputError, match="has 1 of the 2 shards"):
         load("cifar10", tmp_path)
     (tmp_path / "train-00000-of-00002.parquet").rename(tmp_path / "train.parquet")
-    with pytest.raises(ValueError, match="no test-"):
+    with pytest.raises(InputError, match="no test-"):
         load("cifar10", tmp_path)
     (tmp_path / "test.parquet").write_bytes((tmp_path / "train.parquet").read_bytes()[:500])
-    with pytest.raises(ValueError, match=r"test\.parquet is not a readable Parquet file"):
+    with pytest.raises(InputError, match=r"test\.parquet is not a readable Parquet file"):
         load("cifar10", tmp_path)
 
 
@@ -213,6 +214,7 @@ class Numpy:
         (pickle.dumps({"data": np.arange(3.0)}, 2), "only bytes are admitted"),
         (pickle.dumps({"data": np.zeros((10, 3), np.uint8), "labels": [0] * 10}, 2), "3072 bytes an image"),
         (pickle.dumps({"data": np.zeros((3, 3072), np.uint8), "labels": [0.5] * 3}, 2), "3072 bytes an image"),
+        (pickle.dumps({"data": np.zeros((2, 3072), np.uint8), "labels": [[0], [1, 2]]}, 2), "3072 bytes an image"),
         (pickle.dumps([1]), "holds a list, not CIFAR's dictionary"),
         (b"\x80\x02nonsense", "is not a CIFAR python file"),
         (b"", "is not a CIFAR python file"),
@@ -222,22 +224,30 @@ def test_a_pickle_that_is_not_cifar_is_refused(tmp_path, monkeypatch, forged, sa
     monkeypatch.chdir(tmp_path)
     files, _ = cifar_files("cifar10", "protocol2")
     write_archive(tmp_path / "cifar-10-python.tar.gz", "cifar-10-batches-py", {**files, "data_batch_2": forged})
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         load("cifar10", tmp_path)
     assert not os.path.exists("accuacl-was-here")
+
+
+def test_a_cifar_meta_file_that_names_no_classes(tmp_path):
+    files, _ = cifar_files("cifar10", "protocol2")
+    forged = {**files, "batches.meta": pickle.dumps({"label_names": 10}, 2)}
+    write_archive(tmp_path / "cifar-10-python.tar.gz", "cifar-10-batches-py", forged)
+    with pytest.raises(InputError, match=r"batches\.meta does not name the classes; download it again"):
+        load("cifar10", tmp_path)
 
 
 def test_damaged_cifar_archives(tmp_path):
     files, _ = cifar_files("cifar10", "binary")
     path = tmp_path / "cifar-10-binary.tar.gz"
     write_archive(path, "x", {**files, "data_batch_3.bin": files["data_batch_3.bin"][:-1]})
-    with pytest.raises(ValueError, match=r"data_batch_3.bin has 30729 bytes, not a multiple of 3073"):
+    with pytest.raises(InputError, match=r"data_batch_3.bin has 30729 bytes, not a multiple of 3073"):
         load("cifar10", tmp_path)
     write_archive(path, "x", {k: v for k, v in files.items() if k != "test_batch.bin"})
-    with pytest.raises(ValueError, match=r"has no test_batch\.bin in it"):
+    with pytest.raises(InputError, match=r"has no test_batch\.bin in it"):
         load("cifar10", tmp_path)
     path.write_bytes(path.read_bytes()[:3000])
-    with pytest.raises(ValueError, match=r"cifar-10-binary.tar.gz is damaged"):
+    with pytest.raises(InputError, match=r"cifar-10-binary.tar.gz is damaged"):
         load("cifar10", tmp_path)
 
 
@@ -315,32 +325,32 @@ def test_a_damaged_image_in_the_zip_is_named(tmp_path):
         where = archive.getinfo("tiny-imagenet-200/train/n00000007/images/n00000007_0.JPEG").header_offset
     whole = path.read_bytes()
     path.write_bytes(whole[: where + 150] + bytes(9) + whole[where + 159 :])
-    with pytest.raises(ValueError, match=r"zip/train/n00000007/images/n00000007_0\.JPEG is not a readable image"):
+    with pytest.raises(InputError, match=r"zip/train/n00000007/images/n00000007_0\.JPEG is not a readable image"):
         load("tiny-imagenet", tmp_path)
     path.write_bytes(whole[:-100])
-    with pytest.raises(ValueError, match=r"tiny-imagenet-200\.zip is damaged"):
+    with pytest.raises(InputError, match=r"tiny-imagenet-200\.zip is damaged"):
         load("tiny-imagenet", tmp_path)
 
 
 def test_missing_data_says_where_what_and_from_whom(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCUACL_DATA", str(tmp_path))
     for name, words in {"cifar10": "cifar-10-binary.tar.gz", "tiny-imagenet": "tiny-imagenet-200.zip"}.items():
-        with pytest.raises(ValueError, match=f"{name} is not in {tmp_path}/{name} nor in {tmp_path}; put {words}") as e:
+        with pytest.raises(InputError, match=f"{name} is not in {tmp_path}/{name} nor in {tmp_path}; put {words}") as e:
             load(name)
         assert KNOWN[name].published in str(e.value)
         assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
         assert "\n" not in str(e.value)
     monkeypatch.delenv("ACCUACL_DATA")
-    with pytest.raises(ValueError, match="cifar100 needs a data folder and none is set; put cifar-100") as e:
+    with pytest.raises(InputError, match="cifar100 needs a data folder and none is set; put cifar-100") as e:
         load("cifar100")
     assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
     with pytest.raises(
-        ValueError, match=f"no data set or folder 'cifar11' here or in {tmp_path}; the data sets are dig"
+        InputError, match=f"no data set or folder 'cifar11' here or in {tmp_path}; the data sets are dig"
     ):
         load("cifar11", tmp_path)
-    with pytest.raises(ValueError, match="'cifar11' here, and no data folder is named with --data-dir or in"):
+    with pytest.raises(InputError, match="'cifar11' here, and no data folder is named with --data-dir or in"):
         load("cifar11")
-    with pytest.raises(ValueError, match="holds no data set; put train/<class>/"):
+    with pytest.raises(InputError, match="holds no data set; put train/<class>/"):
         load(str(tmp_path))
 
 

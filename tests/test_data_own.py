@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import zipfile
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from accuacl.base.errors import InputError
 from accuacl.data import holds_vectors, load
 from test_data_layouts import encoded, pictures
 
@@ -62,7 +64,7 @@ def test_modes_and_orientation_become_rgb(folder):
 
 def test_sixteen_bits_are_not_cut_to_eight(folder):
     save(folder / "train" / "cow" / "9.png", Image.fromarray(np.full((8, 12), 40_000, np.uint16)))
-    with pytest.raises(ValueError, match=r"cow/9\.png is not a readable image \(its mode is I;16; expected 8 bits"):
+    with pytest.raises(InputError, match=r"cow/9\.png is not a readable image \(its mode is I;16; expected 8 bits"):
         load(str(folder))
 
 
@@ -70,13 +72,13 @@ def test_images_of_several_sizes_need_image_size(folder):
     wide = np.zeros((20, 60, 3), np.uint8)
     wide[:, 20:40] = 200  # the centre square
     save(folder / "train" / "bee" / "9.jpg", Image.fromarray(wide), quality=95)
-    with pytest.raises(ValueError, match=r"bee/9.jpg is 60 x 20 pixels where 12 x 8 were expected; .*--image-size"):
+    with pytest.raises(InputError, match=r"bee/9.jpg is 60 x 20 pixels where 12 x 8 were expected; .*--image-size"):
         load(str(folder), skip_bad=True)
     data = load(str(folder), image_size=10)
     assert data.train.inputs.shape == (10, 10, 10, 3)
     assert data.train.inputs[6, 2:-2, 2:-2].min() > 190
     assert load(str(folder), image_size=4).test.inputs.shape == (3, 4, 4, 3)
-    with pytest.raises(ValueError, match="image_size is 0"):
+    with pytest.raises(InputError, match="image_size is 0"):
         load(str(folder), image_size=0)
 
 
@@ -90,32 +92,40 @@ def truncated(image):
 def test_a_corrupt_image_is_named_and_skipped_only_on_demand(folder, broken):
     bad = folder / "train" / "bee" / "1.png"
     bad.write_bytes(broken)
-    with pytest.raises(ValueError, match=r"own/train/bee/1\.png is not a readable image \(.*--skip-bad"):
+    with pytest.raises(InputError, match=r"own/train/bee/1\.png is not a readable image \(.*--skip-bad"):
         load(str(folder))
     for _ in range(2):  # decoded, then from the cache
         with pytest.warns(UserWarning, match="1 images could not be read and were left out"):
             data = load(str(folder), skip_bad=True)
         np.testing.assert_array_equal(data.train.labels, [0, 0, 0, 1, 1, 2, 2, 2])
         np.testing.assert_array_equal(data.train.inputs[:, 0, 0, 1], [0, 1, 2, 0, 2, 0, 1, 2])
-    with pytest.raises(ValueError, match=r"bee/1\.png"):  # a cache without it does not hide it
+    with pytest.raises(InputError, match=r"bee/1\.png"):  # a cache without it does not hide it
         load(str(folder))
 
 
 def test_a_broken_link_is_a_corrupt_image(folder):
     (folder / "val" / "ant" / "1.png").symlink_to("nowhere.png")
-    with pytest.raises(ValueError, match=r"val/ant/1\.png is not a readable image"):
+    with pytest.raises(InputError, match=r"val/ant/1\.png is not a readable image \(no such file or directory\);"):
         load(str(folder))
+
+
+def test_classes_whose_names_are_not_utf8(folder):
+    odd = os.fsdecode(os.fsencode(folder) + b"/train/\xff")
+    os.rename(folder / "train" / "cow", odd)
+    os.rename(folder / "val" / "cow", odd.replace("/train/", "/val/"))
+    for _ in range(2):  # decoded, then from the cache
+        assert load(str(folder)).classes == ("ant", "bee", "\udcff")
 
 
 def test_wrong_image_folders(folder):
     save(folder / "val" / "zebra" / "0.png", Image.new("RGB", (12, 8)))
-    with pytest.raises(ValueError, match=r"val/zebra/0\.png is of an unknown class; the classes are the folders in"):
+    with pytest.raises(InputError, match=r"val/zebra/0\.png is of an unknown class; the classes are the folders in"):
         load(str(folder))
     shutil.rmtree(folder / "val")
-    with pytest.raises(ValueError, match="has train but no test folder; put test/<class>/"):
+    with pytest.raises(InputError, match="has train but no test folder; put test/<class>/"):
         load(str(folder))
     (folder / "test").mkdir()
-    with pytest.raises(ValueError, match="the test split has no image that can be read"):
+    with pytest.raises(InputError, match="the test split has no image that can be read"):
         load(str(folder))
 
 
@@ -178,7 +188,7 @@ def test_a_float32_file_is_mapped_not_read(tmp_path):
 )
 def test_wrong_arrays(tmp_path, change, says):
     np.savez(tmp_path / "a.npz", **{**VECTORS, **change})
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         load(str(tmp_path))
 
 
@@ -201,16 +211,16 @@ def test_image_folders_and_broken_arrays_hold_no_vectors(folder, tmp_path):
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         for key in VECTORS:
             archive.writestr(f"{key}.npy", b"no array")
-    with pytest.raises(ValueError, match=r"a\.npz cannot be read \(.*\); write plain arrays with numpy\.save"):
+    with pytest.raises(InputError, match=r"a\.npz cannot be read \(.*\); write plain arrays with numpy\.save"):
         holds_vectors(tmp_path)
 
 
 def test_arrays_have_their_size(tmp_path):
     np.savez(tmp_path / "a.npz", **VECTORS)
-    with pytest.raises(ValueError, match="holds arrays and --image-size is for files of images"):
+    with pytest.raises(InputError, match="holds arrays and --image-size is for files of images"):
         load(str(tmp_path), image_size=8)
     (tmp_path / "a.npz").write_bytes((tmp_path / "a.npz").read_bytes()[:100])
-    with pytest.raises(ValueError, match=r"a\.npz is not a readable \.npz file"):
+    with pytest.raises(InputError, match=r"a\.npz is not a readable \.npz file"):
         load(str(tmp_path))
 
 
@@ -221,3 +231,10 @@ def test_a_large_jpeg_keeps_its_picture_when_made_small(folder):
     (folder / "train" / "ant" / "0.png").write_bytes(out.getvalue())  # goes by content, not by name
     small = load(str(folder), image_size=16).train.inputs[0]
     np.testing.assert_allclose(small[..., 0], np.broadcast_to(np.arange(16) * 16 + 7.5, (16, 16)), atol=4)
+
+
+def test_names_of_classes_that_are_not_text(tmp_path):
+    np.savez(tmp_path / "a.npz", **VECTORS)
+    (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
+    with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class a line, in UTF-8"):
+        load(str(tmp_path))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from accuacl.base.errors import InputError
 from accuacl.learners import Transform
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).integers(1, 256, (200, 6, 5, 3), dtype=np.uint8))
@@ -71,5 +72,5 @@ def test_vectors_pass_through_or_are_normalised():
 
 @pytest.mark.parametrize("x", [IMAGES.float(), IMAGES[0], torch.zeros(3, 4, dtype=torch.uint8)])
 def test_other_inputs_are_named(x):
-    with pytest.raises(ValueError, match="give images as uint8"):
+    with pytest.raises(InputError, match="give images as uint8"):
         Transform().plain(x)

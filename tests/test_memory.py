@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from accuacl.base.errors import InputError
 from accuacl.memory import POLICIES, Memory, append_scored, class_balanced, replace_scored, reservoir
 from accuacl.memory.class_balanced import quotas
 
@@ -112,9 +113,9 @@ def test_quotas_by_brute_force(seed):
 def test_nothing_is_kept_without_room_and_wrong_input_is_named(keep):
     assert len(keep(Memory.empty(), IDS, LABELS, 0, 0)) == 0
     assert len(keep(Memory.empty(), IDS[:0], LABELS[:0], 5, 0)) == 0
-    with pytest.raises(ValueError, match="capacity is -1; give 0 or more"):
+    with pytest.raises(InputError, match="capacity is -1; give 0 or more"):
         keep(Memory.empty(), IDS, LABELS, -1, 0)
-    with pytest.raises(ValueError, match="60 ids came with 3 labels"):
+    with pytest.raises(InputError, match="60 ids came with 3 labels"):
         keep(Memory.empty(), IDS, LABELS[:3], 5, 0)
 
 
@@ -134,7 +135,7 @@ def test_to_arrays_and_back():
     full = Memory(IDS, LABELS, IDS.astype(np.uint64), IDS / 7, np.ones((60, 2), np.float32))
     for memory in (full, Memory.empty(), reservoir(Memory.empty(), IDS, LABELS, 5, 0)):
         same(Memory.from_arrays(memory.to_arrays()), memory)
-    with pytest.raises(ValueError, match="one row of everything per id"):
+    with pytest.raises(InputError, match="one row of everything per id"):
         Memory.from_arrays({"ids": IDS, "labels": LABELS[:2]})
 
 

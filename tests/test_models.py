@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from accuacl.base.errors import InputError
 from accuacl.data import Rows
 from accuacl.learners import Transform
 from accuacl.models import NAMES, Frozen, build, predict, wrap
@@ -197,12 +198,12 @@ class Turned(nn.Module):
 
 def test_wrap_with_an_example_or_with_a_sentence():
     x = torch.ones(2, 6)
-    with pytest.raises(ValueError, match="give wrap an example input"):
+    with pytest.raises(InputError, match="give wrap an example input"):
         wrap(Turned())(x)
     assert wrap(Turned(), example=x).head.out_features == 3
-    with pytest.raises(ValueError, match="without a softmax"):
+    with pytest.raises(InputError, match="without a softmax"):
         wrap(Turned(nn.Softmax(1)), example=x)
-    with pytest.raises(ValueError, match=r"has no nn\.Linear; give"):
+    with pytest.raises(InputError, match=r"has no nn\.Linear; give"):
         wrap(nn.Conv2d(3, 3, 3))
     assert isinstance(wrap(nn.Linear(6, 2)).embed, nn.Identity)
 
@@ -218,7 +219,7 @@ def test_frozen_backbone():
     head = build("linear", 2, seed=0, input_shape=(4,))
     head(h).sum().backward()
     assert torch.equal(Frozen(lambda x: (x.float().flatten(1),)).embed_all(IMAGES), IMAGES.float().flatten(1))
-    with pytest.raises(ValueError, match="expected one row each"):
+    with pytest.raises(InputError, match="expected one row each"):
         Frozen(lambda x: x.float()[..., 0]).embed_all(IMAGES)
 
 
@@ -238,6 +239,6 @@ def test_frozen_backbone():
     ],
 )
 def test_wrong_input_is_named_in_one_sentence(call, says):
-    with pytest.raises(ValueError, match=says) as raised:
+    with pytest.raises(InputError, match=says) as raised:
         call()
     assert "\n" not in str(raised.value)

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accuacl.data import BENCHMARKS, KNOWN, Dataset, Split, class_incremental, load
+from accuacl.base.errors import InputError
+from accuacl.data import BENCHMARKS, KNOWN, Dataset, Split, benchmark_tasks, class_incremental, dataset_of, load
 
 
 def dataset(classes, each=3):
@@ -54,7 +55,7 @@ def test_labels_go_to_the_model_and_back(tasks, each, order, seed, draw):
         np.testing.assert_array_equal(stream.to_model(task.classes) // each, task.index)
     unknown = set(range(tasks * each + 1)) - set(stream.order)
     for c in unknown:
-        with pytest.raises(ValueError, match=f"class {c} is unknown"):
+        with pytest.raises(InputError, match=f"class {c} is unknown"):
             stream.to_model([stream.order[0], c])
 
 
@@ -118,21 +119,21 @@ def test_fewer_tasks_than_there_are_classes_for():
     ],
 )
 def test_wrong_streams(arguments, says):
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(InputError, match=says):
         class_incremental(dataset(10), **arguments)
 
 
 def test_unknown_classes():
     stream = class_incremental(dataset(6), 2, 2)
-    with pytest.raises(ValueError, match=r"class 5 is unknown; the classes of this stream are \[0, 1, 2, 3\]"):
+    with pytest.raises(InputError, match=r"class 5 is unknown; the classes of this stream are \[0, 1, 2, 3\]"):
         stream.to_model([0, 5])
     for wrong in (-1, 6, 2**40):
-        with pytest.raises(ValueError, match=f"class {wrong} is unknown"):
+        with pytest.raises(InputError, match=f"class {wrong} is unknown"):
             stream.to_model(wrong)
     for wrong in (-1, 4):
-        with pytest.raises(ValueError, match=f"class {wrong} is unknown; the model's classes are 0 to 3"):
+        with pytest.raises(InputError, match=f"class {wrong} is unknown; the model's classes are 0 to 3"):
             stream.to_dataset([[0, wrong]])
-    with pytest.raises(ValueError, match="classes are given as float64"):
+    with pytest.raises(InputError, match="classes are given as float64"):
         stream.to_model([0.5])
 
 
@@ -140,7 +141,7 @@ def test_a_task_without_examples_is_refused():
     data = dataset(4)
     rows = np.flatnonzero(data.test.labels < 2)
     empty = Dataset("x", data.train, Split(data.test.inputs[rows], data.test.labels[rows]), data.classes)
-    with pytest.raises(ValueError, match=r"task 1 with the classes \[2, 3\] has 6 training and 0 test examples"):
+    with pytest.raises(InputError, match=r"task 1 with the classes \[2, 3\] has 6 training and 0 test examples"):
         class_incremental(empty, 2)
 
 
@@ -150,3 +151,38 @@ def test_benchmarks_share_out_all_classes():
     stream = class_incremental(load("digits"), *BENCHMARKS["split-digits"][1:])
     assert [task.classes for task in stream] == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
     assert stream[4].classes == (8, 9)
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "given", "tasks"),
+    [
+        ("split-digits", {}, [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]),
+        ("split-digits", {"classes_per_task": 3}, [[0, 1, 2], [3, 4, 5], [6, 7, 8]]),
+        ("split-digits", {"order": "8, 3,0,1"}, [[8, 3], [0, 1]]),
+        ("split-digits", {"order": "8,3,0", "classes_per_task": 1}, [[8], [3], [0]]),
+        ("split-digits", {"order": "tasks", "seed": 1}, [[2, 3], [0, 1], [6, 7], [8, 9], [4, 5]]),
+        ("my/folder", {"classes_per_task": 4}, [[0, 1, 2, 3], [4, 5, 6, 7]]),
+        ("my/folder", {"classes_per_task": 5, "order": "classes", "seed": 1}, [[6, 2, 0, 3, 4], [9, 5, 8, 7, 1]]),
+    ],
+)
+def test_tasks_by_the_settings_of_a_run(benchmark, given, tasks):
+    assert benchmark_tasks(benchmark, 10, **given) == tasks
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        ("random", "order is 'random'; give fixed, tasks, classes or class ids like 3,1,2"),
+        ("0,1,,2", "order is '0,1,,2'; give"),
+        ("0,10", "class 10 is unknown; the classes are 0 to 9"),
+        ("0,1,2", "order names 3 classes; 1 tasks of 2 need 2"),
+    ],
+)
+def test_wrong_orders(order, says):
+    with pytest.raises(InputError, match=says):
+        benchmark_tasks("split-digits", 10, order=order)
+
+
+def test_the_data_set_of_a_benchmark():
+    assert dataset_of("split-tiny-imagenet") == "tiny-imagenet"
+    assert dataset_of("my/folder") == "my/folder"

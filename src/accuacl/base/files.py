@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -14,24 +14,36 @@ import filelock
 from accuacl.base.errors import InputError
 
 
-@contextlib.contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write that takes the place of `path`, durably, when the block ends.
+class CannotWrite(InputError):
+    """A file that cannot be written: which, and what the system says is wrong."""
 
-    On failure nothing is left behind and an older file stays. Trouble with the disk is an InputError.
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(path, reason)
+        self.path, self.reason = path, reason
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be written: {self.reason}; mend that and do it again."
+
+
+@contextlib.contextmanager
+def replacing(path: Path, name: Callable[[], str] | None = None) -> Iterator[IO[bytes]]:
+    """A file to write, and to read again, that takes the place of `path`, durably, when the block ends.
+
+    name: asked at the end for another name in that folder, where it depends on what was written. On failure nothing is
+    left behind and an older file stays. Trouble with the disk is an InputError.
     """
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with aside.open("xb") as file:
+        with aside.open("xb+") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(aside, path)
+        os.replace(aside, path.with_name(name()) if name else path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise InputError(f"{path} cannot be written: {reason(error)}; mend that and do it again.") from error
+            raise CannotWrite(path, reason(error)) from error
         raise
     sync_folder(path.parent)
 
@@ -58,13 +70,13 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def reason(error: OSError) -> str:
-    """What the system says is wrong, without its number.
+def reason(error: Exception) -> str:
+    """What the system, or a library that reads a file, says is wrong; without the system's number for it.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'no such file or directory'
     """
-    text = error.strerror or str(error) or type(error).__name__
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return text[:1].lower() + text[1:]
 
 

@@ -13,18 +13,29 @@ A layout on disk is one small file here that gives a `Source`; decoding and the 
 from __future__ import annotations
 
 from accuacl.data.dataset import Dataset, Rows, Split
+from accuacl.data.folders import IMAGE_SUFFIXES
+from accuacl.data.images import BadImage, decode, decode_all
 from accuacl.data.loading import KNOWN, holds_vectors, load, own_folder
-from accuacl.data.streams import BENCHMARKS, Stream, Task, class_incremental
+from accuacl.data.source import RawImage, fingerprint
+from accuacl.data.streams import BENCHMARKS, Stream, Task, benchmark_tasks, class_incremental, dataset_of
 
 __all__ = [
     "BENCHMARKS",
+    "IMAGE_SUFFIXES",
     "KNOWN",
+    "BadImage",
     "Dataset",
+    "RawImage",
     "Rows",
     "Split",
     "Stream",
     "Task",
+    "benchmark_tasks",
     "class_incremental",
+    "dataset_of",
+    "decode",
+    "decode_all",
+    "fingerprint",
     "holds_vectors",
     "load",
     "own_folder",

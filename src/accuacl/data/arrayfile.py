@@ -1,60 +1,32 @@
-"""Files that are either whole or not there, and .npy files of images written row by row and checked when opened."""
+""".npy files of images, written row by row and checked when opened."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import time
-import uuid
 import zlib
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from accuacl.base.errors import InputError
+from accuacl.base.files import replacing
 from accuacl.data.source import Pixels
 
 SPOTS, SPOT_BYTES = 64, 4096  # what is read of a file to see that its pixels are still those written
 FORGOTTEN = 3600  # seconds without a change after which a half-written file has no writer any more
 
 
-@contextmanager
-def aside(folder: Path) -> Iterator[IO[bytes]]:
-    """A file to write to and then give to `finish`; gone afterwards if that did not happen."""
-    path = folder / f"{uuid.uuid4().hex}.part"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _clear_forgotten(folder)
-        with open(path, "xb+") as file:
-            yield file
-    except OSError as error:
-        raise InputError(
-            f"the cache {folder} cannot be written ({error.strerror or error}); "
-            "make room there, or set ACCUACL_CACHE to another folder."
-        ) from error
-    finally:
-        with suppress(OSError):  # it has its name by now, or could not even be made
-            path.unlink()
-
-
-def finish(file: IO[bytes], target: Path) -> None:
-    """Give the file its name, once its bytes are on the disk."""
-    file.flush()
-    os.fsync(file.fileno())
-    os.replace(file.name, target)
-    if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
-        os.fsync(folder)
-        os.close(folder)
-
-
 def write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any]:
     """Write images of one shape, at least one, and say how to find and check them again."""
     count, shape, content = 0, (), hashlib.sha256()
-    with aside(folder) as file:
+
+    def name() -> str:
+        return f"{stem}-{content.hexdigest()[:32]}.npy"
+
+    with replacing(folder / f"{stem}.npy", name) as file:
         for row in rows:
             if count == 0:
                 shape = row.shape
@@ -66,28 +38,26 @@ def write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any
         file.seek(0)
         if _write_header(file, (count, *shape)) != start:
             raise AssertionError("NumPy leaves room in the header for a longer first axis")
-        name = f"{stem}-{content.hexdigest()[:32]}.npy"
         spots = _spots(file, start, count * len(data))
-        finish(file, folder / name)
-    return {"file": name, "shape": [count, *shape], "spots": spots}
+    return {"file": name(), "shape": [count, *shape], "spots": spots}
 
 
-def open_rows(folder: Path, entry: dict[str, Any]) -> Pixels:
-    """The images written, memory-mapped; ValueError or OSError if they are not what was written."""
-    path = folder / entry["file"]
-    # "c" is copy on write: torch wants writable arrays, and the file stays as it is
-    rows: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
-    if rows.dtype != np.uint8 or list(rows.shape) != entry["shape"]:
-        raise InputError(f"{path} has shape {rows.shape}, not {entry['shape']}.")
-    if path.stat().st_size != rows.offset + rows.nbytes:
-        raise InputError(f"{path} has more bytes than were written.")
-    with open(path, "rb") as file:
-        if _spots(file, rows.offset, rows.nbytes) != entry["spots"]:
-            raise InputError(f"{path} has other pixels than were written.")
-    return rows
+def open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels | None:
+    """The images written, memory-mapped; None if they are not what was written."""
+    path = folder / file
+    try:
+        # "c" is copy on write: torch wants writable arrays, and the file stays as it is
+        rows: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
+        whole = path.stat().st_size == rows.offset + rows.nbytes
+        with open(path, "rb") as opened:
+            same = whole and _spots(opened, rows.offset, rows.nbytes) == spots
+    except (OSError, ValueError, EOFError):  # not there, or not what NumPy writes
+        return None
+    return rows if same and rows.dtype == np.uint8 and list(rows.shape) == shape else None
 
 
-def _clear_forgotten(folder: Path) -> None:
+def clear_forgotten(folder: Path) -> None:
+    """Delete what a killed process left half-written."""
     for part in folder.glob("*.part"):
         with suppress(OSError):  # its writer may be finishing it at this moment
             if time.time() - part.stat().st_mtime > FORGOTTEN:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.data.dataset import Dataset, Split, check_labels
 
 SPELLINGS = {
@@ -47,7 +48,7 @@ def are_vectors(fields: Fields) -> bool:
             old = np.lib.format.read_magic(file) == (1, 0)
             shape, *_ = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)
     except BROKEN as error:
-        raise InputError(f"{path} cannot be read ({error}); {WRITE}.") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error
     return len(shape) == 2
 
 
@@ -57,10 +58,10 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
         Split(_inputs(_load(*fields[f"{split}_inputs"]), split), _labels(_load(*fields[f"{split}_labels"]), split))
         for split in ("train", "test")
     )
-    for split, part in (("train", train), ("test", test)):
-        if len(part.inputs) != len(part.labels) or not len(part):
+    for name_, split in (("train", train), ("test", test)):
+        if len(split.inputs) != len(split.labels) or not len(split):
             raise InputError(
-                f"{folder}: {split} has {len(part.inputs)} inputs and {len(part.labels)} labels; "
+                f"{folder}: {name_} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
                 "give one label an input, and at least one."
             )
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
@@ -70,7 +71,10 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
         )
     listed = folder / "classes.txt"
     if listed.is_file():
-        classes = tuple(listed.read_text(encoding="utf-8").splitlines())
+        try:
+            classes = tuple(listed.read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{listed} cannot be read ({reason(error)}); write one class a line, in UTF-8.") from error
     else:
         classes = tuple(str(c) for c in range(max(0, int(train.labels.max())) + 1))
     check_labels(train.labels, len(classes), f"{folder}, train")
@@ -109,7 +113,7 @@ def _keys(path: Path) -> list[str]:
         with zipfile.ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]
     except (zipfile.BadZipFile, OSError) as error:
-        raise InputError(f"{path} is not a readable .npz file ({error}); write it again.") from error
+        raise InputError(f"{path} is not a readable .npz file ({reason(error)}); write it again.") from error
 
 
 def _load(path: Path, key: str | None = None) -> NDArray[Any]:
@@ -119,4 +123,4 @@ def _load(path: Path, key: str | None = None) -> NDArray[Any]:
         with np.load(path, allow_pickle=False) as archive:
             return archive[key]
     except BROKEN as error:
-        raise InputError(f"{path} cannot be read ({error}); {WRITE}.") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error

@@ -10,21 +10,44 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydantic
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import CannotWrite, reason, write_text
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.data.arrayfile import aside, finish, open_rows, write_rows
+from accuacl.data.arrayfile import clear_forgotten, open_rows, write_rows
 from accuacl.data.dataset import Split
-from accuacl.data.source import Contents, Part, Pixels
+from accuacl.data.images import decode_all
+from accuacl.data.source import Pixels, RawDataset, RawSplit
 
 VERSION = 1
 INDEX = "index.json"
+
+
+class SplitEntry(pydantic.BaseModel):
+    """What the index says of one split."""
+
+    file: str
+    shape: list[int]
+    spots: int  # checksum
+    labels: list[int]
+
+
+class Index(pydantic.BaseModel):
+    """What `index.json` holds."""
+
+    version: int
+    fingerprint: str
+    classes: tuple[Any, ...]  # text, which pydantic would refuse where a folder's name is not UTF-8
+    skipped: int
+    train: SplitEntry
+    test: SplitEntry
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +61,7 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Decoding:
+class DecodeOptions:
     """How images are decoded. size: they are made so large; side: they must be so large as they come."""
 
     size: int | None = None
@@ -49,85 +72,85 @@ class Decoding:
 
 def read_cache(home: Path, fingerprint: str) -> Cached | None:
     """What is in the cache, if it was made from these very files and is whole; else None."""
+    index = _read_index(home)
+    if index is None or index.version != VERSION or index.fingerprint != fingerprint:
+        return None
+    train, test = (_read_split(home, entry) for entry in (index.train, index.test))
+    return Cached(train, test, index.classes, index.skipped) if train and test else None
+
+
+def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions) -> Cached:
+    """Decode all images into `home`."""
+    old = _read_index(home)
+    shape = (options.side, options.side, 3) if options.side else None
+    with _written(home):
+        train = _write_split(home, "train", raw.train, shape, options)
+        test = _write_split(home, "test", raw.test, tuple(train.shape[1:]), options)
+        skipped = len(raw.train.labels) + len(raw.test.labels) - len(train.labels) - len(test.labels)
+        index = Index(
+            version=VERSION, fingerprint=fingerprint, classes=raw.classes, skipped=skipped, train=train, test=test
+        )
+        write_text(home / INDEX, json.dumps(index.model_dump()))
+    if old:
+        for stale in {Path(entry.file).name for entry in (old.train, old.test)} - {train.file, test.file}:
+            with suppress(OSError):  # somebody else was faster
+                (home / stale).unlink()
+    cached = read_cache(home, fingerprint)
+    if cached is None:
+        raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
+    return cached
+
+
+@contextmanager
+def _written(home: Path) -> Iterator[None]:
+    """Make the folder for what is written in this block; trouble with its disk says what to do about a cache."""
     try:
-        index = json.loads((home / INDEX).read_text(encoding="utf-8"))
-        if index["version"] != VERSION or index["fingerprint"] != fingerprint:
-            return None
-        train, test = (_read_split(home, index[split]) for split in ("train", "test"))
-        return Cached(train, test, tuple(index["classes"]), int(index["skipped"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # not whole, whatever ails it
+        home.mkdir(parents=True, exist_ok=True)
+        clear_forgotten(home)
+        yield
+    except (OSError, CannotWrite) as error:
+        why = error.reason if isinstance(error, CannotWrite) else reason(error)
+        raise InputError(
+            f"the cache {home} cannot be written ({why}); make room there, or set ACCUACL_CACHE to another folder."
+        ) from error
+
+
+def _write_split(
+    home: Path, split: str, raw: RawSplit, shape: tuple[int, ...] | None, options: DecodeOptions
+) -> SplitEntry:
+    kept: list[int] = []
+    images = _decoded(raw, split, kept, shape, options)
+    first = next(images, None)
+    if first is None:
+        raise InputError(f"the {split} split has no image that can be read; give at least one.")
+    entry = write_rows(home, split, itertools.chain([first], images))
+    return SplitEntry(**entry, labels=raw.labels[kept].tolist())
+
+
+def _decoded(
+    raw: RawSplit, split: str, kept: list[int], shape: tuple[int, ...] | None, options: DecodeOptions
+) -> Iterator[Pixels]:
+    """The decoded images; the row numbers of those not left out are appended to `kept`."""
+    row = 0
+    for chunk in decode_all(raw.images(), options.size, shape, options.skip_bad):
+        for pixels in chunk:
+            if pixels is not None:
+                kept.append(row)
+                yield pixels
+            row += 1
+        if options.progress:
+            options.progress(Progress(row, len(raw.labels), f"decoding {split}", "decoding"))
+
+
+def _read_index(home: Path) -> Index | None:
+    try:
+        return Index.model_validate(json.loads((home / INDEX).read_bytes()))
+    except (OSError, ValueError):  # not there, not JSON, or not an index
         return None
 
 
-def build_cache(home: Path, contents: Contents, fingerprint: str, how: Decoding) -> Cached:
-    """Decode all images into `home`."""
-    old = _array_files(home)
-    index: dict[str, Any] = {"version": VERSION, "fingerprint": fingerprint, "classes": contents.classes, "skipped": 0}
-    shape = (how.side, how.side, 3) if how.side else None
-    for split, part in (("train", contents.train), ("test", contents.test)):
-        entry = _write_split(home, split, part, shape, how)
-        index[split], shape = entry, tuple(entry["shape"][1:])
-        index["skipped"] += len(part.labels) - len(entry["labels"])
-    with aside(home) as file:
-        file.write(json.dumps(index).encode())
-        finish(file, home / INDEX)
-    for stale in old - {index["train"]["file"], index["test"]["file"]}:
-        with suppress(OSError):  # somebody else was faster
-            (home / stale).unlink()
-    found = read_cache(home, fingerprint)
-    if found is None:
-        raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
-    return found
-
-
-def _write_split(home: Path, split: str, part: Part, shape: tuple[int, ...] | None, how: Decoding) -> dict[str, Any]:
-    kept: list[int] = []
-    rows = _rows(part, split, kept, shape, how)
-    first = next(rows, None)
-    if first is None:
-        raise InputError(f"the {split} split has no image that can be read; give at least one.")
-    entry = write_rows(home, split, itertools.chain([first], rows))
-    return {**entry, "labels": part.labels[kept].tolist()}
-
-
-def _rows(part: Part, split: str, kept: list[int], shape: tuple[int, ...] | None, how: Decoding) -> Iterator[Pixels]:
-    """The decoded images; the row numbers of those not left out are appended to `kept`."""
-    from accuacl.data.decode import decode_all  # only here: a start from the cache does without Pillow
-
-    row = 0
-    for chunk in decode_all(part.images(), how.size):
-        for place, pixels, reason in chunk:
-            if pixels is not None:
-                shape = shape or pixels.shape
-                if pixels.shape != shape:
-                    raise InputError(
-                        f"{place} is {pixels.shape[1]} x {pixels.shape[0]} pixels where {shape[1]} x {shape[0]} were "
-                        "expected; bring all images to one size with --image-size (in Python: image_size)."
-                    )
-                kept.append(row)
-                yield pixels
-            elif not how.skip_bad:
-                raise InputError(
-                    f"{place} is not a readable image ({reason}); replace it, or leave such images out with "
-                    "--skip-bad (in Python: skip_bad=True)."
-                )
-            row += 1
-        if how.progress:
-            how.progress(Progress(row, len(part.labels), f"decoding {split}", "decoding"))
-
-
-def _read_split(home: Path, entry: dict[str, Any]) -> Split:
-    labels = np.array(entry["labels"], np.int64)
-    inputs = open_rows(home, entry)
-    if labels.shape != (len(inputs),):
-        raise InputError(f"{home} has {len(labels)} labels for {len(inputs)} images.")
-    return Split(inputs, labels)
-
-
-def _array_files(home: Path) -> set[str]:
-    """The array files that the index in place names, whatever else may be wrong with it."""
-    try:
-        index = json.loads((home / INDEX).read_text(encoding="utf-8"))
-        return {Path(index[split]["file"]).name for split in ("train", "test")}
-    except (OSError, ValueError, KeyError, TypeError):
-        return set()
+def _read_split(home: Path, entry: SplitEntry) -> Split | None:
+    inputs = open_rows(home, entry.file, entry.shape, entry.spots)
+    if inputs is None or len(inputs) != len(entry.labels):
+        return None
+    return Split(inputs, np.array(entry.labels, np.int64))

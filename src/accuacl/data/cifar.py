@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.data.source import Contents, Item, Part, Pixels, Source
+from accuacl.base.files import reason
+from accuacl.data.source import Pixels, RawDataset, RawImage, RawSplit, Source
 from accuacl.data.unpickle import read_batch
 
 PIXELS = 3 * 32 * 32
@@ -79,25 +80,25 @@ def find(name: str, folder: Path) -> Source | None:
     """The first official version of `name` that lies in `folder`."""
     for version in VERSIONS.get(name, ()):
         files = (*version.train, *version.test, version.names)
-        for place in (folder / version.folder, folder):
-            if all((place / file).is_file() for file in files):
-                read = functools.partial(_read_folder, place, files)
-                paths = tuple(os.path.abspath(place / file) for file in files)
-                return Source(place, paths, functools.partial(_open, version, place, read))
-        place = folder / version.archive
-        if place.is_file():
-            read = functools.partial(_read_archive, place, files)
-            return Source(place, (os.path.abspath(place),), functools.partial(_open, version, place, read))
+        for unpacked in (folder / version.folder, folder):
+            if all((unpacked / file).is_file() for file in files):
+                read = functools.partial(_read_folder, unpacked, files)
+                paths = tuple(os.path.abspath(unpacked / file) for file in files)
+                return Source(unpacked, paths, functools.partial(_open, version, unpacked, read))
+        archive = folder / version.archive
+        if archive.is_file():
+            read = functools.partial(_read_archive, archive, files)
+            return Source(archive, (os.path.abspath(archive),), functools.partial(_open, version, archive, read))
     return None
 
 
-def _open(version: Version, place: Path, read: Callable[[], dict[str, bytes]]) -> Contents:
+def _open(version: Version, path: Path, read: Callable[[], dict[str, bytes]]) -> RawDataset:
     data = read()
     train, test = (
-        _part([_batch(version, data[file], f"{place}: {file}") for file in files], [f"{place}: {f}" for f in files])
+        _split([_batch(version, data[file], f"{path}: {file}") for file in files], [f"{path}: {f}" for f in files])
         for files in (version.train, version.test)
     )
-    return Contents(train, test, _class_names(version, data[version.names], f"{place}: {version.names}"))
+    return RawDataset(train, test, _class_names(version, data[version.names], f"{path}: {version.names}"))
 
 
 def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64], Pixels]:
@@ -111,46 +112,53 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
         labels, pixels = records[:, version.label - 1].astype(np.int64), records[:, version.label :]
     else:
         batch = read_batch(data, place)
-        pixels = batch.get("data", np.empty(0))
-        labels = np.asarray(batch.get(version.label, []))
-        if not isinstance(pixels, np.ndarray) or pixels.shape != (len(labels), PIXELS) or labels.dtype.kind != "i":
+        pixels, classes = batch.get("data", ()), batch.get(version.label, ())
+        numbers = isinstance(classes, list) and all(isinstance(c, int) and 0 <= c < 256 for c in classes)
+        if not numbers or not isinstance(pixels, np.ndarray) or pixels.shape != (len(classes), PIXELS):
             raise InputError(f"{place} does not hold one label and {PIXELS} bytes an image; download it again.")
-    return labels.astype(np.int64), pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        labels = np.array(classes, np.int64)
+    return labels, pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
 
 
-def _part(batches: list[tuple[NDArray[np.int64], Pixels]], places: list[str]) -> Part:
-    def images() -> Iterator[Item]:
+def _split(batches: list[tuple[NDArray[np.int64], Pixels]], places: list[str]) -> RawSplit:
+    def images() -> Iterator[RawImage]:
         for (_, pixels), place in zip(batches, places, strict=True):
             for row in range(len(pixels)):
                 yield f"{place}, row {row}", functools.partial(pixels.__getitem__, row)
 
-    return Part(np.concatenate([labels for labels, _ in batches]), images)
+    return RawSplit(np.concatenate([labels for labels, _ in batches]), images)
 
 
 def _class_names(version: Version, data: bytes, place: str) -> tuple[str, ...]:
-    if version.names_key:
-        names = read_batch(data, place).get(version.names_key, [])
-        return tuple(name.decode() if isinstance(name, bytes) else str(name) for name in names)
-    return tuple(data.decode().split())
+    names = read_batch(data, place).get(version.names_key) if version.names_key else data.split()
+    if not isinstance(names, list):
+        raise InputError(f"{place} does not name the classes; download it again.")
+    return tuple(name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in names)
 
 
-def _read_folder(place: Path, files: tuple[str, ...]) -> dict[str, bytes]:
-    return {file: (place / file).read_bytes() for file in files}
+def _read_folder(folder: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+    contents = {}
+    for file in files:
+        try:
+            contents[file] = (folder / file).read_bytes()
+        except OSError as error:
+            raise InputError(f"{folder / file} cannot be read ({reason(error)}); mend that and try again.") from error
+    return contents
 
 
-def _read_archive(place: Path, files: tuple[str, ...]) -> dict[str, bytes]:
+def _read_archive(path: Path, files: tuple[str, ...]) -> dict[str, bytes]:
     """The wanted files, straight from the archive: nothing is unpacked to disk."""
-    found = {}
+    contents = {}
     try:
-        with tarfile.open(place, "r:gz") as archive:
+        with tarfile.open(path, "r:gz") as archive:
             for member in archive:
                 file = member.name.rsplit("/", 1)[-1]
                 stream = archive.extractfile(member) if file in files else None
                 if stream is not None:
-                    found[file] = stream.read()
+                    contents[file] = stream.read()
     except (tarfile.TarError, OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{place} is damaged ({error}); download it again.") from error
+        raise InputError(f"{path} is damaged ({reason(error)}); download it again.") from error
     for file in files:
-        if file not in found:
-            raise InputError(f"{place} has no {file} in it; download it again.")
-    return found
+        if file not in contents:
+            raise InputError(f"{path} has no {file} in it; download it again.")
+    return contents

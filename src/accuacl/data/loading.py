@@ -13,10 +13,10 @@ from pathlib import Path
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.data import arrays, cifar, folders, parquet
-from accuacl.data.cache import Decoding, build_cache, read_cache
+from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import Dataset, check_labels
 from accuacl.data.digits import digits
-from accuacl.data.source import Contents, Source
+from accuacl.data.source import RawDataset, Source
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def load(
     or images (train/<class>/*, test/<class>/*) or NumPy arrays (see accuacl.data.arrays).
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
-    skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising ValueError.
+    skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising BadImage.
     image_size: make images square with this side; without it they must all have the same size.
     progress: called while images are decoded.
 
@@ -81,7 +81,7 @@ def load(
         source = _find_own(folder)
     home = _cache_folder(name, source, cache_dir, image_size)
     side = KNOWN[name].side if name in KNOWN and image_size is None else None
-    return _images(name, source, home, Decoding(image_size, side, skip_bad, progress))
+    return _images(name, source, home, DecodeOptions(image_size, side, skip_bad, progress))
 
 
 def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = KNOWN) -> Path:
@@ -100,31 +100,31 @@ def holds_vectors(folder: Path) -> bool:
     return fields is not None and arrays.are_vectors(fields)
 
 
-def _images(name: str, source: Source, home: Path, how: Decoding) -> Dataset:
+def _images(name: str, source: Source, home: Path, options: DecodeOptions) -> Dataset:
     fingerprint = source.fingerprint()
-    found = read_cache(home, fingerprint)
-    if found is None or (found.skipped and not how.skip_bad):  # then decoding again names what is bad
-        found = build_cache(home, _checked(name, source), fingerprint, how)
-    if found.skipped:
-        warnings.warn(f"{name}: {found.skipped} images could not be read and were left out.", stacklevel=3)
-    return Dataset(name, found.train, found.test, found.classes)
+    cached = read_cache(home, fingerprint)
+    if cached is None or (cached.skipped and not options.skip_bad):  # then decoding again names what is bad
+        cached = build_cache(home, _checked(name, source), fingerprint, options)
+    if cached.skipped:
+        warnings.warn(f"{name}: {cached.skipped} images could not be read and were left out.", stacklevel=3)
+    return Dataset(name, cached.train, cached.test, cached.classes)
 
 
-def _checked(name: str, source: Source) -> Contents:
+def _checked(name: str, source: Source) -> RawDataset:
     """What the source holds, with a name for every class and no label beyond them."""
-    contents = source.open()
-    train, test, classes = contents.train, contents.test, contents.classes
+    raw = source.open()
+    classes = raw.classes
     if not classes:
-        count = KNOWN[name].classes if name in KNOWN else int(train.labels.max(initial=0)) + 1
+        count = KNOWN[name].classes if name in KNOWN else int(raw.train.labels.max(initial=0)) + 1
         classes = tuple(str(c) for c in range(count))
     if name in KNOWN and len(classes) != KNOWN[name].classes:
         raise InputError(
-            f"{source.place} has {len(classes)} classes and {name} has {KNOWN[name].classes}; "
+            f"{source.path} has {len(classes)} classes and {name} has {KNOWN[name].classes}; "
             f"put {KNOWN[name].files} there instead, or give the folder itself as the name of the data set."
         )
-    check_labels(train.labels, len(classes), f"{source.place}, train")
-    check_labels(test.labels, len(classes), f"{source.place}, test")
-    return Contents(train, test, classes)
+    check_labels(raw.train.labels, len(classes), f"{source.path}, train")
+    check_labels(raw.test.labels, len(classes), f"{source.path}, test")
+    return RawDataset(raw.train, raw.test, classes)
 
 
 def _find_known(name: str, data_dir: Path | None) -> Source:
@@ -166,5 +166,5 @@ def _cache_folder(name: str, source: Source, cache_dir: Path | None, image_size:
     if cache_dir is None:
         cache_dir = Path(os.environ.get("ACCUACL_CACHE") or Path.home() / ".cache" / "accuacl")
     readable = re.sub(r"[^\w-]+", "-", Path(name).name).strip("-") or "data"
-    key = hashlib.sha256(f"{os.path.abspath(source.place)}\0{image_size}".encode("utf-8", "surrogateescape"))
+    key = hashlib.sha256(f"{os.path.abspath(source.path)}\0{image_size}".encode("utf-8", "surrogateescape"))
     return cache_dir / f"{readable}-{key.hexdigest()[:12]}"

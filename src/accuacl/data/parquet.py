@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.data.source import Contents, Item, Part, Source
+from accuacl.base.files import reason
+from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
 ROWS = 1024  # read at a time
@@ -22,14 +23,14 @@ ROWS = 1024  # read at a time
 
 def find(folder: Path) -> Source | None:
     """The shards in `folder` or its `data` subfolder, if there are any."""
-    for place in (folder, folder / "data"):
-        train = _shards(place, r"train")
+    for inside in (folder, folder / "data"):
+        train = _shards(inside, r"train")
         if train:
-            test = _shards(place, r"test") or _shards(place, r"val(id|idation)?")
+            test = _shards(inside, r"test") or _shards(inside, r"val(id|idation)?")
             if not test:
-                raise InputError(f"{place} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
+                raise InputError(f"{inside} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
             files = tuple(os.path.abspath(file) for file in (*train, *test))
-            return Source(place, files, functools.partial(_open, train, test))
+            return Source(inside, files, functools.partial(_open, train, test))
     return None
 
 
@@ -42,19 +43,19 @@ def _shards(folder: Path, split: str) -> list[Path]:
     return files
 
 
-def _open(train: list[Path], test: list[Path]) -> Contents:
+def _open(train: list[Path], test: list[Path]) -> RawDataset:
     names = [_class_names(file) for file in (*train, *test)]
     said = [n for n in names if n]
     if any(n != said[0] for n in said):
         raise InputError(f"{train[0].parent}: the shards name different classes; take them from one data set.")
-    return Contents(_part(train), _part(test), said[0] if said else ())
+    return RawDataset(_split(train), _split(test), said[0] if said else ())
 
 
-def _part(files: list[Path]) -> Part:
-    return Part(np.concatenate([_labels(file) for file in files]), functools.partial(_images, files))
+def _split(files: list[Path]) -> RawSplit:
+    return RawSplit(np.concatenate([_labels(file) for file in files]), functools.partial(_images, files))
 
 
-def _images(files: list[Path]) -> Iterator[Item]:
+def _images(files: list[Path]) -> Iterator[RawImage]:
     import pyarrow.compute as pc
 
     for path in files:
@@ -70,7 +71,7 @@ def _images(files: list[Path]) -> Iterator[Item]:
                     yield f"{path}, row {row}", functools.partial(_present, image)
                     row += 1
         except OSError as error:
-            raise InputError(f"{path} is damaged after row {row} ({error}); download it again.") from error
+            raise InputError(f"{path} is damaged after row {row} ({reason(error)}); download it again.") from error
 
 
 def _present(image: bytes | None) -> bytes:
@@ -85,7 +86,7 @@ def _labels(path: Path) -> NDArray[np.int64]:
     try:
         labels = file.read(columns=[column]).column(0)
     except OSError as error:
-        raise InputError(f"{path} is damaged ({error}); download it again.") from error
+        raise InputError(f"{path} is damaged ({reason(error)}); download it again.") from error
     if labels.null_count or not str(labels.type).lstrip("u").startswith("int"):
         raise InputError(f"{path}: {column} holds {labels.type}, some missing; expected an integer in every row.")
     return np.asarray(labels.to_numpy(), np.int64)
@@ -115,4 +116,4 @@ def _parquet(path: Path) -> Any:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({error}); download it again.") from error
+        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); download it again.") from error

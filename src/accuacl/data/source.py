@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 
 Pixels: TypeAlias = NDArray[np.uint8]
 # What to call an image in an error, and how to get it: encoded, or already as pixels.
-Item: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
+RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class RawSplit:
     """One split: its labels, and its images in the same order."""
 
     labels: NDArray[np.int64]
-    images: Callable[[], Iterator[Item]]
+    images: Callable[[], Iterator[RawImage]]
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
+class RawDataset:
     """Both splits and the names of the classes, if the layout names them."""
 
-    train: Part
-    test: Part
+    train: RawSplit
+    test: RawSplit
     classes: tuple[str, ...] = ()
 
 
@@ -38,19 +38,24 @@ class Contents:
 class Source:
     """A layout that was found. Finding it reads no data; `open` does."""
 
-    place: Path  # the folder or archive
+    path: Path  # the folder or archive
     files: tuple[str, ...]  # everything it consists of
-    open: Callable[[], Contents]
+    open: Callable[[], RawDataset]
     reading: str = ""  # changes when the same files come to be read in another way
 
     def fingerprint(self) -> str:
-        """Changes when a file comes, goes, or has another size or time of change, or is read in another way."""
-        found = hashlib.sha256(self.reading.encode())
-        for file in sorted(self.files):
-            try:
-                stat = os.stat(file)
-                line = f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
-            except OSError:  # a broken link, say: reading it will name it
-                line = f"{file}\0missing\n"
-            found.update(line.encode("utf-8", "surrogateescape"))
-        return found.hexdigest()
+        """Changes when the files change, or are read in another way."""
+        return fingerprint(self.files, self.reading)
+
+
+def fingerprint(files: Iterable[str], reading: str = "") -> str:
+    """Changes when a file comes, goes, or has another size or time of change."""
+    digest = hashlib.sha256(reading.encode())
+    for file in sorted(files):
+        try:
+            stat = os.stat(file)
+            line = f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+        except OSError:  # a broken link, say: reading it will name it
+            line = f"{file}\0missing\n"
+        digest.update(line.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

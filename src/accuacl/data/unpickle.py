@@ -13,20 +13,19 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.data.source import Pixels
 
 
 def read_batch(data: bytes, place: str) -> dict[str, Any]:
     """The dictionary in a CIFAR python file, with arrays of uint8, lists, numbers and text."""
     try:
-        found = _CifarUnpickler(io.BytesIO(data), encoding="bytes").load()
+        batch = _CifarUnpickler(io.BytesIO(data), encoding="bytes").load()
     except Exception as error:  # a damaged or forged pickle makes the unpickler raise nearly anything
-        raise InputError(
-            f"{place} is not a CIFAR python file ({error or type(error).__name__}); download it again."
-        ) from error
-    if not isinstance(found, dict):
-        raise InputError(f"{place} holds a {type(found).__name__}, not CIFAR's dictionary; download it again.")
-    return {_text(key): value.pixels if isinstance(value, _Array) else value for key, value in found.items()}
+        raise InputError(f"{place} is not a CIFAR python file ({reason(error)}); download it again.") from error
+    if not isinstance(batch, dict):
+        raise InputError(f"{place} holds a {type(batch).__name__}, not CIFAR's dictionary; download it again.")
+    return {_text(key): value.pixels if isinstance(value, _Array) else value for key, value in batch.items()}
 
 
 class _Dtype:

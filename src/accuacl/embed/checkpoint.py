@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
-from accuacl.data import BENCHMARKS, Dataset, Split, class_incremental
+from accuacl.data import benchmark_tasks, dataset_of
 from accuacl.experiment import Config
 from accuacl.experiment.setting import transform_of
 
@@ -61,7 +61,10 @@ def of_run(directory: Path) -> Checkpoint:
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)
     shape = tuple(data["train"]["shape"][1:])
-    order = _order(config, len(data["classes"]))
+    tasks = benchmark_tasks(
+        config.benchmark, len(data["classes"]), config.classes_per_task, config.order, config.order_seed
+    )
+    order = [label for task in tasks for label in task]
     model = models.build(
         config.model,
         len(weights["head.weight"]),
@@ -70,8 +73,7 @@ def of_run(directory: Path) -> Checkpoint:
         width=config.width or None,
     )
     _load(model, weights, file)
-    name = BENCHMARKS[config.benchmark][0] if config.benchmark in BENCHMARKS else config.benchmark
-    transform = transform_of(name, np.empty((0, *shape)))
+    transform = transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
     seen = sorted(order.index(label) for label in labels)
     return Checkpoint(model, transform, seen, shape[0] if len(shape) == 3 else 0, f"{digest} {seen}")
 
@@ -122,19 +124,3 @@ def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:
         return json.loads(data[0]), [int(label) for (label,) in labels]
     except (sqlite3.Error, TypeError, ValueError) as error:
         raise InputError(f"{journal} cannot be read ({error}); give the directory of a finished run.") from None
-
-
-def _order(config: Config, classes: int) -> list[int]:
-    """The data set's classes in the order in which the run's model has them."""
-    _, tasks, each = BENCHMARKS.get(config.benchmark, ("", 0, config.classes_per_task))
-    fixed = config.order in ("fixed", "tasks", "classes")
-    order: Any = config.order if fixed else [int(part) for part in config.order.split(",")]
-    each = config.classes_per_task or each
-    if config.classes_per_task or not tasks:
-        tasks = classes // each
-    # Which examples there are does not matter, so one of each class will do.
-    some = Split(np.zeros((classes, 1), np.float32), np.arange(classes))
-    dataset = Dataset("", some, some, tuple(map(str, range(classes))))
-    return list(
-        class_incremental(dataset, tasks if fixed else len(order) // each, each, order, config.order_seed).order
-    )

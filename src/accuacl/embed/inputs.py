@@ -9,9 +9,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from accuacl import data
 from accuacl.base.errors import InputError
-from accuacl.data.folders import SUFFIXES
-from accuacl.data.source import Contents, Source
 from accuacl.embed.pixels import Decoding
 from accuacl.embed.table import Batch, Table
 from accuacl.pools import files_of
@@ -60,12 +59,11 @@ def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, n
 
 def fingerprint(inputs: Inputs) -> str:
     """Changes when a file comes, goes, or has another size or time of change."""
-    nothing: Any = lambda: Contents  # noqa: E731 - it is never opened
-    return Source(Path(inputs.files[0]), tuple(map(os.path.abspath, inputs.files)), nothing).fingerprint()
+    return data.fingerprint(map(os.path.abspath, inputs.files))
 
 
 def images_in(folder: str) -> list[Path]:
-    inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in SUFFIXES)
+    inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in data.IMAGE_SUFFIXES)
     return sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
 
 

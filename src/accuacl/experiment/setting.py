@@ -14,7 +14,7 @@ import accuacl
 from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.data import BENCHMARKS, Stream, class_incremental, load
+from accuacl.data import Stream, benchmark_tasks, dataset_of, load
 from accuacl.experiment.config import Config
 
 TRANSFORMS = {  # mean, standard deviation, crop
@@ -26,20 +26,17 @@ TRANSFORMS = {  # mean, standard deviation, crop
 
 def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress: OnProgress | None = None) -> Stream:
     """The tasks of the config's benchmark or folder."""
-    name, tasks, each = BENCHMARKS.get(config.benchmark, (config.benchmark, 0, config.classes_per_task))
-    size = config.image_size or None
-    dataset = load(name, data_dir, skip_bad=skip_bad, image_size=size, progress=progress)
-    each = config.classes_per_task or each
-    order: Any = config.order
-    if order not in ("fixed", "tasks", "classes"):
-        try:
-            order = [int(part) for part in order.split(",")]
-        except ValueError:
-            raise InputError(f"order is {order!r}; give fixed, tasks, classes or class ids like 3,1,2.") from None
-    if config.classes_per_task or not tasks:
-        tasks = len(dataset.classes) // each
-    count = len(order) // each if isinstance(order, list) else tasks
-    return class_incremental(dataset, count, each, order, config.order_seed)
+    dataset = load(
+        dataset_of(config.benchmark),
+        data_dir,
+        skip_bad=skip_bad,
+        image_size=config.image_size or None,
+        progress=progress,
+    )
+    tasks = benchmark_tasks(
+        config.benchmark, len(dataset.classes), config.classes_per_task, config.order, config.order_seed
+    )
+    return Stream(dataset, tasks)
 
 
 def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:

@@ -19,7 +19,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, write_text
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.data import BENCHMARKS, load
+from accuacl.data import BENCHMARKS, dataset_of, load
 from accuacl.engines import Engine
 from accuacl.experiment import Config, make, run
 from accuacl.experiment.config import canonical
@@ -265,10 +265,9 @@ def _look(
     notes = []
     for name, size in dict.fromkeys(cell.source for cell in cells):
         problems[name, size] = ""
-        source = BENCHMARKS[name][0] if name in BENCHMARKS else name
         try:
             data = load(
-                source,
+                dataset_of(name),
                 data_dir,
                 image_size=size or None,
                 progress=lambda images: _tell_decoding(images, before, tell),

@@ -14,8 +14,7 @@ from PIL import Image, UnidentifiedImageError
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.data.decode import decode
-from accuacl.data.folders import SUFFIXES
+from accuacl.data import IMAGE_SUFFIXES, BadImage, decode
 from accuacl.labeling.project.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
@@ -75,8 +74,8 @@ def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
     image_type(data)
     try:
         return decode(data, size)
-    except Exception as error:
-        raise InputError(f"not a readable image ({str(error) or type(error).__name__})") from None
+    except BadImage as bad:
+        raise InputError(f"not a readable image ({bad.reason})") from None
 
 
 def _walk(root: Path) -> Iterator[str]:
@@ -84,5 +83,5 @@ def _walk(root: Path) -> Iterator[str]:
     for place, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
-            if not name.startswith(".") and name.lower().endswith(SUFFIXES):
+            if not name.startswith(".") and name.lower().endswith(IMAGE_SUFFIXES):
                 yield os.path.relpath(os.path.join(place, name), root).replace(os.sep, "/")
