@@ -52,13 +52,13 @@ def changes(cells: Mapping[Any, Mapping[str, float]], ours: str, baselines: Sequ
 
 def changes_of_runs(groups: Sequence[Group], ours: str, baselines: Sequence[str], metric: str) -> Changes:
     """The same for our runs: from the means over the seeds that both have, each pair of runs once."""
-    found = {}
+    by_cell = {}
     for baseline in baselines:
         for cell, by_seed in pairs(groups, ours, baseline, metric).items():
             mine, theirs = (sum(pair[side] for pair in by_seed.values()) for side in (0, 1))
             if theirs > 0:
-                found[cell, baseline] = (mine - theirs) / theirs
-    return found
+                by_cell[cell, baseline] = (mine - theirs) / theirs
+    return by_cell
 
 
 def mean_gain(accuracy: Changes, forgetting: Changes) -> Gain | None:

@@ -19,7 +19,7 @@ def pairs(groups: Sequence[Group], ours: str, other: str, metric: str) -> dict[C
     cells: dict[Cell, dict[str, Group]] = {}
     for group in groups:
         cells.setdefault(group.cell, {})[group.strategy] = group
-    found: dict[Cell, dict[int, Pair]] = {}
+    by_cell: dict[Cell, dict[int, Pair]] = {}
     seen = set()
     for cell, by_strategy in cells.items():
         if ours not in by_strategy or other not in by_strategy:
@@ -29,8 +29,8 @@ def pairs(groups: Sequence[Group], ours: str, other: str, metric: str) -> dict[C
             runs = _identity(by_strategy[ours], seed), _identity(by_strategy[other], seed)
             if None in runs or runs not in seen:
                 seen.add(runs)
-                found.setdefault(cell, {})[seed] = mine[seed], theirs[seed]
-    return found
+                by_cell.setdefault(cell, {})[seed] = mine[seed], theirs[seed]
+    return by_cell
 
 
 def _identity(group: Group, seed: int) -> str | None:

@@ -60,7 +60,7 @@ def with_order(group: Group, metric: str, permuted: bool) -> MeanStd | None:
     by_note = figures().get(_key("task-order", group, metric), {})
     if not permuted:
         return by_note.get("sequential")
-    means = [found.mean for note, found in by_note.items() if note.startswith("perm")]
+    means = [of_order.mean for note, of_order in by_note.items() if note.startswith("perm")]
     return MeanStd(sum(means) / len(means), None, len(means)) if means else None
 
 

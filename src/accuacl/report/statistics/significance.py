@@ -132,18 +132,18 @@ def _opponents(groups: Sequence[Group], ours: str) -> list[Opponent]:
     opponents = []
     for other in dict.fromkeys(g.strategy for g in groups if g["strategy"] not in ("accuacl", "full")):
         by_metric = {metric: differences(groups, ours, other, metric) for metric in MAIN_METRICS}
-        if all(found.values for found in by_metric.values()):
-            tests = {metric: _test(found, metric) for metric, found in by_metric.items()}
-            found = by_metric["forgetting"]
-            opponents.append(Opponent(other, tests, len(found.values), found.cells, found.seeds))
+        if all(paired.values for paired in by_metric.values()):
+            tests = {metric: _test(paired, metric) for metric, paired in by_metric.items()}
+            paired = by_metric["forgetting"]
+            opponents.append(Opponent(other, tests, len(paired.values), paired.cells, paired.seeds))
     return opponents
 
 
-def _test(found: Differences, metric: str) -> MetricTest:
+def _test(paired: Differences, metric: str) -> MetricTest:
     """A difference is significant if p is below the level and there are two seeds or more."""
-    mean, p = float(np.mean(found.values)), sign_flip_test(found.values)
+    mean, p = float(np.mean(paired.values)), sign_flip_test(paired.values)
     verdict = "better" if (mean > 0) == METRICS[metric].larger else "worse"
-    return MetricTest(mean, p, verdict if p < LEVEL and found.seeds > 1 else "")
+    return MetricTest(mean, p, verdict if p < LEVEL and paired.seeds > 1 else "")
 
 
 def sentences(comparisons: Sequence[Comparison]) -> list[str]:
