@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.engines import Local
 from accuacl.engines.ray import Ray
-from accuacl.sweeps.sweep import cells, sweep
+from accuacl.sweeps import run_missing, runs_of
 
 
 def fails(item, report):
@@ -71,9 +71,9 @@ def sweep_with_a_death(places: Path, engine: Ray) -> dict[str, object]:
 
     killer = threading.Thread(target=kill_when_begun)
     killer.start()
-    outcome = sweep(cells(settings), out, out / "results.csv", engine)
+    outcome = run_missing(runs_of(settings), out, out / "results.csv", engine)
     killer.join()
-    alone = sweep(cells(settings), places / "alone", places / "alone.csv", Local(1))
+    alone = run_missing(runs_of(settings), places / "alone", places / "alone.csv", Local(1))
     pick = [{row["seed"]: row["accuracy_matrix"] for row in some.rows} for some in (outcome, alone)]
     return {"failed": outcome.failed, "same": pick[0] == pick[1], "runs": len(pick[0])}
 

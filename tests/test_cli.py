@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import json
@@ -37,7 +38,7 @@ def test_the_list_of_commands_says_what_each_says_of_itself(package, name, line)
 
 
 def test_every_file_of_a_command_is_in_the_list():
-    shared = {"efficiency", "__init__", "lazy", "only", "options", "screen", "pools"}
+    shared = {"__init__", "lazy", "only", "options", "screen", "sweep_screen", "pools"}
     names = {file.stem for file in FILES} - shared
     assert names == {name for _, name, _ in COMMANDS} - {"project"}
 
@@ -72,3 +73,12 @@ def test_the_package_is_a_command_too():
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"accuacl {accuacl.__version__}\n")
     assert "Usage: accuacl project " in run("project", "--help").stdout
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FILES[0].parent)))
+def test_no_function_of_the_command_line_is_long(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            length = node.end_lineno - body[0].lineno + 1 if body else 0
+            assert length <= 40, f"{node.name} has {length} lines: what it does belongs into a room"

@@ -14,8 +14,7 @@ from accuacl.report.statistics.groups import make_groups
 from accuacl.report.statistics.metrics import METRICS, ranks
 from accuacl.report.tables.comparison import comparison_tables
 from accuacl.report.tables.variations import order_tables, setting_tables
-from accuacl.sweeps import recipes
-from accuacl.sweeps.sweep import cells
+from accuacl.sweeps import read_recipe, runs_of
 from test_report_rows import grid, made_up, with_metrics
 
 A, F = METRICS["average_accuracy"], METRICS["forgetting"]
@@ -166,7 +165,7 @@ def test_orders_of_the_tasks():
 
 @pytest.mark.parametrize("name", sorted({key[0] for key in paper.figures()}))
 def test_every_recipe_is_its_table_of_the_paper(name):
-    recipe = recipes.read(name)
+    recipe = read_recipe(name)
     parts = [recipe | part for part in recipe.get("grids", [{}])]
     names = ("benchmark", "memory", "learner", "strategy")
     found = set()
@@ -178,7 +177,7 @@ def test_every_recipe_is_its_table_of_the_paper(name):
 
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "paper"])
 def test_every_line_of_the_ingredients_is_another_run(scale):
-    found = [cell.config for cell in cells(recipes.read("ingredients"), {"scale": scale})]
+    found = [run.config for run in runs_of(read_recipe("ingredients"), {"scale": scale})]
     nets = {(c.model, c.width or NETS[c.model][1]) for c in found}
     assert len(nets) == 3, "a small net and two of another width"
     assert len({(c.model, c.width or NETS[c.model][1], c.labels, c.rounds, c.replay, c.strategy) for c in found}) == 16

@@ -59,6 +59,14 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it, if it is not there yet. Trouble with the disk is an InputError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"the folder {folder} cannot be made: {reason(error)}; give another.") from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make a rename in this folder durable, where the system can."""
     if os.name != "posix":

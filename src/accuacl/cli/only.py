@@ -1,4 +1,4 @@
-"""`--only key=value`: some of many runs."""
+"""`--only setting=value`: some of many runs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,35 @@ from typing import Any, TypeVar
 from accuacl.base.errors import InputError
 from accuacl.experiment import Config
 from accuacl.report import show
-from accuacl.sweeps.sweep import ALIASES
+from accuacl.sweeps import ALIASES, SweepRun
 
 T = TypeVar("T")
 
 
-def narrow(wanted: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
-    """Those that all `key=value` conditions let through; `setting` says what one has of a setting's name."""
-    chosen = list(wanted)
+def narrow_runs(runs: Sequence[SweepRun], only: Sequence[str]) -> list[SweepRun]:
+    """The runs that all conditions let through."""
+    return narrow(runs, only, lambda run, name: getattr(run.config, name))
+
+
+def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
+    """The runs, or rows of results, that all conditions `name=value` let through.
+
+    setting: gives a run's value of the setting with a name.
+    """
+    chosen = list(runs)
     for condition in only:
-        key, equals, text = condition.partition("=")
-        key = ALIASES.get(key, key)
-        if not equals or key not in Config.model_fields:
-            raise InputError(f"--only {condition}: give key=value with a setting's name, like strategy=accuacl.")
-        there = dict.fromkeys(setting(one, key) for one in wanted)
-        values = _meant(text, there)  # orders of classes have commas
+        name, equals, text = condition.partition("=")
+        name = ALIASES.get(name, name)
+        if not equals or name not in Config.model_fields:
+            raise InputError(f"--only {condition}: give setting=value with a setting's name, like strategy=accuacl.")
+        there = dict.fromkeys(setting(run, name) for run in runs)
+        values = _meant(text, there)  # the whole text first: orders of classes have commas
         for word in [] if values else map(str.strip, text.split(",")):
             if not (meant := _meant(word, there)):
                 known = "; ".join(map(show, there))
-                raise InputError(f"--only {condition}: there is no {key} {word} here, only {known}.")
+                raise InputError(f"--only {condition}: there is no {name} {word} here, only {known}.")
             values |= meant
-        chosen = [one for one in chosen if setting(one, key) in values]
+        chosen = [run for run in chosen if setting(run, name) in values]
     if not chosen:
         raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
     return chosen

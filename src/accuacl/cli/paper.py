@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
+from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from accuacl import engines, report
 from accuacl.base.errors import InputError
 from accuacl.base.files import cores
-from accuacl.cli import efficiency
-from accuacl.cli.only import narrow
+from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
-from accuacl.cli.screen import console, duration, progress_bar
-from accuacl.cli.sweep import perform, setting, tell_failures
+from accuacl.cli.screen import console, drawn, duration
+from accuacl.cli.sweep_screen import print_failures, run_and_show
 from accuacl.experiment.plugins import load_plugins
-from accuacl.experiment.record import write_csv
 from accuacl.strategies import REGISTRY
-from accuacl.sweeps import recipes
-from accuacl.sweeps.cost import core_seconds
-from accuacl.sweeps.sweep import Outcome, by_key, cells
-
-SCALES = ("smoke", "cpu", "paper")
+from accuacl.sweeps import (
+    EFFICIENCY,
+    RECIPES,
+    SCALES,
+    QueryCosts,
+    measure_queries,
+    read_recipe,
+    recipe_costs,
+    recipe_runs,
+    write_recipe_table,
+)
 
 
 def paper(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(recipes.NAMES)}; or list, with what each costs.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(RECIPES)}; or list, with what each costs.")],
     scale: Annotated[
         str, typer.Option(help="smoke (seconds a run), cpu (minutes), paper (exact; for a GPU).")
     ] = "smoke",
     only: Only = None,
     out: Annotated[
-        Path | None, typer.Option(help="Directory of the runs (runs/paper-SCALE, shared by recipes).")
+        Path | None, typer.Option(help="Directory of the runs (default: runs/paper-SCALE, shared by all recipes).")
     ] = None,
     results: Results = None,
     workers: Workers = 0,
@@ -54,93 +60,117 @@ def paper(
     before = set(REGISTRY)
     load_plugins(plugin or ())
     own = [strategy for strategy in REGISTRY if strategy not in before]
-    usual = Path("runs") / f"paper-{scale}"
+    usual_out = Path("runs") / f"paper-{scale}"
+    folder = out or usual_out
+    table, own_table = results or folder / "results.csv", folder / f"{name}.csv"
     elsewhere: dict[str, object] = {"engine": engine != "local", "address": address, "gpus": gpus}
     if name == "list":
         _refuse("list takes no --{}: it says what whole recipes cost here", only=only, **elsewhere)
-        done = results or (out or usual) / "results.csv"
-        console.print(_costs(scale, done, own, workers or cores()))
+        _print_costs(scale, table, own, workers or cores())
         return
-    recipe = _with(recipes.read(name), own)
-    out = out or usual
-    if name == "efficiency":
+    recipe = read_recipe(name)
+    if name == EFFICIENCY:
         why = "efficiency takes no --{}: it times the usual strategies here, one by one"
         _refuse(why, results=results, workers=workers, plugin=plugin, **elsewhere)
-        efficiency.measure(recipe, scale, out, only or [])
+        _measure_queries(recipe, scale, folder, only or [])
         return
-    everything = cells(recipe, {"scale": scale}, data_dir)
-    wanted = narrow(everything, only or [], setting)
-    table, own_table = results or out / "results.csv", out / f"{name}.csv"
+    every = recipe_runs(recipe, scale, own, data_dir)
+    runs = narrow_runs(every, only or [])
     if table.resolve() == own_table.resolve():
         raise InputError(f"{table} gets the recipe's own rows and no others; give another --results.")
-    with engines.get(engine, workers, address, gpus) as chosen:
-        outcome = perform(wanted, out, table, chosen, data_dir, plugin or ())
-    known = by_key(table)
-    shown = {cell.key for cell in everything if cell.key in known}  # also what was done before
+    with engines.get(engine, workers, address, gpus) as workplace:
+        outcome = run_and_show(runs, folder, table, workplace, data_dir, plugin or ())
+    shown = write_recipe_table(every, table, own_table)  # also runs that were done before
     if shown:
-        write_csv(own_table, [known[key] for key in shown])
-        narrowed = shown <= {cell.key for cell in wanted}
-        again = ["accuacl", "paper", name, "--scale", scale]
-        again += [x for text in only or [] if narrowed for x in ("--only", text)]
-        for option, given in (
-            ("--out", out if out != usual else None),
-            ("--results", results),
-            ("--data-dir", data_dir),
-        ):
-            again += [option, str(given)] if given else []
-        again += [x for path in plugin or [] for x in ("--plugin", str(path))]
-        page = report.write(
-            [own_table],
-            out / f"{name}.html",
-            title=recipe["title"],
-            command=shlex.join(again),
-            notices=_missing(len(shown), len(everything), outcome),
-        )
+        narrowed = only if shown <= {run.key for run in runs} else None
+        options = {"scale": scale, "only": narrowed, "out": out if out != usual_out else None}
+        command = _command(name, options | {"results": results, "data-dir": data_dir, "plugin": plugin})
+        notices = [f"{len(shown):,} of the {len(every):,} runs of this recipe."] if len(shown) < len(every) else []
+        notices += [f"Failed: {why}" for why in sorted(set(outcome.failed.values()))]
+        page = folder / f"{name}.html"
+        report.write([own_table], page, title=recipe["title"], command=command, notices=notices)
         console.print(f"report: {escape(str(page))}")
-    tell_failures(outcome, out)
-
-
-def _missing(there: int, all: int, outcome: Outcome) -> list[str]:
-    """What must be known of a report that has not all of its recipe."""
-    said = [f"{there:,} of the {all:,} runs of this recipe."] if there < all else []
-    return said + [f"Failed: {why}" for why in sorted(set(outcome.failed.values()))]
+    print_failures(outcome, folder)
 
 
 def _refuse(why: str, **given: object) -> None:
-    """Options that would be ignored."""
+    """Refuse options that would be ignored."""
     for option in (name for name, value in given.items() if value):
         raise InputError(f"{why.format(option)}; leave it out.")
 
 
-def _with(recipe: dict[str, Any], own: list[str]) -> dict[str, Any]:
-    """The recipe with strategies of one's own beside its usual ones."""
-    usual = recipe["strategy"]
-    return recipe | {"strategy": [*(usual if isinstance(usual, list) else [usual]), *own]}
+def _command(name: str, options: Mapping[str, Any]) -> str:
+    """The command line with these options; those that are lists are repeated.
+
+    >>> _command("main", {"scale": "cpu", "only": ["seed=0", "memory=5"], "out": None})
+    'accuacl paper main --scale cpu --only seed=0 --only memory=5'
+    """
+    words = ["accuacl", "paper", name]
+    for option, given in options.items():
+        for value in given if isinstance(given, list) else [given]:
+            words += [f"--{option}", str(value)] if value else []
+    return shlex.join(words)
 
 
-def _costs(scale: str, results: Path, own: list[str], workers: int) -> Table:
-    """Runs of each recipe and their time here, from the measured speed of its networks."""
-    known = by_key(results)
+def _print_costs(scale: str, table: Path, own: Sequence[str], workers: int) -> None:
+    """The runs of each recipe, those that are done, and the time of the others."""
+    with drawn() as draw:
+        costs = recipe_costs(scale, table, own, workers, draw)
+    any_done = any(cost.done for cost in costs)
     note = "From the measured speed of training and of looking at pools; what BAIT's queries take comes on top."
-    note += f" Done: in {results}; the time is that of the others." if known else ""
-    table = Table(title=f"--scale {scale}", caption=escape(note))
-    for head in ("recipe", "runs", *(["done"] if known else []), f"time, {workers} core{'s' * (workers > 1)}"):
-        table.add_column(head, no_wrap=True)
-    table.add_column("what it shows")
-    with progress_bar() as bar:
-        job = bar.add_task("", total=len(recipes.NAMES))
-        for name in recipes.NAMES:
-            bar.update(job, description=f"measuring for {name}")
-            recipe = recipes.read(name)
-            if name == "efficiency":
-                queries = len(recipe["strategy"]) * len(recipe["classes"])
-                numbers = [f"{queries} queries", *([""] if known else []), duration(queries * efficiency.EACH)]
-            else:
-                wanted = cells(_with(recipe, own), {"scale": scale})
-                missing = [cell for cell in wanted if cell.key not in known]
-                seconds = sum(core_seconds(cell.config) for cell in missing) / workers
-                done = [str(len(wanted) - len(missing))] if known else []
-                numbers = [str(len(wanted)), *done, duration(seconds) if missing else "-"]
-            table.add_row(name, *numbers, escape(recipe["about"]))
-            bar.advance(job)
+    note += f" Done: in {table}; the time is that of the others." if any_done else ""
+    shown = Table(title=f"--scale {scale}", caption=escape(note))
+    for head in ("recipe", "runs", *(["done"] if any_done else []), f"time, {workers} core{'s' * (workers > 1)}"):
+        shown.add_column(head, no_wrap=True)
+    shown.add_column("what it shows")
+    for cost in costs:
+        queries = cost.recipe == EFFICIENCY
+        numbers = [f"{cost.count} queries" if queries else str(cost.count)]
+        numbers += ["" if queries else str(cost.done)] if any_done else []
+        time = duration(cost.seconds) if cost.done < cost.count else "-"
+        shown.add_row(cost.recipe, *numbers, time, escape(cost.about))
+    console.print(shown)
+
+
+def _measure_queries(recipe: dict[str, Any], scale: str, out: Path, only: Sequence[str]) -> None:
+    """`accuacl paper efficiency`: a table here, and a page with plots."""
+    strategies = _narrow_strategies(recipe["strategy"], only)
+    table = out / "efficiency.csv"
+    with drawn(MofNCompleteColumn()) as draw:
+        costs = measure_queries(recipe, scale, strategies, table, draw)
+    console.print(_cost_table(costs, recipe["title"]))
+    refused = [f"{name} is left out: it needs {need / 2**30:,.1f} GiB" for name, need in costs.refused.items()]
+    for text in refused:
+        console.print(f"[yellow]note:[/yellow] {escape(text)}, more than there is here.")
+    if not costs.totals:
+        return
+    machines = "; ".join(costs.machines)
+    console.print(f"[dim]{escape(machines)}; seed 0; in {escape(str(table))}[/dim]")
+    about = "; ".join([recipe["about"], *refused])
+    command = _command(EFFICIENCY, {"scale": scale, "only": list(only)})
+    page = report.write_efficiency(costs.totals, out / "efficiency.html", recipe["title"], about, command, machines)
+    console.print(f"report: {escape(str(page))}")
+
+
+def _narrow_strategies(strategies: Sequence[str], only: Sequence[str]) -> list[str]:
+    """The strategies that `--only strategy=a,b` lets through."""
+    chosen = list(strategies)
+    for condition in only:
+        if not condition.startswith("strategy="):
+            raise InputError("efficiency can be narrowed by strategy only: --only strategy=bait,accuacl.")
+        names = condition.removeprefix("strategy=").split(",")
+        if unknown := [name for name in names if name not in strategies]:
+            raise InputError(f"there is no strategy {unknown[0]} here, only {', '.join(strategies)}.")
+        chosen = [name for name in chosen if name in names]
+    if not chosen:
+        raise InputError(f"--only {' --only '.join(only)} leaves nothing to measure; give less.")
+    return chosen
+
+
+def _cost_table(costs: QueryCosts, title: str) -> Table:
+    table = Table("strategy", "CPU s, all tasks", "x accuacl", "extra MiB, most", "x accuacl", title=title)
+    ours = costs.totals.get("accuacl")
+    for name, (seconds, most) in costs.totals.items():
+        ratios = [f"{a / max(b, 1e-9):,.2f}" for a, b in zip((seconds, most), ours, strict=True)] if ours else ["", ""]
+        table.add_row(name, f"{seconds:,.2f}", ratios[0], f"{most / 2**20:,.1f}", ratios[1])
     return table

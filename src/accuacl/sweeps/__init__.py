@@ -1,1 +1,35 @@
-"""Grids of runs: their cells, what they cost, the paper's recipes."""
+"""Grids of runs: which runs there are, doing those that are missing, their cost, the paper's recipes.
+
+from accuacl.sweeps import run_missing, runs_of
+runs = runs_of({"benchmark": "split-digits", "strategy": ["uniform", "accuacl"], "seeds": [0, 1]})
+run_missing(runs, Path("runs/a"), Path("runs/a/results.csv"), engines.get("local"))
+"""
+
+from accuacl.sweeps.efficiency import QueryCosts, measure_queries
+from accuacl.sweeps.grid import ALIASES, SCALES, SweepRun, runs_of, titles
+from accuacl.sweeps.outcome import Outcome
+from accuacl.sweeps.paper import EFFICIENCY, RecipeCost, recipe_costs, recipe_runs, write_recipe_table
+from accuacl.sweeps.recipes import NAMES as RECIPES
+from accuacl.sweeps.recipes import read as read_recipe
+from accuacl.sweeps.running import run_missing
+from accuacl.sweeps.worker import ERROR_FILE
+
+__all__ = [
+    "ALIASES",
+    "EFFICIENCY",
+    "ERROR_FILE",
+    "RECIPES",
+    "SCALES",
+    "Outcome",
+    "QueryCosts",
+    "RecipeCost",
+    "SweepRun",
+    "measure_queries",
+    "read_recipe",
+    "recipe_costs",
+    "recipe_runs",
+    "run_missing",
+    "runs_of",
+    "titles",
+    "write_recipe_table",
+]

@@ -10,6 +10,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.flop_counter import FlopCounterMode
 
 from accuacl import models
+from accuacl.base.errors import InputError
 from accuacl.experiment import Config
 
 SHAPES = {"split-digits": (64,), "split-tiny-imagenet": (3, 64, 64)}  # the others are 3 x 32 x 32
@@ -67,7 +68,7 @@ def _operations(benchmark: str, model: str, width: int) -> float:
     shape = SHAPES.get(benchmark, (3, 32, 32))
     try:
         net = models.build(model, 100, seed=0, input_shape=shape, width=width or None).eval()
-    except ValueError:
+    except InputError:
         return 1.0
     with torch.no_grad(), FlopCounterMode(display=False) as counted:
         net(torch.zeros(1, *shape))

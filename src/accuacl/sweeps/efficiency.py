@@ -1,0 +1,103 @@
+"""Time and memory of a query at the sizes of split-cifar10: the paper's efficiency figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from accuacl import bench
+from accuacl.base.errors import InputError
+from accuacl.base.files import make_folder, write_text
+from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.bench import Case
+
+SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
+MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
+SECONDS_EACH = 3.0  # that a short query takes to be measured, most of them to start a process
+
+Row = dict[str, Any]
+
+
+@dataclass
+class QueryCosts:
+    """What queries cost, by strategy."""
+
+    totals: dict[str, tuple[float, float]] = field(default_factory=dict)  # CPU seconds of all, bytes of the largest
+    refused: dict[str, int] = field(default_factory=dict)  # bytes that a strategy needs and there are not
+    machines: list[str] = field(default_factory=list)  # on which they were measured
+
+
+def measure_queries(
+    recipe: dict[str, Any], scale: str, strategies: Sequence[str], table: Path, on_progress: OnProgress = ignore
+) -> QueryCosts:
+    """Measure the queries that `table` does not have yet, and add each to it.
+
+    One query of each task is measured, the middle one, and stands for the others. A strategy that refuses a query for
+    want of memory has no total; it is asked again the next time.
+    """
+    cases = _cases(recipe, scale, strategies)
+    make_folder(table.parent)
+    rows = _read(table) if table.exists() else []
+    known = {_sizes(row) for row in rows}
+    missing = [case for case in cases if _sizes(vars(case)) not in known]
+    costs = QueryCosts()
+    measurements = bench.run(missing, dense_limit=0)
+    for done, case in enumerate(missing):
+        on_progress(Progress(done, len(missing), f"{case.strategy} K={case.K}"))
+        result = next(measurements)
+        if result.needs is not None:
+            costs.refused[case.strategy] = max(costs.refused.get(case.strategy, 0), result.needs)
+            continue
+        numbers = (result.cpu, result.wall, result.memory, bench.machine())
+        rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
+        _write(table, rows)
+    wanted = {_sizes(vars(case)) for case in cases if case.strategy not in costs.refused}
+    shown = [row for row in rows if _sizes(row) in wanted]
+    costs.totals = _totals(shown, queries=recipe["rounds"] - 1)
+    costs.machines = list(dict.fromkeys(row["machine"] for row in shown))
+    return costs
+
+
+def _cases(recipe: dict[str, Any], scale: str, strategies: Iterable[str]) -> list[Case]:
+    return [
+        Case(
+            name, recipe["pool"][scale], recipe["width"][scale], classes, recipe["budget"],
+            m=recipe["memory"] if task else 0, labelled=recipe["budget"] * recipe["rounds"] // 2,
+        )
+        for name in strategies
+        for task, classes in enumerate(recipe["classes"])
+    ]  # fmt: skip
+
+
+def _sizes(case: dict[str, Any]) -> tuple[str, ...]:
+    return tuple(str(case[name]) for name in SIZES)
+
+
+def _totals(rows: Iterable[Row], queries: int) -> dict[str, tuple[float, float]]:
+    """By strategy: CPU seconds for `queries` queries in every task, and the most bytes that one of them took."""
+    totals: dict[str, tuple[float, float]] = {}
+    for row in rows:
+        seconds, most = totals.get(row["strategy"], (0.0, 0.0))
+        totals[row["strategy"]] = seconds + queries * float(row["cpu_seconds"]), max(most, float(row["extra_bytes"]))
+    return totals
+
+
+def _read(table: Path) -> list[Row]:
+    """The rows of the table; those without numbers, which earlier versions wrote for refused queries, are left out."""
+    with table.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    if any(not {*SIZES, *MEASURED} <= set(row) for row in rows):
+        raise InputError(f"{table} is not a table of query times; remove it or give another --out.")
+    return [row for row in rows if row["cpu_seconds"]]
+
+
+def _write(table: Path, rows: Iterable[Row]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, (*SIZES, *MEASURED), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(table, text.getvalue())

@@ -1,0 +1,132 @@
+"""The runs of a sweep file: every combination of the settings that are lists, each with a name for its directory."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from accuacl.base.errors import InputError
+from accuacl.data import BENCHMARKS
+from accuacl.experiment import Config, make
+from accuacl.experiment.config import Scale, canonical
+from accuacl.experiment.record import key
+
+ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}
+NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
+SCALES: tuple[str, ...] = get_args(Scale)
+LONGEST = 180  # characters of a directory's name
+NAMED = ("benchmark", "learner", "strategy", "memory", "seed")  # settings that every directory's name has
+
+
+@dataclass(frozen=True)
+class SweepRun:
+    """One run of a sweep, and what its directory is called."""
+
+    name: str
+    config: Config
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What its result depends on; rows of results tables have the same keys."""
+        return key(canonical(self.config.model_dump()))
+
+    @property
+    def data(self) -> tuple[str, int]:
+        """The benchmark and the size of its images."""
+        return self.config.benchmark, self.config.image_size
+
+
+def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[SweepRun]:
+    """The runs of a sweep file: every combination of the settings that are lists, in each of its grids.
+
+    `given` overrides settings. A setting may differ by scale: {smoke: ..., cpu: ..., paper: ...}. Runs that differ only
+    in settings which their strategy or learner does not use are one run.
+
+    >>> [run.name for run in runs_of({"learner": ["er", "gss"], "seeds": [0, 1], "strategy": "entropy"})]
+    ['split-digits-er-entropy-m20-s0', 'split-digits-er-entropy-m20-s1', 'split-digits-gss-entropy-m20-s0', \
+'split-digits-gss-entropy-m20-s1']
+    """
+    grids = spec.get("grids", [{}])
+    if not isinstance(grids, list) or not grids or not all(isinstance(grid, dict) for grid in grids):
+        raise InputError("grids must be a list of settings, each like 'benchmark: split-cifar10'.")
+    shared = {name: value for name, value in spec.items() if name not in NO_SETTINGS}
+    runs: dict[str, SweepRun] = {}
+    for grid in grids:
+        chosen = _renamed(shared) | _renamed(grid) | _renamed(given or {})
+        for scale in _values("scale", chosen.get("scale", "smoke"), ""):
+            axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
+            for values in itertools.product(*axes.values()):
+                config = Config(**canonical(make(dict(zip(axes, values, strict=True)), data_dir).model_dump()))
+                run = SweepRun(_name(config, data_dir), config)
+                if runs.setdefault(run.name, run).config != config:  # folders of data that have the same name
+                    run = SweepRun(f"{run.name}-{_digest(repr(key(config.model_dump())))}", config)
+                runs[run.name] = run
+    return list(runs.values())
+
+
+def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
+    """By name, the settings in which a run differs from the others, in words.
+
+    >>> list(titles(runs_of({"strategy": ["uniform", "bait"], "seeds": [0, 1], "memory": 7})).values())
+    ['uniform, seed 0', 'uniform, seed 1', 'bait, seed 0', 'bait, seed 1']
+    """
+    configs = {run.name: run.config.model_dump() for run in runs}
+    differ = [name for name in Config.model_fields if len({config[name] for config in configs.values()}) > 1]
+    settings = sorted(differ, key=lambda name: name == "seed")
+    return {
+        run: ", ".join(_in_words(name, config[name]) for name in settings if config[name] is not None) or run
+        for run, config in configs.items()
+    }
+
+
+def _renamed(settings: dict[str, Any]) -> dict[str, Any]:
+    for alias, name in ALIASES.items():
+        if alias in settings and name in settings:
+            raise InputError(f"{alias} and {name} are the same setting; give one of them.")
+    return {ALIASES.get(name, name): value for name, value in settings.items()}
+
+
+def _values(name: str, value: Any, scale: str) -> list[Any]:
+    """What a setting is to be, one run after the other."""
+    if isinstance(value, dict):
+        if not value or not set(value) <= set(SCALES) or name == "scale":
+            raise InputError(
+                f"{name} is {value!r}; give a value, a list, or one for each of the scales smoke, cpu and paper."
+            )
+        if scale not in value:
+            raise InputError(f"{name} is {value!r}, which has nothing for --scale {scale}; add it.")
+        value = value[scale]
+    values = value if isinstance(value, list) else [value]
+    if not values:
+        raise InputError(f"{name} is an empty list; give at least one value.")
+    field = Config.model_fields.get(name)
+    for each in values:
+        if field and field.annotation is int and isinstance(each, str) and not each.isdigit():
+            raise InputError(f"{name} is {each!r}; give a number, or a list of numbers like [0, 1, 2].")
+    return values
+
+
+def _name(config: Config, data_dir: Path | None) -> str:
+    """The five settings that matter most, then all that differ from the scale's defaults."""
+    chosen = config.model_dump()
+    given = {name: chosen[name] for name in (*NAMED, "scale", "classes_per_task")}
+    usual = make(given, data_dir).model_dump()
+    more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]
+    own = "" if config.benchmark in BENCHMARKS else f"-classes_per_task={config.classes_per_task}"
+    name = f"{Path(config.benchmark).name}-{config.learner}-{config.strategy}-m{config.memory}-s{config.seed}"
+    name = re.sub(r"[^\w.,+=-]", "_", name + own + "".join(more))
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}-{_digest(name)}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
+
+
+def _in_words(name: str, value: Any) -> str:
+    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return shown if name in ("benchmark", "learner", "strategy", "scale", "model") else f"{name} {shown}"

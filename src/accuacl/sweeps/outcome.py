@@ -1,0 +1,22 @@
+"""What a sweep came to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from accuacl.experiment.config import canonical
+from accuacl.experiment.record import Row, key, read_csv, settings
+
+
+@dataclass
+class Outcome:
+    """The results table's rows of a sweep's runs, and by the names of the others why they failed."""
+
+    rows: list[Row] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def rows_by_key(table: Path) -> dict[tuple[str, ...], Row]:
+    """The rows of a results table, if there is one, by the keys of their runs."""
+    return {key(canonical(settings(row))): row for row in (read_csv(table) if table.exists() else [])}

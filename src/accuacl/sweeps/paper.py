@@ -1,0 +1,68 @@
+"""The paper's tables and figures as sweeps: their runs, their results, what they will cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.experiment.record import write_csv
+from accuacl.sweeps import recipes
+from accuacl.sweeps.cost import core_seconds
+from accuacl.sweeps.efficiency import SECONDS_EACH
+from accuacl.sweeps.grid import SweepRun, runs_of
+from accuacl.sweeps.outcome import rows_by_key
+
+EFFICIENCY = "efficiency"  # the recipe that measures queries instead of doing runs
+
+
+@dataclass(frozen=True)
+class RecipeCost:
+    """How many runs a recipe has, how many of them are done, and how long the others will take."""
+
+    recipe: str
+    about: str
+    count: int
+    done: int
+    seconds: float
+
+
+def recipe_runs(
+    recipe: dict[str, Any], scale: str, more: Sequence[str] = (), data_dir: Path | None = None
+) -> list[SweepRun]:
+    """The runs of a recipe, with `more` strategies beside its own."""
+    usual = recipe["strategy"]
+    strategies = [*(usual if isinstance(usual, list) else [usual]), *more]
+    return runs_of(recipe | {"strategy": strategies}, {"scale": scale}, data_dir)
+
+
+def write_recipe_table(runs: Sequence[SweepRun], table: Path, own_table: Path) -> set[tuple[str, ...]]:
+    """Copy the rows of a recipe's runs from the shared table to one of its own; the keys of those that were there."""
+    known = rows_by_key(table)
+    keys = {run.key for run in runs if run.key in known}
+    if keys:
+        write_csv(own_table, [known[key] for key in keys])
+    return keys
+
+
+def recipe_costs(
+    scale: str, table: Path, more: Sequence[str], workers: int, on_progress: OnProgress = ignore
+) -> list[RecipeCost]:
+    """What each recipe will cost on this machine, from the measured speed of its networks."""
+    known = rows_by_key(table)
+    costs = []
+    for index, name in enumerate(recipes.NAMES):
+        on_progress(Progress(index, len(recipes.NAMES), f"measuring for {name}"))
+        recipe = recipes.read(name)
+        if name == EFFICIENCY:
+            count, done = len(recipe["strategy"]) * len(recipe["classes"]), 0
+            seconds = count * SECONDS_EACH
+        else:
+            runs = recipe_runs(recipe, scale, more)
+            missing = [run for run in runs if run.key not in known]
+            count, done = len(runs), len(runs) - len(missing)
+            seconds = sum(core_seconds(run.config) for run in missing) / workers
+        costs.append(RecipeCost(name, recipe["about"], count, done, seconds))
+    return costs

@@ -1,0 +1,122 @@
+"""Do a sweep's runs: only those that are missing, in parallel, into one table.
+
+A run is skipped when its row is in the table or its directory is finished; one that was interrupted goes on where it
+was. A run that fails is reported and does not stop the others.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import Lock, make_folder
+from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.data import dataset_of, load
+from accuacl.engines import Engine
+from accuacl.experiment.record import Row, add_to_csv, note
+from accuacl.sweeps.cost import work
+from accuacl.sweeps.grid import SweepRun
+from accuacl.sweeps.outcome import Outcome, rows_by_key
+from accuacl.sweeps.work_done import WorkDone
+from accuacl.sweeps.worker import Job, do_job, job_for
+
+OnEnd = Callable[[SweepRun, Row | None, str], None]  # a run, its row or None, and why it failed
+
+
+def run_missing(
+    runs: Sequence[SweepRun],
+    out: Path,
+    table: Path,
+    engine: Engine,
+    *,
+    data_dir: Path | None = None,
+    plugins: Sequence[Path] = (),
+    on_progress: OnProgress = ignore,
+    on_end: OnEnd = lambda run, row, why: None,
+    on_note: Callable[[str], None] = lambda text: None,
+) -> Outcome:
+    """Do the runs that `table` does not have, each in a directory of `out`; a new row is added as soon as its run ends.
+
+    on_progress is told how many runs are done, and in `work` the share of this start's work. on_note is told what must
+    be known about the data. A run that fails leaves its traceback in error.txt in its directory.
+    """
+    make_folder(out)
+    make_folder(table.parent)
+    busy = f"another sweep (process {{holder}}) is working in {out}; wait for it or choose another --out."
+    with Lock(out / "sweep.lock", busy):
+        if not os.access(table.parent, os.W_OK) or table.is_dir():
+            raise InputError(f"{table} cannot be written; give another --results.")
+        known = rows_by_key(table)
+        outcome = Outcome([known[run.key] for run in runs if run.key in known])
+        missing = [run for run in runs if run.key not in known]
+        on_progress(Progress(len(outcome.rows), len(runs), work=0.0))
+        problems, notes = _prepare_data(missing, data_dir, len(outcome.rows), on_progress)
+        for text in dict.fromkeys([*notes, *(str(row.get("note") or "") for row in outcome.rows)]):
+            if text:
+                on_note(text)
+        for run in missing:
+            if why := problems[run.data]:
+                outcome.failed[run.name] = why
+                on_end(run, None, why)
+        possible = [run for run in missing if run.name not in outcome.failed]
+        jobs = [job_for(run, out, data_dir, plugins) for run in possible]
+        _do(possible, jobs, table, engine, outcome, on_progress, on_end)
+    return outcome
+
+
+def _do(
+    runs: Sequence[SweepRun],
+    jobs: Sequence[Job],
+    table: Path,
+    engine: Engine,
+    outcome: Outcome,
+    on_progress: OnProgress,
+    on_end: OnEnd,
+) -> None:
+    """Share the runs out, and record how each ends."""
+    before = len(outcome.rows) + len(outcome.failed)
+    finished = [index for index, job in enumerate(jobs) if (job.out / "result.json").exists()]
+    done = WorkDone([work(run.config) for run in runs], finished)
+
+    def tell(index: int, run: Progress) -> None:
+        done.tell(index, run.share)
+        far, total = before + done.runs, before + len(runs)
+        on_progress(Progress(far, total, run.text, run.stage, item=runs[index].name, work=done.share))
+
+    for end in engine.map(do_job, jobs, None if on_progress is ignore else tell):
+        run = runs[end.index]
+        why = end.failure.message if end.failure else ""
+        if end.failure:
+            done.tell_failed(end.index)
+            outcome.failed[run.name] = why
+        else:
+            outcome.rows.append(end.value)
+            add_to_csv(table, [end.value])
+        tell(end.index, Progress(1.0, text="done"))
+        on_end(run, end.value, why)
+
+
+def _prepare_data(
+    runs: Sequence[SweepRun], data_dir: Path | None, before: int, on_progress: OnProgress
+) -> tuple[dict[tuple[str, int], str], list[str]]:
+    """Decode each data set's images once, here, before the workers start.
+
+    By data set, why it cannot be read; and what must be known about those that can.
+    """
+
+    def tell(images: Progress) -> None:
+        text = f"{images.text} {images.done:.0f}/{images.total:.0f}"
+        on_progress(Progress(before, max(before, 1), text, images.stage, work=0.0))
+
+    problems: dict[tuple[str, int], str] = {}
+    notes = []
+    for benchmark, size in dict.fromkeys(run.data for run in runs):
+        problems[benchmark, size] = ""
+        try:
+            data = load(dataset_of(benchmark), data_dir, image_size=size or None, progress=tell)
+            notes.append(note(benchmark, len(data.train.labels)))
+        except InputError as error:
+            problems[benchmark, size] = str(error)
+    return problems, notes

@@ -1,0 +1,59 @@
+"""What a worker does: one run, in its own directory."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import write_text
+from accuacl.base.progress import OnProgress
+from accuacl.data import BENCHMARKS
+from accuacl.experiment import Config
+from accuacl.experiment import run as run_experiment
+from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment.record import Row
+from accuacl.experiment.record import row as row_of
+from accuacl.sweeps.grid import SweepRun
+
+ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
+
+
+class Job(NamedTuple):
+    """All that a worker needs for a run; it may have another working directory and environment."""
+
+    config: dict[str, Any]
+    out: Path
+    data_dir: Path | None
+    plugins: tuple[Path, ...]
+
+
+def job_for(run: SweepRun, out: Path, data_dir: Path | None, plugins: Sequence[Path]) -> Job:
+    """The run as a job, with absolute paths."""
+    from_environment = os.environ.get("ACCUACL_DATA")
+    folder = data_dir or (Path(from_environment) if from_environment else None)
+    if run.config.benchmark not in BENCHMARKS and Path(run.config.benchmark).is_dir():
+        folder = Path()  # the user's own data, here and not in data_dir
+    return Job(
+        run.config.model_dump(),
+        out.resolve() / run.name,
+        folder.resolve() if folder else None,
+        tuple(path.resolve() for path in plugins),
+    )
+
+
+def do_job(job: Job, on_progress: OnProgress) -> Row:
+    """Do the run, or go on with it; its row for the results table. A bug leaves its traceback in error.txt."""
+    (job.out / ERROR_FILE).unlink(missing_ok=True)
+    try:
+        load_plugins(job.plugins)
+        run_experiment(Config(**job.config), job.out, data_dir=job.data_dir, progress=on_progress)
+        return row_of(job.out)
+    except Exception as error:
+        if job.out.is_dir() or not isinstance(error, InputError):  # input refused at once leaves no directory
+            job.out.mkdir(parents=True, exist_ok=True)
+            write_text(job.out / ERROR_FILE, traceback.format_exc())
+        raise

@@ -1,0 +1,160 @@
+"""`accuacl paper`: recipes as sweeps, their cost, time and memory of queries."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from accuacl import bench
+from accuacl.engines import Local
+from accuacl.experiment import record
+from accuacl.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
+from test_sweep import PLUGIN, SMALL, accuacl
+
+
+@pytest.mark.parametrize("name", [name for name in RECIPES if name != "efficiency"])
+@pytest.mark.parametrize("scale", ["smoke", "cpu", "paper"])
+def test_every_recipe_is_a_sweep_at_every_scale(name, scale):
+    recipe = read_recipe(name)
+    assert recipe["title"]
+    assert recipe["about"]
+    assert all(run.config.scale == scale for run in runs_of(recipe, {"scale": scale}))
+
+
+def test_the_main_recipe_is_the_papers_table():
+    found = [run.config for run in runs_of(read_recipe("main"), {"scale": "paper"})]
+    assert len(found) == 3 * 4 * (2 * 8 + 2 * 7 * 2)  # seeds, learners; BAIT on split-cifar10 only
+    assert {c.memory for c in found if c.benchmark == "split-tiny-imagenet"} == {2000, 5000}
+
+
+def test_a_lambda_recipe_differs_in_the_fourth_task_alone():
+    found = [run.config for run in runs_of(read_recipe("lambda"), {"scale": "cpu", "seeds": 0})]
+    assert [c.lam for c in found] == [0, 1 / 2, 2 / 3, 3 / 4, 4 / 5]
+    assert {(c.tasks, c.lam_from, c.benchmark) for c in found} == {(4, 4, "split-cifar10")}
+
+
+def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
+    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
+    done = accuacl(*options)
+    assert done.returncode == 0, done.stderr
+    first = (tmp_path / "efficiency.csv").read_text()
+    assert len(first.splitlines()) == 6
+    assert accuacl(*options).returncode == 0
+    assert (tmp_path / "efficiency.csv").read_text() == first
+
+
+def test_efficiency_names_the_machines_of_its_rows_and_its_whole_command(tmp_path):
+    options = ("paper", "efficiency", "--only", "strategy=accuacl,uniform", "--out", tmp_path)
+    assert accuacl(*options).returncode == 0
+    table = tmp_path / "efficiency.csv"
+    lines = list(csv.DictReader(io.StringIO(table.read_text())))
+    for line in lines:
+        line["machine"] = "a clock" if line["strategy"] == "uniform" else "an abacus"
+    with table.open("w") as written:
+        writer = csv.DictWriter(written, lines[0])
+        writer.writeheader()
+        writer.writerows(lines)
+    done = accuacl(*options)
+    page = (tmp_path / "efficiency.html").read_text()
+    assert "an abacus; a clock" in done.stdout or "a clock; an abacus" in done.stdout
+    assert "an abacus" in page
+    assert "--only strategy=accuacl,uniform" in page
+
+
+@pytest.mark.parametrize("option", ["--results=x.csv", "--workers=2", "--engine=ray", "--gpus=0.5", "--plugin=mine.py"])
+def test_efficiency_refuses_what_it_would_ignore(tmp_path, option):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    done = accuacl("paper", "efficiency", option, "--out", tmp_path / "out", cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"efficiency takes no {option.partition('=')[0]}" in done.stderr
+
+
+def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    recipe = {"title": "Digits", "about": "two", **SMALL, "strategy": "uniform", "seeds": [0, 1]}
+    start = f"from accuacl.cli import main, paper; paper.read_recipe = lambda name: {recipe!r}; main()"
+    command = [sys.executable, "-c", start, "paper", "scores", "--plugin", "mine.py", "--out", "out"]
+    for more in (["--only", "strategy=last"], ["--only", "seed=0"]):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        assert done.returncode == 0, done.stderr
+        page = (tmp_path / "out/scores.html").read_text()
+        assert ("--only" in page) == (more == ["--only", "strategy=last"])  # then it holds more than the last one did
+        assert ("2 of the 4 runs of this recipe." in page) == (more == ["--only", "strategy=last"])
+    assert "3 of the 4 runs of this recipe." in page
+    rows = record.read_csv(tmp_path / "out/scores.csv")
+    assert [(row["strategy"], row["seed"]) for row in rows] == [("last", 0), ("last", 1), ("uniform", 0)]
+    wrong = [*command, "--results", "out/scores.csv"]
+    done = subprocess.run(wrong, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    assert done.returncode == 2
+    assert "gets the recipe's own rows and no others" in done.stderr
+    assert record.read_csv(tmp_path / "out/scores.csv") == rows
+
+
+def test_costs_are_listed(tmp_path):
+    done = accuacl("paper", "list", cwd=tmp_path, env=os.environ | {"COLUMNS": "200"})
+    assert done.returncode == 0
+    for name in RECIPES:
+        assert name in done.stdout
+    assert "0.00" not in done.stdout
+    assert "BAIT on split-cifar10 only" in done.stdout
+    assert "35 queries" in done.stdout
+    assert "done" not in done.stdout
+    row = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Local(1)).rows[0]
+    one = runs_of(read_recipe("scores"), {"scale": "smoke"})[0].config.model_dump()
+    record.write_csv(tmp_path / "results.csv", [row | one])
+    done = accuacl("paper", "list", "--out", tmp_path, env=os.environ | {"COLUMNS": "200"})
+    (line,) = (line for line in done.stdout.splitlines() if " scores " in line)
+    assert line.split()[3:6:2] == ["3", "1"]
+    assert accuacl("paper", "nothing").returncode == 2
+    done = accuacl("paper", "list", "--only", "seed=0")
+    assert (done.returncode, "list takes no --only" in done.stderr) == (2, True)
+
+
+def test_a_query_that_is_refused_for_want_of_memory_is_left_out_and_asked_again(tmp_path, monkeypatch):
+    recipe, table = read_recipe("efficiency"), tmp_path / "efficiency.csv"
+    asked = []
+
+    def run(cases, dense_limit):
+        for case in cases:
+            asked.append((case.strategy, case.K))
+            refuses = case.strategy == "bait" and case.K > 4
+            yield bench.Measurement(case, needs=case.K << 30) if refuses else bench.Measurement(case, 0.5, 0.5, 1000)
+
+    monkeypatch.setattr(bench, "run", run)
+    costs = measure_queries(recipe, "smoke", ["bait", "uniform"], table)
+    assert costs.totals == {"uniform": (9 * 5 * 0.5, 1000.0)}
+    assert costs.refused == {"bait": 10 << 30}
+    asked.clear()
+    assert measure_queries(recipe, "smoke", ["bait", "uniform"], table) == costs
+    assert asked == [("bait", 6), ("bait", 8), ("bait", 10)]
+
+
+def test_a_table_with_empty_cells_for_refused_queries_goes_on(tmp_path):
+    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
+    assert accuacl(*options).returncode == 0
+    table = tmp_path / "efficiency.csv"
+    lines = table.read_text().splitlines()
+    emptied = [*lines[1].split(",")[:7], "", "", "", "a machine"]  # as versions before 0.2 wrote them
+    table.write_text("\n".join([lines[0], ",".join(emptied), *lines[2:]]) + "\n")
+    done = accuacl(*options)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert len(rows) == 5
+    assert all(float(row["cpu_seconds"]) >= 0 for row in rows)
+
+
+def test_strategies_that_need_more_memory_than_there_is_are_named(tmp_path, monkeypatch, capsys):
+    from accuacl.cli import paper
+
+    def run(cases, dense_limit):
+        return (bench.Measurement(case, needs=3 << 30) for case in cases)
+
+    monkeypatch.setattr(bench, "run", run)
+    paper.paper("efficiency", only=["strategy=bait"], out=tmp_path)
+    assert "bait is left out: it needs 3.0 GiB, more than there is here." in capsys.readouterr().out
+    assert not (tmp_path / "efficiency.html").exists()
