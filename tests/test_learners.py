@@ -1,4 +1,4 @@
-"""The template that every registered learner passes in both variants; a new one is covered by its registry line."""
+"""The template that every registered learner passes in each variant; a new one is covered by its registry line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.learners import NAMES, VARIANTS, Round, TaskData, Training, Transform, start, train
+from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
 from accuacl.learners.batches import cycle, every
 from accuacl.memory import Memory
 from accuacl.models import build, predict
@@ -20,14 +20,19 @@ TRANSFORM = Transform((0.5,), (0.25,), crop=1, flip=True)
 SEEDS = (0, 1)
 
 
-@pytest.fixture(params=NAMES)
-def name(request):
+@pytest.fixture(params=[(name, variant) for name, variants in REGISTRY.items() for variant in variants], ids="-".join)
+def pair(request):
     return request.param
 
 
-@pytest.fixture(params=VARIANTS)
-def variant(request):
-    return request.param
+@pytest.fixture
+def name(pair):
+    return pair[0]
+
+
+@pytest.fixture
+def variant(pair):
+    return pair[1]
 
 
 def fetch(ids):
@@ -177,7 +182,7 @@ ONE = np.arange(3)
     ("given", "says"),
     [
         ({"name": "ewc"}, "there is no learner 'ewc'; the learners are er, gss,"),
-        ({"variant": "mine"}, "there is no variant 'mine'; the variants are paper, original"),
+        ({"variant": "mine"}, "there is no variant 'mine' of er; its variants are paper, original"),
         ({"task": TaskData(ONE, ONE[:2], IMAGES[:3])}, "3 ids, 2 labels and 3 inputs"),
         ({"task": TaskData(ONE[:0], ONE[:0], IMAGES[:0])}, "no labelled example"),
         ({"task": TaskData(ONE, ONE + 4, IMAGES[:3])}, "labels run from 4 to 6, the head has 6 classes"),

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from accuacl.learners import VARIANTS, Round, TaskData, Training, Transform, start, train
+from accuacl.learners import Round, TaskData, Training, Transform, start, train
 from accuacl.memory import Memory
 from accuacl.models import build, predict
 
@@ -31,7 +31,7 @@ def average_accuracy(name, variant, capacity, seed=0):
     return 100 * np.mean([correct[labels[test] // 2 == t].mean() for t in range(5)])
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", ["paper", "original"])
 def test_the_learners_rank_as_published(variant):
     """Measured with seeds 0-2: naive 19; paper er 76, gss 87, der++ 94, er-ace 91; original 89, 81, 91, 92."""
     naive = average_accuracy("er", variant, 0)

@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from accuacl.base.errors import InputError
-from accuacl.learners import VARIANTS, Round, TaskData, Training, Transform, start, train
+from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
 from accuacl.learners.gradients import direction, similarities, similarity
 from accuacl.memory import Memory
 from accuacl.models import build, evaluating
@@ -146,6 +146,6 @@ def test_a_memory_without_scores_is_refused():
     common = {"seed": (0,), "last_round": True, "seen": LABELS[:4]}
     round = Round(net(), task, kept, lambda i: IMAGES[i], given, PLAIN, **common)
     for name, what in (("gss", "scores"), ("der++", "logits")):
-        for variant in VARIANTS:
+        for variant in REGISTRY[name]:
             with pytest.raises(InputError, match=f"the memory has no {what}; give {re.escape(name)} a memory"):
                 start(name, round, variant)

@@ -42,7 +42,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Two splits and the names of their classes; a class's id is its place in `classes`."""
+    """Two splits and the names of their classes; a class's id is its position in `classes`."""
 
     name: str
     train: Split

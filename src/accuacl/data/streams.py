@@ -42,7 +42,7 @@ class Task:
 
 
 class Stream:
-    """Tasks in order of arrival: `for task in stream`. The model's id of a class is its place in `order`.
+    """Tasks in order of arrival: `for task in stream`. The model's id of a class is its position in `order`.
 
     >>> from accuacl.data import class_incremental, load
     >>> stream = class_incremental(load("digits"), tasks=5, order=[8, 3, 0, 1, 2, 4, 5, 6, 7, 9])
@@ -59,8 +59,8 @@ class Stream:
     def __init__(self, dataset: Dataset, tasks: Sequence[Sequence[int]]) -> None:
         self.dataset = dataset
         self.order = tuple(int(c) for classes in tasks for c in classes)
-        self._place = np.full(len(dataset.classes), -1, np.int64)
-        self._place[list(self.order)] = np.arange(len(self.order))
+        self._model_ids = np.full(len(dataset.classes), -1, np.int64)
+        self._model_ids[list(self.order)] = np.arange(len(self.order))
         self.tasks = tuple(self._task(i, tuple(int(c) for c in classes)) for i, classes in enumerate(tasks))
 
     def _task(self, index: int, classes: tuple[int, ...]) -> Task:
@@ -85,7 +85,7 @@ class Stream:
 
     def to_model(self, labels: ArrayLike) -> NDArray[np.int64]:
         """The data set's class ids as the model's."""
-        return _look_up(self._place, labels, f"the classes of this stream are {list(self.order)}")
+        return _look_up(self._model_ids, labels, f"the classes of this stream are {list(self.order)}")
 
     def to_dataset(self, ids: ArrayLike) -> NDArray[np.int64]:
         """The model's class ids as the data set's."""

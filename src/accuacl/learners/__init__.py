@@ -25,7 +25,6 @@ from accuacl.learners.training import TaskData, Training
 __all__ = [
     "NAMES",
     "REGISTRY",
-    "VARIANTS",
     "Learner",
     "Round",
     "TaskData",
@@ -42,7 +41,6 @@ REGISTRY: dict[str, dict[str, Callable[[Round], Learner]]] = {
     "er-ace": {"paper": ERACE, "original": partial(ERACE, original=True)},
 }
 NAMES = tuple(REGISTRY)
-VARIANTS = ("paper", "original")
 
 
 def start(name: str, round: Round, variant: str = "paper") -> Learner:
@@ -54,6 +52,7 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
     """
     if name not in REGISTRY:
         raise InputError(f"there is no learner {name!r}; the learners are {', '.join(NAMES)}.")
-    if variant not in VARIANTS:
-        raise InputError(f"there is no variant {variant!r}; the variants are {', '.join(VARIANTS)}.")
+    if variant not in REGISTRY[name]:
+        variants = ", ".join(REGISTRY[name])
+        raise InputError(f"there is no variant {variant!r} of {name}; its variants are {variants}.")
     return REGISTRY[name][variant](round)

@@ -50,7 +50,7 @@ class DERpp(Learner):
         rows = self.round.new_rows
         with torch.no_grad(), evaluating(self.round.model):
             parts = [self.round.model(self.round.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
-        ids, labels = self.round.named(rows)
+        ids, labels = self.round.ids_and_labels(rows)
         seed = derive(*self.round.seed, "memory")
         logits = torch.cat(parts).cpu().numpy()
         return class_balanced(self.buffer, ids, labels, self.round.training.capacity, seed, logits)

@@ -39,7 +39,7 @@ class OriginalDERpp(Learner):
             x, y, stored = self._replayed()
             loss = loss + training.beta * cross_entropy(self.round.logits(x), y)
         loss = self.round.step(loss)
-        ids, labels = self.round.named(rows)
+        ids, labels = self.round.ids_and_labels(rows)
         logits = z.detach().cpu().numpy()
         self.buffer = reservoir(self.buffer, ids, labels, training.capacity, self.memory_seed, logits)
         return loss

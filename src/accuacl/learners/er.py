@@ -30,6 +30,6 @@ class ER(Learner):
         return self.round.step(cross_entropy(self.round.logits(x), y))
 
     def remember(self) -> Memory:
-        ids, labels = self.round.named(self.round.new_rows)
+        ids, labels = self.round.ids_and_labels(self.round.new_rows)
         seed = derive(*self.round.seed, "memory")
         return reservoir(self.buffer, ids, labels, self.round.training.capacity, seed)

@@ -28,6 +28,6 @@ class OriginalER(Learner):
         replayed = self.round.rows_of(self.buffer.ids[inside])
         x, y = self.round.augmented(torch.cat([rows, replayed]))
         loss = self.round.step(cross_entropy(self.round.logits(x), y))
-        ids, labels = self.round.named(rows)
+        ids, labels = self.round.ids_and_labels(rows)
         self.buffer = reservoir(self.buffer, ids, labels, self.round.training.capacity, self.memory_seed)
         return loss

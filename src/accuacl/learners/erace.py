@@ -24,7 +24,7 @@ class ERACE(Learner):
     def __init__(self, round: Round, original: bool = False) -> None:
         super().__init__(round)
         self.original = original
-        ids, labels = round.named(round.new_rows)
+        ids, labels = round.ids_and_labels(round.new_rows)
         seed = derive(*round.seed, "memory")
         self.with_task = class_balanced(self.buffer, ids, labels, round.training.capacity, seed)
 

@@ -35,7 +35,7 @@ class GSS(Learner):
         draws = torch_generator(*seed, epoch, "replay")
         self.replay = cycle(self.round.memory_rows, training.batch, draws, full=False)
         self.subsets = torch_generator(*seed, epoch, "subsets")
-        self.scoring = self.round.last and epoch == training.epochs - 1 and training.capacity > 0
+        self.scoring = self.round.last_round and epoch == training.epochs - 1 and training.capacity > 0
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class GSS(Learner):
         if not len(rows):
             return
         training, model = self.round.training, self.round.model
-        ids, labels = self.round.named(rows)
+        ids, labels = self.round.ids_and_labels(rows)
         x, y = self.round.plain(rows)
         batch = min(training.batch, len(self.buffer))
         others = subset_directions(self.round, self.buffer, batch, self.subsets)

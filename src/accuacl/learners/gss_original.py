@@ -48,7 +48,7 @@ class OriginalGSS(Learner):
         if not len(rows):
             return
         capacity = self.round.training.capacity
-        ids, labels = self.round.named(rows)
+        ids, labels = self.round.ids_and_labels(rows)
         others = subset_directions(self.round, self.buffer, 1, self.subsets)
         scores = similarities(self.round.model, *self.round.plain(rows), others)
         if len(self.buffer) < capacity:

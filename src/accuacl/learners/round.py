@@ -45,7 +45,7 @@ class Round:
         device = torch.device(training.device)
         self.model, self.memory = model.to(device), memory
         self.training, self.transform = training, transform
-        self.seed, self.last = seed, last_round
+        self.seed, self.last_round = seed, last_round
         self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
         self.new = len(task.ids)  # the task's examples are the rows below this
         self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)
@@ -76,7 +76,7 @@ class Round:
         """Those of the rows whose examples are not in the memory."""
         return rows[torch.from_numpy(~np.isin(self.ids[rows.numpy()], memory.ids))]
 
-    def named(self, rows: Tensor) -> tuple[Ids, Ids]:
+    def ids_and_labels(self, rows: Tensor) -> tuple[Ids, Ids]:
         """Ids and labels, as a memory takes them."""
         return self.ids[rows.numpy()], self.labels[rows.to(self.labels.device)].cpu().numpy()
 

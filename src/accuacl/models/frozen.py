@@ -38,7 +38,7 @@ class Frozen:
             raise InputError(f"got {len(inputs)} inputs and batch={batch}; give at least one of each.")
         if isinstance(self.backbone, nn.Module):
             self.backbone.to(device)
-        done: Tensor | None = None
+        embeddings: Tensor | None = None
         with torch.inference_mode():
             for start in range(0, len(inputs), batch):
                 x = inputs[start : start + batch].to(device)
@@ -47,10 +47,10 @@ class Frozen:
                     h = h.mean(dim=(2, 3))
                 if h.ndim != 2:
                     raise InputError(f"the backbone gave {tuple(h.shape)} for {len(x)} inputs; expected one row each.")
-                if done is None:
-                    done = torch.empty(len(inputs), h.shape[1])
-                done[start : start + len(x)] = h
+                if embeddings is None:
+                    embeddings = torch.empty(len(inputs), h.shape[1])
+                embeddings[start : start + len(x)] = h
                 if progress:
                     progress(Progress(start + len(x), len(inputs), "embedding", "preparing"))
-        assert done is not None
-        return done.clone()  # made in inference mode it could not be trained on
+        assert embeddings is not None
+        return embeddings.clone()  # made in inference mode it could not be trained on

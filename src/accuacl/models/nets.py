@@ -45,13 +45,15 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions beside a shortcut, which is a 1x1 projection where the shape changes."""
 
-    def __init__(self, inside: int, outside: int, stride: int) -> None:
+    def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            *_conv(inside, outside, 3, stride), nn.ReLU(inplace=True), *_conv(outside, outside, 3, 1)
+            *_conv(channels_in, channels_out, 3, stride),
+            nn.ReLU(inplace=True),
+            *_conv(channels_out, channels_out, 3, 1),
         )
-        same = stride == 1 and inside == outside
-        self.shortcut = nn.Identity() if same else nn.Sequential(*_conv(inside, outside, 1, stride))
+        same = stride == 1 and channels_in == channels_out
+        self.shortcut = nn.Identity() if same else nn.Sequential(*_conv(channels_in, channels_out, 1, stride))
 
     def forward(self, x: Tensor) -> Tensor:
         return torch.relu_(self.body(x) + self.shortcut(x))
@@ -61,12 +63,15 @@ def _resnet18(shape: Shape, width: int, *, kernel: int, stride: int, pool: bool)
     layers = [*_conv(shape[0], width, kernel, stride), nn.ReLU(inplace=True)]
     if pool:
         layers.append(nn.MaxPool2d(3, 2, 1))
-    inside = width
+    channels_in = width
     for stage in range(4):
-        outside = width * 2**stage
-        layers += [BasicBlock(inside, outside, 1 if stage == 0 else 2), BasicBlock(outside, outside, 1)]
-        inside = outside
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), inside
+        channels_out = width * 2**stage
+        layers += [
+            BasicBlock(channels_in, channels_out, 1 if stage == 0 else 2),
+            BasicBlock(channels_out, channels_out, 1),
+        ]
+        channels_in = channels_out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), channels_in
 
 
 def _convnet(shape: Shape, width: int, *, blocks: int, stride: int = 1) -> tuple[nn.Module, int]:
@@ -76,13 +81,13 @@ def _convnet(shape: Shape, width: int, *, blocks: int, stride: int = 1) -> tuple
             f"this net of {blocks} blocks divides an image's side by {least}; give images of at least {least} pixels."
         )
     layers: list[nn.Module] = []
-    inside = shape[0]
+    channels_in = shape[0]
     for block in range(blocks):
-        outside = width * 2**block
+        channels_out = width * 2**block
         # Pooling before ReLU gives the same numbers (both are monotone), for a quarter of the work.
-        layers += [*_conv(inside, outside, 3, 1 if block else stride), nn.MaxPool2d(2), nn.ReLU(inplace=True)]
-        inside = outside
-    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), inside
+        layers += [*_conv(channels_in, channels_out, 3, 1 if block else stride), nn.MaxPool2d(2), nn.ReLU(inplace=True)]
+        channels_in = channels_out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), channels_in
 
 
 def _mlp(shape: Shape, width: int) -> tuple[nn.Module, int]:
@@ -93,9 +98,9 @@ def _linear(shape: Shape, width: int) -> tuple[nn.Module, int]:
     return nn.Identity(), shape[0]
 
 
-def _conv(inside: int, outside: int, kernel: int, stride: int) -> list[nn.Module]:
+def _conv(channels_in: int, channels_out: int, kernel: int, stride: int) -> list[nn.Module]:
     """A convolution without bias that keeps the size (but for the stride), and its BatchNorm."""
-    return [nn.Conv2d(inside, outside, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(outside)]
+    return [nn.Conv2d(channels_in, channels_out, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(channels_out)]
 
 
 def _initialise(module: nn.Module, generator: torch.Generator) -> None:

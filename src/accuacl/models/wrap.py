@@ -16,9 +16,9 @@ from accuacl.models.classifier import Classifier
 def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     """A copy of `module` as a `Classifier`: its last linear layer becomes the head, the rest the embedding.
 
-    Works for torchvision, timm and Hugging Face style models (whose answers have `.logits`). The last linear layer is
-    the last one in module order. If the module has several outputs or calls its layers in another order, give an
-    `example` input: then it is the one whose output is the module's own.
+    Works for torchvision, timm and Hugging Face style models (which return an object with `.logits`). The last linear
+    layer is the last one in module order. If the module has several outputs or calls its layers in another order, give
+    an `example` input: then it is the one whose output is the module's own.
 
     >>> model = wrap(nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 2)))
     >>> [tuple(part.shape) for part in model.both(torch.zeros(7, 3, 4))]
@@ -33,7 +33,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     }
     if not layers:
         raise InputError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
-    name = list(layers)[-1] if example is None else _layer_that_answers(module, layers, example)
+    name = list(layers)[-1] if example is None else _output_layer(module, layers, example)
     head = layers[name]
     if name == "":
         return Classifier(nn.Identity(), head)
@@ -59,37 +59,37 @@ class _Embedding(nn.Module):
         return h
 
 
-def tensor_of(answer: Any) -> Tensor:
-    """The tensor in a module's answer: itself, its `.logits` or `.pooler_output`, or the first of several."""
+def tensor_of(output: Any) -> Tensor:
+    """The tensor in what a module returns: itself, its `.logits` or `.pooler_output`, or the first of several."""
     for name in ("logits", "pooler_output"):
-        if isinstance(getattr(answer, name, None), Tensor):
-            answer = getattr(answer, name)
-    if isinstance(answer, tuple | list) and answer:
-        answer = answer[0]
-    if not isinstance(answer, Tensor):
-        raise InputError(f"the module gave a {type(answer).__name__}; expected a tensor or an object with .logits.")
-    return answer
+        if isinstance(getattr(output, name, None), Tensor):
+            output = getattr(output, name)
+    if isinstance(output, tuple | list) and output:
+        output = output[0]
+    if not isinstance(output, Tensor):
+        raise InputError(f"the module gave a {type(output).__name__}; expected a tensor or an object with .logits.")
+    return output
 
 
-def _layer_that_answers(module: nn.Module, layers: dict[str, nn.Linear], example: Tensor) -> str:
-    """The last layer called whose output is what the module answers to `example`."""
+def _output_layer(module: nn.Module, layers: dict[str, nn.Linear], example: Tensor) -> str:
+    """The name of the last layer called whose output is what the module returns for `example`."""
     outputs: list[tuple[str, Tensor]] = []
 
-    def listen(name: str) -> Any:
+    def record(name: str) -> Any:
         return layers[name].register_forward_hook(lambda layer, given, output: outputs.append((name, output)))
 
-    hooks = [listen(name) for name in layers]
-    modes = [(part, part.training) for part in module.modules()]
+    hooks = [record(name) for name in layers]
+    modes = [(submodule, submodule.training) for submodule in module.modules()]
     with torch.no_grad():
-        answer = tensor_of(module.eval()(example))
-    for part, mode in modes:
-        part.training = mode
+        returned = tensor_of(module.eval()(example))
+    for submodule, training in modes:
+        submodule.training = training
     for hook in hooks:
         hook.remove()
     for name, output in reversed(outputs):
-        if output.shape == answer.shape and torch.equal(output, answer):
+        if output.shape == returned.shape and torch.equal(output, returned):
             return name
     raise InputError(
-        f"{type(module).__name__} does not answer with the output of a linear layer; "
+        f"{type(module).__name__} does not return the output of a linear layer; "
         "give a module that returns logits, without a softmax after them."
     )
