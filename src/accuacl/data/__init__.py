@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from accuacl.data.dataset import Dataset, Rows, Split
 from accuacl.data.folders import IMAGE_SUFFIXES
-from accuacl.data.images import BadImage, decode, decode_all
+from accuacl.data.images import BadImage, decode, decode_all, reading_image
 from accuacl.data.loading import KNOWN, holds_vectors, load, own_folder
 from accuacl.data.source import RawImage, fingerprint
 from accuacl.data.streams import BENCHMARKS, Stream, Task, benchmark_tasks, class_incremental, dataset_of
@@ -39,4 +39,5 @@ __all__ = [
     "holds_vectors",
     "load",
     "own_folder",
+    "reading_image",
 ]

@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -16,20 +17,33 @@ from accuacl.base.files import reason
 from accuacl.data.source import Pixels, RawImage
 
 CHUNK = 64  # images a thread is given at a time
+SKIP = "replace it, or leave such images out with --skip-bad (in Python: skip_bad=True)"
 
 
 class BadImage(InputError):
-    """An image that cannot be read: where it is, and why."""
+    """An image that cannot be read: where it is, why, and what to do."""
 
-    def __init__(self, place: str, reason: str) -> None:
-        super().__init__(place, reason)
-        self.place, self.reason = place, reason
+    def __init__(self, place: str, reason: str, remedy: str = "replace it") -> None:
+        super().__init__(place, reason, remedy)
+        self.place, self.reason, self.remedy = place, reason, remedy
 
     def __str__(self) -> str:
-        return (
-            f"{self.place} is not a readable image ({self.reason}); replace it, or leave such images out with "
-            "--skip-bad (in Python: skip_bad=True)."
-        )
+        return f"{self.place} is not a readable image ({self.reason}); {self.remedy}."
+
+
+@contextmanager
+def reading_image(place: str) -> Iterator[None]:
+    """Whatever Pillow raises in this block about a broken image is a BadImage."""
+    from PIL import UnidentifiedImageError  # only here: a start from the cache does without
+
+    try:
+        yield
+    except BadImage:
+        raise
+    except UnidentifiedImageError:  # its message names an object in memory
+        raise BadImage(place, "of no known format") from None
+    except Exception as error:  # a broken file makes Pillow raise nearly anything
+        raise BadImage(place, reason(error)) from error
 
 
 def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -> Pixels:
@@ -37,14 +51,8 @@ def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -
 
     place: what a BadImage says that the image is.
     """
-    from PIL import UnidentifiedImageError
-
-    try:
+    with reading_image(place):
         return _decode(data, size)
-    except UnidentifiedImageError:  # its message names an object in memory
-        raise BadImage(place, "of no known format") from None
-    except Exception as error:  # a broken file makes Pillow raise nearly anything
-        raise BadImage(place, reason(error)) from error
 
 
 def decode_all(
@@ -63,7 +71,7 @@ def decode_all(
         for place, image in chunk:
             if isinstance(image, BadImage):
                 if not skip_bad:
-                    raise image
+                    raise BadImage(image.place, image.reason, SKIP) from image
                 pixels.append(None)
                 continue
             shape = shape or image.shape
@@ -98,15 +106,14 @@ def _decode_chunk(chunk: list[RawImage], size: int | None) -> list[tuple[str, Pi
 
 def _read_and_decode(place: str, read: Callable[[], bytes | Pixels], size: int | None) -> Pixels | BadImage:
     try:
-        return decode(read(), size, place)
+        with reading_image(place):  # a damaged archive makes its library raise nearly anything, too
+            return decode(read(), size, place)
     except BadImage as bad:
         return bad
-    except Exception as error:  # a damaged archive makes its library raise nearly anything
-        return BadImage(place, reason(error))
 
 
 def _decode(data: bytes | Pixels, size: int | None) -> Pixels:
-    from PIL import Image, ImageOps  # only here: a start from the cache does without
+    from PIL import Image, ImageOps
 
     image: Image.Image
     if isinstance(data, np.ndarray):

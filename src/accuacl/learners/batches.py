@@ -27,7 +27,7 @@ def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tenso
 
 
 def cycle(rows: Tensor, batch: int, generator: torch.Generator, full: bool) -> Iterator[Tensor]:
-    """The rows again and again, shuffled afresh each time. `full`: batches that are not are left out."""
+    """The rows again and again, shuffled afresh each time. `full`: a last batch that is smaller is left out."""
     while len(rows) >= (batch if full else 1):
         for part in torch.split(_shuffled(rows, generator), batch):
             if len(part) == batch or not full:

@@ -100,7 +100,7 @@ class Round:
         return logits
 
     def step(self, loss: Tensor) -> Tensor:
-        """One step of SGD against the gradient of the loss; the loss as a plain number."""
+        """One step of SGD against the gradient of the loss; the loss, without its graph."""
         self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step(self.lr)

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.data import IMAGE_SUFFIXES, BadImage, decode
+from accuacl.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
 from accuacl.labeling.project.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
@@ -33,8 +34,12 @@ def read_images(folder: Path, tell: OnProgress) -> NewItems:
             name.encode()  # names are kept as UTF-8
             check_image(read_inside(root, name))
             names.append(name)
-        except (ValueError, OSError) as error:
-            bad[name.encode("utf-8", "replace").decode()] = str(error)
+        except BadImage as error:
+            bad[name] = f"not a readable image ({error.reason})"
+        except UnicodeEncodeError:
+            bad[name.encode("utf-8", "replace").decode()] = "its name is not UTF-8"
+        except (InputError, OSError) as error:
+            bad[name] = reason(error)
         tell(Progress(i + 1, len(found), f"reading images {i + 1}/{len(found)}"))
     return NewItems("images", str(root), names, bad=bad)
 
@@ -56,26 +61,18 @@ def read_inside(folder: Path, name: str) -> bytes:
 
 
 def image_type(data: bytes) -> str:
-    """The MIME type of an image, from its bytes; ValueError if they are none, or one that would burst the memory."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:  # looks at the header only
-            width, height, kind = image.width, image.height, image.get_format_mimetype()
-    except UnidentifiedImageError:  # which would name an object in memory
-        raise InputError("not a readable image (of no known format)") from None
-    except Exception as error:  # a broken file makes Pillow raise nearly anything
-        raise InputError(f"not a readable image ({str(error) or type(error).__name__})") from None
+    """The MIME type of an image, from its bytes; BadImage if they are none, or one too large to be decoded."""
+    with reading_image("this"), Image.open(io.BytesIO(data)) as image:  # looks at the header only
+        width, height, kind = image.width, image.height, image.get_format_mimetype()
     if width * height > LARGEST_IMAGE:
-        raise InputError(f"{width} x {height} pixels are more than the {LARGEST_IMAGE} an image may have")
+        raise BadImage("this", f"{width} x {height} pixels are more than the {LARGEST_IMAGE} an image may have")
     return kind or "application/octet-stream"
 
 
 def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
-    """The pixels; ValueError if there are none that can be read."""
+    """The pixels; BadImage if there are none that can be read."""
     image_type(data)
-    try:
-        return decode(data, size)
-    except BadImage as bad:
-        raise InputError(f"not a readable image ({bad.reason})") from None
+    return decode(data, size)
 
 
 def _walk(root: Path) -> Iterator[str]:
