@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import NAMES, Features, select
+from accuacl.base.errors import InputError
 from accuacl.strategies import TooLarge
 from problems import features
 
@@ -64,6 +65,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
     least = 40 * (d * K) ** 2 + 16 * n * K**2  # 1.6 TB: an attempt would not go unnoticed
     with pytest.raises(TooLarge, match="bait needs 1,600,") as refusal:
         select("bait", pool=pool, budget=5)
+    assert isinstance(refusal.value, InputError)
     assert least <= refusal.value.bytes < 1.01 * least
     with pytest.raises(ValueError, match="may use 1,000"):
         select("bait", pool=POOL, budget=5, memory_limit=1000)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import copy
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from accuacl import Features, select
+from accuacl.features import RowError
 
 H = np.arange(12, dtype=np.float32).reshape(4, 3)
 P = np.array([[0.5, 0.5], [0.25, 0.75], [1, 0], [0, 1]], np.float32)
@@ -98,3 +103,30 @@ def test_a_bad_row_far_down_is_found():
     h[277_777, 3] = np.nan
     with pytest.raises(ValueError, match="row 277777, column 3"):
         Features(h, np.full((300_000, 1), 1.0, np.float32))
+
+
+def test_which_row_is_bad_is_a_field():
+    h = np.zeros((300_000, 4), np.float32)
+    h[277_777, 3] = np.nan
+    with pytest.raises(RowError) as raised:
+        Features(h, np.full((300_000, 1), 1.0, np.float32))
+    assert (raised.value.what, raised.value.row, raised.value.column) == ("embeddings", 277_777, 3)
+    assert raised.value.at("row 5 of a.parquet").startswith("row 5 of a.parquet: embeddings: column 3 is nan; all must")
+    assert str(copy.copy(raised.value)) == str(raised.value)  # as it is when another process sends it
+    with pytest.raises(RowError) as raised:
+        Features(H, row(P, 1, 0, 0.75))
+    assert (raised.value.what, raised.value.row, raised.value.column) == ("probabilities", 1, None)
+
+
+def test_torch_is_imported_only_by_what_needs_it():
+    code = (
+        "import sys, numpy as np, accuacl\n"
+        "pool = accuacl.Features(np.eye(4, 2), np.full((4, 2), 0.5))\n"
+        "for name in ('uniform', 'entropy', 'least-confidence', 'margin', 'kcenter', 'badge'):\n"
+        "    accuacl.select(name, pool=pool, budget=2)\n"
+        "assert 'torch' not in sys.modules\n"
+        "accuacl.select('accuacl', pool=pool, budget=2)\n"
+        "assert 'torch' in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -248,6 +248,13 @@ def test_many_tiny_row_groups_do_not_fill_a_pipe(tmp_path):
     assert picked.ids.tolist() == select("entropy", pool=Features(h, p), budget=5).indices.tolist()
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_pool_of_nothing_whose_lists_could_have_any_length(tmp_path, name):
+    kinds = {"id": pa.int64(), "embedding": pa.list_(pa.float32()), "probability": pa.list_(pa.float32())}
+    pq.write_table(pa.table([pa.array([], kind) for kind in kinds.values()], names=list(kinds)), tmp_path / "0.parquet")
+    assert len(pools.select(tmp_path, name, budget=3, engine=Inline())) == 0
+
+
 def test_empty_files_and_missing_lists(tmp_path):
     h, p = [[1.0, 2.0], [3.0, 4.0]], [[0.5, 0.5], [0.1, 0.9]]
     kinds = {"id": pa.int64(), "embedding": pa.list_(pa.float32()), "probability": pa.list_(pa.float32())}

@@ -26,7 +26,7 @@ def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> Non
     row = layout.d * np.dtype(layout.types[0]).itemsize + layout.K * np.dtype(layout.types[1]).itemsize
     # ids and their order, and what the strategies keep for each row: see their costs
     need = (pool.rows + others) * row + pool.rows * (24 + 80 + 4 * layout.K)
-    need += bytes_needed(REGISTRY[strategy], pool.rows, layout.d, layout.K)
+    need += bytes_needed(REGISTRY[strategy], pool.rows, *layout.shape)
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
     if need > may:
         raise TooLarge(
