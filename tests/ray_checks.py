@@ -20,6 +20,8 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.engines import Local
 from accuacl.engines.ray import Ray
+from accuacl.pools import write_pool
+from accuacl.strategies import REGISTRY, Context, Ranking, Rows, register, row_strategy
 from accuacl.sweeps import run_missing, runs_of
 
 
@@ -37,26 +39,71 @@ def dies(folder, often, item, report):
     return item
 
 
-def slow(item, report):
-    for step in range(50):
-        report(Progress(step, 50, f"{item} at {step}"))
-        time.sleep(0.2)
+def until_heard(folder, item, report):
+    """Reports and reports, until a file says that it was heard."""
+    step = 0
+    while not (folder / str(item)).exists():
+        report(Progress(step, 10**6, f"{item} at {step}"))
+        step += 1
+        time.sleep(0.05)
     return item
 
 
+def heard_of_each(engine: Ray, folder: Path) -> list[tuple[int, float, str]]:
+    """What was told of two items, each of which ends when it has been heard of twice."""
+    told: list[tuple[int, float, str]] = []
+
+    def tell(index: int, progress: Progress) -> None:
+        told.append((index, progress.share, progress.text))
+        if sum(i == index for i, *_ in told) == 2:
+            (folder / str(index)).touch()
+
+    folder.mkdir()
+    list(engine.map(functools.partial(until_heard, folder), range(2), tell))
+    return told
+
+
+def heard_after_the_board_was_killed(engine: Ray, folder: Path) -> list[int]:
+    """The values of two items that end when they are heard of by a board that took the place of one killed."""
+    killed: list[int] = []
+
+    def tell(index: int, progress: Progress) -> None:
+        if killed:
+            (folder / str(index)).touch()
+
+    folder.mkdir()
+    killer = threading.Thread(target=kill_a_worker, args=(killed, b"ray::_Board"))
+    killer.start()
+    values = sorted(end.value for end in engine.map(functools.partial(until_heard, folder), range(2), tell))
+    killer.join()
+    return values
+
+
 def kill_a_worker(killed: list[int], kind: bytes = b"ray::_do_item") -> None:
-    """One that is at work on a shard."""
-    for _ in range(600):
+    """One that is at work, as soon as there is one."""
+    while not killed:
         for entry in Path("/proc").glob("[0-9]*"):
-            try:
-                name = (entry / "cmdline").read_bytes()
-                if name.startswith(kind):
+            with contextlib.suppress(OSError):
+                if (entry / "cmdline").read_bytes().startswith(kind):
                     os.kill(int(entry.name), signal.SIGKILL)
                     killed.append(int(entry.name))
                     return
-            except OSError:
-                continue
         time.sleep(0.02)
+
+
+@row_strategy("probability")
+def deadly_margin(context: Context, *, folder: Path) -> Ranking:
+    """As margin, but the tenth part of the pool that is ranked kills its worker."""
+    margin = REGISTRY["margin"].prepare(context)
+    return Ranking(functools.partial(margin_or_death, margin.exact, folder), margin.scores)
+
+
+def margin_or_death(margin, folder: Path, rows: Rows):
+    (folder / f"{time.time_ns()}-{os.getpid()}").touch()
+    if len(list(folder.iterdir())) >= 10 and not (folder / "killed").exists():
+        (folder / "killed").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return margin(rows)
 
 
 def sweep_with_a_death(places: Path, engine: Ray) -> dict[str, object]:
@@ -91,13 +138,8 @@ def main() -> None:
         found["workers"] = engine.workers
         done = {end.index: end for end in engine.map(fails, range(4))}
         found["errors"] = [done[i].failure and done[i].failure.message for i in range(4)]
-        told: list[tuple[int, float, str]] = []
-        list(engine.map(slow, [5, 6], lambda index, p: told.append((index, p.share, p.text))))
-        found["told"] = told
-        killer = threading.Thread(target=kill_a_worker, args=([], b"ray::_Board"))
-        killer.start()
-        found["without board"] = sorted(end.value for end in engine.map(slow, [7, 8], lambda *news: None))
-        killer.join()
+        found["told"] = heard_of_each(engine, places / "told")
+        found["without board"] = heard_after_the_board_was_killed(engine, places / "board")
         (places / "once").mkdir()
         found["once"] = sorted(end.value for end in engine.map(functools.partial(dies, places / "once", 1), range(6)))
         (places / "always").mkdir()
@@ -105,21 +147,19 @@ def main() -> None:
         found["always"] = [ends[3].failure.message, sum(not end.failure for end in ends.values())]
         options = {"budget": 300, "shard_rows": 500, "seed": 3}
         found["picks"] = {
-            name: pools.select(folder, name, engine=engine, **options).ids.tolist() for name in ("accuacl", "uniform")
+            name: pools.select(folder, name, engine=engine, **options).ids.tolist()
+            for name in ("accuacl", "uniform", "margin")
         }
         # Already connected: found, used, and left alone.
         found["connected"] = pools.select(folder, engine="ray", **options).ids.tolist()
         assert engine.ray.is_initialized()
-        killed: list[int] = []
-        killer = threading.Thread(target=kill_a_worker, args=(killed,))
-        killer.start()
-        found["killed"] = pools.select(folder, engine=engine, **(options | {"shard_rows": 50})).ids.tolist()
-        killer.join()
-        found["kills"] = len(killed)
+        register("deadly-margin")(deadly_margin)
+        (places / "deadly").mkdir()
+        options |= {"shard_rows": 50, "folder": places / "deadly"}
+        found["killed"] = pools.select(folder, "deadly-margin", engine=engine, **options).ids.tolist()
+        found["kills"] = (places / "deadly" / "killed").exists()
         bad = np.ones((3, 6), np.float32)
         bad[1, 2] = np.nan
-        from accuacl.pools import write_pool
-
         write_pool(places / "bad.parquet", [1, 2, 3], bad, np.full((3, 4), 0.25, np.float32))
         try:
             pools.select(places / "bad.parquet", engine=engine, budget=1)

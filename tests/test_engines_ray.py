@@ -39,7 +39,8 @@ def found(tmp_path_factory):
     order = np.random.default_rng(1).permutation(3000)
     for i, rows in enumerate(np.array_split(order, 3)):
         write(folder / f"{i}.parquet", rows, POOL.rows(rows), 25)
-    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(Path(__file__).parent)}
+    path = os.pathsep.join([str(Path(__file__).parent), *sys.path[1:]])
+    environment = os.environ | {"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": path}
     script = str(Path(__file__).with_name("ray_checks.py"))
     done = subprocess.run(
         [*ALONE, sys.executable, script, str(folder), str(places)],
@@ -64,8 +65,8 @@ def test_a_cluster_that_is_connected_is_used_and_left_alone(found):
 
 
 def test_a_worker_killed_in_the_middle_of_a_scan_changes_nothing(found):
-    assert found["kills"] == 1
-    assert found["killed"] == found["picks"]["accuacl"]
+    assert found["kills"]
+    assert found["killed"] == found["picks"]["margin"]
 
 
 def test_errors_and_deaths(found):
@@ -77,13 +78,16 @@ def test_errors_and_deaths(found):
 
 
 def test_it_is_told_how_far_each_item_is(found):
-    assert {index for index, *_ in found["told"]} == {0, 1}
     for index in (0, 1):
-        parts = [(part, text) for i, part, text in found["told"] if i == index]
-        assert parts
-        assert parts == sorted(parts)
-        assert found["without board"] == [7, 8]  # who told it was killed
-        assert all(text == f"{index + 5} at {round(50 * part)}" for part, text in parts)
+        news = [(share, text) for i, share, text in found["told"] if i == index]
+        steps = [round(share * 10**6) for share, _ in news]
+        assert len(steps) >= 2
+        assert steps == sorted(set(steps))
+        assert [text for _, text in news] == [f"{index} at {step}" for step in steps]
+
+
+def test_another_board_comes_where_one_was_killed(found):
+    assert found["without board"] == [0, 1]
 
 
 def test_a_sweep_whose_worker_dies_goes_on_from_the_journal(found):
