@@ -47,7 +47,7 @@ def found(tmp_path_factory):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=400,
+        timeout=1200,
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
