@@ -75,6 +75,33 @@ def test_the_package_is_a_command_too():
     assert "Usage: accuacl project " in run("project", "--help").stdout
 
 
+PLUGIN = """import numpy as np
+from accuacl.strategies import Selection, register
+
+@register("mine")
+def mine(query):
+    return Selection(np.ones(3) + np.ones(4), {})
+"""
+SMALL = ("--tasks=1", "--labels=4", "--rounds=2", "--epochs=1", "--pool=20", "--strategy=mine")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (PLUGIN, 6, "ValueError: operands could not be broadcast together"),
+        (PLUGIN.replace("import Selection", "import Choice"), 2, "ImportError: cannot import name 'Choice'"),
+        (PLUGIN + "1 / 0\n", 7, "ZeroDivisionError: division by zero"),
+        (PLUGIN + "raise OSError('gone')\n", 7, "OSError: gone"),
+    ],
+)
+def test_a_bug_in_a_plugin_shows_its_file_and_line(tmp_path, text, line, says):
+    (tmp_path / "mine.py").write_text(text)
+    done = run("run", *SMALL, "--plugin", "mine.py", "--out", "out", cwd=tmp_path)
+    assert done.returncode == 1
+    assert f'mine.py", line {line}, in' in done.stderr
+    assert done.stderr.splitlines()[-1].startswith(says)
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FILES[0].parent)))
 def test_no_function_of_the_command_line_is_long(path):
     for node in ast.walk(ast.parse(path.read_text())):

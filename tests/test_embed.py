@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -20,6 +19,7 @@ import torch
 from PIL import Image
 
 from accuacl import models, pools
+from accuacl.base.files import Lock
 from accuacl.cli import main
 from accuacl.data import load
 from accuacl.embed.checkpoint import of_run
@@ -124,22 +124,23 @@ def test_it_goes_on_where_it_was_and_finished_shards_are_kept(tmp_path, images, 
 
 
 def test_killed_and_started_again(tmp_path, images, net):
-    """Stopped with SIGKILL as soon as its first shard is there."""
-    script = tmp_path / "slow.py"
+    """Killed while its model waits at the fifth row."""
+    script = tmp_path / "waits.py"
     script.write_text(
-        NET.format(inputs=8 * 6 * 3) + "\n\ndef slow():\n    import time\n    net = build()\n"
-        "    return net, lambda x: (time.sleep(0.2), x.permute(0, 3, 1, 2).float() / 255)[1]\n"
+        NET.format(inputs=8 * 6 * 3) + "\n\ncalls = []\n\ndef waits():\n    import os, time\n\n"
+        "    def prepare(x):\n        calls.append(x)\n"
+        "        while 'WAIT' in os.environ and len(calls) > 6:\n            time.sleep(1)\n"
+        "        return x.permute(0, 3, 1, 2).float() / 255\n\n    return build(), prepare\n"
     )
     out = tmp_path / "pool"
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "embed", "--data", str(images[0])]
-    command += ["--model", f"{script}:slow", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for _ in range(600):
-        if (out / "000001.parquet").exists():
-            break
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
+    command = [sys.executable, "-m", "accuacl", "embed", "--data", str(images[0])]
+    command += ["--model", f"{script}:waits", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"WAIT": "1"})
+    while not (out / "000001.parquet").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
     finished = json.loads((out / "manifest.json").read_text())["shards"]
     assert 0 < len(finished) < 10
     times = {name: (out / name).stat().st_mtime_ns for name in finished}
@@ -250,7 +251,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "x.npy", "--run", "nowhere"], "nowhere is not the directory of a finished run"),
         (["--data", "x.npy", "--run", "a", "--weights", "b"], "--weights are for --model; a run has its own"),
         (["--data", "x.npy", "--model", "net.py"], "model is 'net.py'; give a Python file and a function"),
-        (["--data", "x.npy", "--model", "net.py:nothing"], "net.py:nothing fails when it is run: AttributeError"),
+        (["--data", "x.npy", "--model", "net.py:nothing"], "net.py has no function nothing; define it there"),
         (["--data", "x.npy", "--model", "net.py:number"], "net.py:number gave a int; return a torch module"),
         (["--data", "x.npy", "--model", "net.py:build", "--weights", "x.npy"], "x.npy cannot be read as safetensors"),
         (["--data", "x.npy", "--model", "net.py:wide"], "the model does not take inputs of shape"),
@@ -259,7 +260,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
             r"cube.npy holds float64 of shape \(2, 3, 4\); give vectors",
         ),
         (["--data", "empty", "--model", "net.py:build"], "empty holds no images and no Parquet files"),
-        (["--data", "net.py", "--model", "net.py:build"], "net.py is no folder, Parquet or .npy file"),
+        (["--data", "net.py", "--model", "net.py:build"], "net.py is not a folder, a Parquet or a .npy file"),
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
         (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "torch finds none|device"),
@@ -299,3 +300,65 @@ def test_a_pool_is_not_made_anew_by_a_command_that_is_refused(tmp_path, net, mon
     for device in ("cpux", "cuda:9"):
         assert accuacl(monkeypatch, capsys, *common, "--fresh", "--device", device)[0] == 2
     assert sorted(Path("pool").iterdir()) == before
+
+
+DATACLASS = """from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+
+@dataclass
+class Sizes:
+    hidden: int = 5
+
+def build() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, Sizes().hidden), nn.Linear(5, 3))
+"""
+
+
+def test_a_model_file_may_have_dataclasses_and_future_annotations(tmp_path, monkeypatch, capsys):
+    (tmp_path / "net.py").write_text(DATACLASS)
+    np.save(tmp_path / "x.npy", np.ones((5, 4)))
+    command = [
+        "embed",
+        "--data",
+        tmp_path / "x.npy",
+        "--model",
+        f"{tmp_path / 'net.py'}:build",
+        "--out",
+        tmp_path / "p",
+    ]
+    code, said = accuacl(monkeypatch, capsys, *command)
+    assert code == 0, said
+
+
+@pytest.mark.parametrize("more", ["\n1 / 0\n", "\ndef build():\n    return {}['key']\n"])
+def test_a_bug_in_a_model_file_shows_where_it_is(tmp_path, more, monkeypatch, capsys):
+    (tmp_path / "net.py").write_text(NET.format(inputs=4) + more)
+    np.save(tmp_path / "x.npy", np.ones((5, 4)))
+    command = [
+        "embed",
+        "--data",
+        tmp_path / "x.npy",
+        "--model",
+        f"{tmp_path / 'net.py'}:build",
+        "--out",
+        tmp_path / "p",
+    ]
+    monkeypatch.setattr(sys, "argv", ["accuacl", *map(str, command)])
+    with pytest.raises((ZeroDivisionError, KeyError)) as error:
+        main()
+    assert str(error.traceback[-1].path) == str(tmp_path / "net.py")
+
+
+def test_two_at_once_do_not_remove_each_others_files(tmp_path, net, images, monkeypatch, capsys):
+    common = ("embed", "--data", images[0], "--model", net, "--out", tmp_path / "pool", "--shard-rows", 5)
+    assert accuacl(monkeypatch, capsys, *common)[0] == 0
+    (tmp_path / "pool" / "000003.parquet.1234.part").write_bytes(b"being written")
+    before = {path: path.read_bytes() for path in (tmp_path / "pool").glob("*.p*")}
+    with Lock(tmp_path / "pool" / "embed.lock"):
+        for more in ([], ["--fresh"]):
+            code, said = accuacl(monkeypatch, capsys, *common, *more)
+            assert (code, f"another embed (process {os.getpid()}) is writing to" in said) == (2, True)
+    assert {path: path.read_bytes() for path in (tmp_path / "pool").glob("*.p*")} == before

@@ -5,16 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import torch
 import typer
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.base.errors import InputError
-from accuacl.cli.screen import console, progress_bar
-from accuacl.embed.checkpoint import Checkpoint, of_module, of_run
-from accuacl.embed.inputs import Inputs, open_inputs
-from accuacl.embed.shards import embed as embed_to
+from accuacl.cli.options import Fresh, IdColumn, SkipBad
+from accuacl.cli.screen import console, drawn
+from accuacl.embed import ReadOptions, open_for_module, open_for_run
+from accuacl.embed import embed as write_pool
 from accuacl.labeling.project import open_for_embedding
 from accuacl.pools import GROUP_ROWS
 
@@ -23,35 +22,40 @@ def embed(
     data: Annotated[
         str,
         typer.Option(
-            help="A folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy; "
-            "for a project of texts .csv or JSON lines."
+            help="What to embed: a folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy "
+            "file of vectors; for a project of texts a .csv file or JSON lines."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
     run: Annotated[
-        Path | None, typer.Option(help="The directory of a finished run, or of a project: its model embeds.")
+        Path | None, typer.Option(help="Embed with the model of this finished run or project (its directory).")
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            help="Or your own: net.py:build, a function that returns a torch module ending in a linear layer."
+            help="Embed with your own model: net.py:build, a function that returns a torch module ending in a linear "
+            "layer."
         ),
     ] = None,
-    weights: Annotated[Path | None, typer.Option(help="Weights for --model, as safetensors.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights for --model, a safetensors file.")] = None,
     half: Annotated[bool, typer.Option("--half", help="Write float16: half of the bytes.")] = False,
-    image_size: Annotated[int, typer.Option(min=0, help="Side to bring images to; 0: the run's, or as they are.")] = 0,
-    column: Annotated[str, typer.Option(help="Column of images, vectors or texts (img, image, vector, ...).")] = "",
-    id_column: Annotated[str, typer.Option(help="Parquet column of ids; without it ids are row numbers.")] = "id",
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be read.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 or auto.")] = "auto",
-    batch: Annotated[int, typer.Option(min=1, help="Examples that the model gets at a time.")] = 256,
+    image_size: Annotated[
+        int, typer.Option(min=0, help="Bring images to this side; 0: the run's, or as they are.")
+    ] = 0,
+    column: Annotated[
+        str, typer.Option(help="The column that holds images, vectors or texts (default: found by its name).")
+    ] = "",
+    id_column: IdColumn = "id",
+    skip_bad: SkipBad = False,
+    device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 or auto.")] = "auto",
+    batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 256,
     shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start over instead of going on.")] = False,
+    fresh: Fresh = False,
 ) -> None:
     """Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.
 
-    Given again after it was stopped, the same command goes on where it was. Ids are paths within the folder, the id
-    column of Parquet files, or row numbers.
+    Given again after it was stopped, the same command goes on where it was. Ids are the paths of images within their
+    folder, the id column of Parquet files, or else row numbers.
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
@@ -61,24 +65,15 @@ def embed(
         raise InputError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
     if weights and not model:
         raise InputError("--weights are for --model; a run has its own.")
-    inputs: Inputs
-    checkpoint: Checkpoint
-    if run and (run / "labels.sqlite").exists():
-        inputs, checkpoint = open_for_embedding(run, data, image_size, column, id_column, skip_bad)
-    elif run:
-        checkpoint = of_run(run)
-        inputs = open_inputs(data, image_size or checkpoint.size, column, id_column, skip_bad)
+    options = ReadOptions(image_size, column, id_column, skip_bad)
+    if model:
+        inputs, checkpoint = open_for_module(model, weights, data, options)
+    elif run and (run / "labels.sqlite").exists():
+        inputs, checkpoint = open_for_embedding(run, data, options)
     else:
-        assert model is not None
-        inputs = open_inputs(data, image_size, column, id_column, skip_bad)
-        some = (inputs.read(start, start + 2)[1] for start in range(0, len(inputs), 2))
-        example = next((rows for rows in some if len(rows)), None)
-        if example is None:
-            raise InputError(f"none of the images in {data} can be read; give some that can.")
-        checkpoint = of_module(model, weights, torch.from_numpy(example))
-    with progress_bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
-        job = bar.add_task("embedding", total=len(inputs))
-        rows = embed_to(
+        inputs, checkpoint = open_for_run(run or Path(), data, options)
+    with drawn(MofNCompleteColumn(), TimeRemainingColumn()) as draw:
+        rows = write_pool(
             inputs,
             checkpoint,
             out,
@@ -87,7 +82,7 @@ def embed(
             batch=batch,
             shard_rows=shard_rows,
             fresh=fresh,
-            progress=lambda rows: bar.update(job, completed=rows.done, total=rows.total),
+            progress=draw,
         )
     left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""
     console.print(f"{rows:,} rows of {len(checkpoint.seen)} classes{left_out}: {escape(str(out))}")

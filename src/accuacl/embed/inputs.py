@@ -11,8 +11,10 @@ import numpy as np
 
 from accuacl import data
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
+from accuacl.embed.parquet import ParquetInputs
 from accuacl.embed.pixels import Decoding
-from accuacl.embed.table import Batch, Table
+from accuacl.embed.reading import Batch, ReadOptions
 from accuacl.pools import files_of
 
 
@@ -29,32 +31,30 @@ class Inputs(Protocol):
     def where(self, row: int) -> str: ...
 
 
-def open_inputs(
-    source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str] = ()
-) -> Inputs:
-    """size: side to bring images to (0: as they are); column: of Parquet files ("": found by its name).
+def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) -> Inputs:
+    """The images or vectors in a folder, in Parquet files or in a .npy file.
 
     numbers: columns of numbers that make a vector, instead of one column.
     """
-    inputs = _open(source, size, column, id_column, skip_bad, numbers)
+    inputs = _open(source, options, numbers)
     if not len(inputs):
         raise InputError(f"{source} has no rows; give images or vectors to embed.")
     return inputs
 
 
-def _open(source: str, size: int, column: str, id_column: str, skip_bad: bool, numbers: Sequence[str]) -> Inputs:
+def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
     if source.endswith(".npy"):
-        return Vectors(source)
+        return VectorFile(source)
     if os.path.isdir(source):
         parquet, images = files_of(source, "data"), images_in(source)
         if parquet and images:
             raise InputError(f"{source} holds images and Parquet files, like {parquet[0]}; give a folder of one kind.")
         if not parquet:
-            return Folder(source, images, size, skip_bad)
-        return Table(parquet, size, column, id_column, skip_bad, numbers)
+            return ImageFolder(source, images, options)
+        return ParquetInputs(parquet, options, numbers)
     if source.endswith(".parquet") or any(mark in source for mark in "*?["):
-        return Table(files_of(source, "data"), size, column, id_column, skip_bad, numbers)
-    raise InputError(f"{source} is no folder, Parquet or .npy file; give images or vectors in one of these.")
+        return ParquetInputs(files_of(source, "data"), options, numbers)
+    raise InputError(f"{source} is not a folder, a Parquet or a .npy file; give images or vectors in one of these.")
 
 
 def fingerprint(inputs: Inputs) -> str:
@@ -67,7 +67,7 @@ def images_in(folder: str) -> list[Path]:
     return sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
 
 
-class Vectors:
+class VectorFile:
     """Rows of a .npy file; the id is the row number."""
 
     def __init__(self, file: str) -> None:
@@ -76,7 +76,7 @@ class Vectors:
         try:
             self.array = np.load(file, mmap_mode="r", allow_pickle=False)
         except (OSError, ValueError) as error:
-            raise InputError(f"{file} cannot be read ({error}); write an array with numpy.save.") from None
+            raise InputError(f"{file} cannot be read: {reason(error)}; write an array with numpy.save.") from None
         if self.array.ndim != 2 or self.array.dtype.kind not in "fiu":
             raise InputError(f"{file} holds {self.array.dtype} of shape {self.array.shape}; give vectors (n, d).")
 
@@ -84,22 +84,23 @@ class Vectors:
         return len(self.array)
 
     def read(self, start: int, stop: int) -> Batch:
-        with np.errstate(over="ignore"):  # what the model makes of the infinite is looked at
+        with np.errstate(over="ignore"):  # numbers that become infinite are refused after the model
             return list(range(start, min(stop, len(self)))), np.array(self.array[start:stop], np.float32)
 
     def where(self, row: int) -> str:
         return f"{self.files[0]}, row {row}"
 
 
-class Folder:
+class ImageFolder:
     """Image files, however deep; the id is the path within the folder."""
 
-    def __init__(self, folder: str, paths: list[Path], size: int, skip_bad: bool) -> None:
+    def __init__(self, folder: str, paths: list[Path], options: ReadOptions) -> None:
         self.paths = paths
         if not self.paths:
             raise InputError(f"{folder} holds no images and no Parquet files; give a folder that does.")
         self.files, self.folder = [str(path) for path in self.paths], folder
-        self.decoding, self.reading = Decoding(size, skip_bad), [size, skip_bad]
+        self.decoding = Decoding(options.image_size, options.skip_bad)
+        self.reading = [options.image_size, options.skip_bad]
 
     def __len__(self) -> int:
         return len(self.paths)

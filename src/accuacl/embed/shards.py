@@ -1,7 +1,7 @@
-"""Images or vectors and a model to a pool: Parquet shards of id, embedding and probability.
+"""From inputs and a model to a pool: Parquet shards of ids, embeddings and probabilities.
 
-A shard is a file. `manifest.json` names those that are finished, and what they were made from and with; started again,
-the work goes on with the first that is missing.
+Each shard is a file. `manifest.json` names the finished ones, and the data, model and settings they were made with;
+started again, the work goes on with the first shard that is missing.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+from numpy.typing import NDArray
 
 from accuacl import models
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_text
-from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.files import Lock, make_folder, write_text
+from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
 from accuacl.experiment.config import DEVICE
-from accuacl.features import Features
+from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
 MANIFEST = "manifest.json"
@@ -39,66 +41,78 @@ def embed(
     batch: int = 256,
     shard_rows: int = GROUP_ROWS,
     fresh: bool = False,
-    progress: OnProgress | None = None,
+    progress: OnProgress = ignore,
 ) -> int:
     """Write the pool to the folder `out`, or what is missing of it; how many rows it has. half: as float16."""
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
-    if not re.fullmatch(DEVICE, device):
-        raise InputError(f"device is {device!r}; give cpu, cuda, cuda:1 or auto.")
-    device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-    if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device is {device!r} but torch finds none; give --device cpu.")
-    manifest = _begin(out, {
-        "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
-        "shard_rows": shard_rows,
-    }, fresh)  # fmt: skip
-    shards = range(0, len(inputs), shard_rows)
-    for number, start in enumerate(shards):
-        name = f"{number:06}.parquet"
-        stop = min(start + shard_rows, len(inputs))
-        if not _whole(out / name, manifest["shards"].get(name)):
-            ids, features = _embed(inputs, checkpoint, start, stop, half, device, batch, progress)
-            write_pool(out / name, ids, features.embeddings, features.probabilities)
-            manifest["shards"][name] = {"rows": len(ids), "bytes": (out / name).stat().st_size}
-            write_text(out / MANIFEST, json.dumps(manifest, indent=1) + "\n")
-        if progress:
+    device = _device(device)
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the pool.")
+    make_folder(out)
+    busy = f"another embed (process {{holder}}) is writing to {out}; wait for it or give another --out."
+    with Lock(out / "embed.lock", busy):
+        manifest = _begin(out, {
+            "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
+            "shard_rows": shard_rows,
+        }, fresh)  # fmt: skip
+        for number, start in enumerate(range(0, len(inputs), shard_rows)):
+            name = f"{number:06}.parquet"
+            stop = min(start + shard_rows, len(inputs))
+            if not _whole(out / name, manifest["shards"].get(name)):
+                ids, features = _embed_rows(inputs, checkpoint, start, stop, half, device, batch, progress)
+                write_pool(out / name, ids, features.embeddings, features.probabilities)
+                manifest["shards"][name] = {"rows": len(ids), "bytes": (out / name).stat().st_size}
+                write_text(out / MANIFEST, json.dumps(manifest, indent=1) + "\n")
             progress(Progress(stop, len(inputs), "embedding"))
     return sum(shard["rows"] for shard in manifest["shards"].values())
 
 
-def _embed(
-    inputs: Inputs, checkpoint: Checkpoint, start: int, stop: int, half: bool, device: str, batch: int, progress: Any
+def _device(name: str) -> str:
+    if not re.fullmatch(DEVICE, name):
+        raise InputError(f"device is {name!r}; give cpu, cuda, cuda:1 or auto.")
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise InputError(f"device is {name!r} but torch finds none; give --device cpu.")
+    return name
+
+
+def _embed_rows(
+    inputs: Inputs,
+    checkpoint: Checkpoint,
+    start: int,
+    stop: int,
+    half: bool,
+    device: str,
+    batch: int,
+    progress: OnProgress,
 ) -> tuple[list[Any], Features]:
+    """Ids and features of the rows from start to stop, computed a part at a time."""
     ids: list[Any] = []
-    parts = []
+    parts: list[Features] = []
     step = batch  # until it is known how large an input is
     while start < stop:
         end = min(start + step, stop)
         names, raw = inputs.read(start, end)
         if len(raw):
             step = max(batch, PART_BYTES // raw[0].nbytes // batch * batch)
+            h, p = _predict(checkpoint, raw, batch, device)
             try:
-                h, p = models.predict(
-                    checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
-                )
-            except (RuntimeError, ValueError) as error:  # torch says the former when shapes do not fit
-                why = " ".join(str(error).split())
-                raise InputError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
-            try:
-                parts.append(_checked(h, p, half, names))
-            except ValueError:
-                finite = np.isfinite(raw.reshape(len(raw), -1)).all(axis=1)
-                if finite.all():
-                    raise
-                row = int(np.argmin(finite))
+                parts.append(_features(h, p, half))
+            except RowError as error:
+                if not np.isfinite(raw[error.row]).all():
+                    where = inputs.where(start + error.row)
+                    raise InputError(
+                        f"{where}: its vector has a number that is not finite; mend or drop the row."
+                    ) from None
+                how = "; float16 holds less than 65520, so leave out --half" if half else ""
                 raise InputError(
-                    f"{inputs.where(start + row)}: its vector has a number that is not finite; mend or drop the row."
+                    f"what the model gives for {names[error.row]!r} is no pool: {error.at('')[2:]}{how}"
                 ) from None
         ids += names
         start = end
-        if progress:
-            progress(Progress(start, len(inputs), "embedding"))
+        progress(Progress(start, len(inputs), "embedding"))
     if not parts:
         raise InputError("none of the images of a shard can be read; mend them or leave them out of the folder.")
     return ids, Features.trusted(
@@ -106,24 +120,25 @@ def _embed(
     )
 
 
-def _checked(h: Any, p: Any, half: bool, names: list[Any]) -> Features:
-    if half:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused below
-            h, p = h.astype(np.float16), p.astype(np.float16)
+def _predict(checkpoint: Checkpoint, raw: NDArray[Any], batch: int, device: str) -> tuple[NDArray[Any], NDArray[Any]]:
     try:
-        return Features(h, p)
-    except ValueError as error:
-        how = "; float16 holds less than 65520, so leave out --half" if half else ""
-        raise InputError(
-            f"what the model gives for inputs {names[0]!r} to {names[-1]!r} is no pool: {error}{how}"
-        ) from None
+        return models.predict(
+            checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
+        )
+    except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
+        why = " ".join(str(error).split())
+        raise InputError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
+
+
+def _features(h: NDArray[Any], p: NDArray[Any], half: bool) -> Features:
+    if half:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused
+            h, p = h.astype(np.float16), p.astype(np.float16)
+    return Features(h, p)
 
 
 def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     """The manifest of what is there already; refused if that was made from or with something else."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; give a folder for the pool.")
-    out.mkdir(parents=True, exist_ok=True)
     path = out / MANIFEST
     nothing: dict[str, Any] = {"settings": settings, "shards": {}}
     if not path.exists():
@@ -132,9 +147,9 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
         write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
     try:
-        found = json.loads(path.read_text())
-        old, shards = found["settings"], found["shards"]
-    except (ValueError, KeyError, TypeError):
+        written = json.loads(path.read_text())
+        old, shards = written["settings"], written["shards"]
+    except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path} is not the record of a pool; give another --out.") from None
     if fresh or old != settings:
         for key, value in settings.items():
@@ -147,8 +162,8 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
             shard.unlink(missing_ok=True)
         write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
-    for left in out.glob("*.parquet.*.part"):  # of one that was killed
-        left.unlink(missing_ok=True)
+    for unfinished in out.glob("*.parquet.*.part"):  # what a killed process left
+        unfinished.unlink(missing_ok=True)
     return {"settings": settings, "shards": shards}
 
 
@@ -160,5 +175,5 @@ def _whole(path: Path, entry: dict[str, Any] | None) -> bool:
             and path.stat().st_size == entry["bytes"]
             and pq.ParquetFile(path).metadata.num_rows == entry["rows"]
         )
-    except (OSError, ValueError):
+    except (OSError, pa.ArrowInvalid):  # what pyarrow raises for files that are not whole
         return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError
-from accuacl.embed import Checkpoint, Inputs, open_inputs
+from accuacl.embed import Checkpoint, Inputs, ReadOptions, open_inputs
 from accuacl.experiment.tensors import load_tensors
 from accuacl.labeling.project import backbones, words
 from accuacl.labeling.project.estimates import recorded
@@ -24,18 +25,16 @@ from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tables import read_texts
 
 
-def open_for_embedding(
-    directory: Path, data: str, image_size: int, column: str, id_column: str, skip_bad: bool
-) -> tuple[Inputs, Checkpoint]:
+def open_for_embedding(directory: Path, data: str, options: ReadOptions) -> tuple[Inputs, Checkpoint]:
     """The data, opened as the project's model takes it, and that model; both are for `accuacl.embed.embed`."""
     with Project.open(directory) as project:
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
         if kind == "texts":
-            return TextInputs(project, Path(data), column or "text"), checkpoint
+            return TextInputs(project, Path(data), options.column or "text"), checkpoint
         numbers = project.tasks.all()[0].columns or ()
-        if kind == "vectors" and not numbers:
-            column = column or "embedding"
-        return open_inputs(data, image_size or checkpoint.size, column, id_column, skip_bad, numbers), checkpoint
+        column = "embedding" if kind == "vectors" and not numbers else ""
+        options = replace(options, image_size=options.image_size or checkpoint.size, column=options.column or column)
+        return open_inputs(data, options, numbers), checkpoint
 
 
 def checkpoint_of(project: Project) -> Checkpoint:

@@ -13,8 +13,7 @@ import pytest
 from PIL import Image
 
 from accuacl.cli import main
-from accuacl.embed import table
-from accuacl.embed.inputs import open_inputs
+from accuacl.embed import ReadOptions, open_inputs, parquet
 
 NET = """
 import torch
@@ -59,8 +58,8 @@ def counted(monkeypatch):
             seen.append(len(batch))
             yield batch
 
-    real = table.read
-    monkeypatch.setattr(table, "read", read)
+    real = parquet.read
+    monkeypatch.setattr(parquet, "read", read)
     return seen
 
 
@@ -79,11 +78,11 @@ def test_a_large_row_group_is_read_once(embed, counted, tmp_path):
     n = 3000
     pq.write_table(pa.table({"vector": list(np.ones((n, 4), np.float32))}), tmp_path / "data" / "a.parquet")
     assert embed("--shard-rows", 100, "--batch", 10)[0] == 0
-    assert sum(counted) <= n + 2 * table.READ_ROWS  # and a look at the first rows
+    assert sum(counted) <= n + 2 * parquet.READ_ROWS  # and a look at the first rows
     counted.clear()
     (tmp_path / "pool" / "000025.parquet").unlink()  # it goes on in the middle of the row group
     assert embed("--shard-rows", 100, "--batch", 10)[0] == 0
-    assert sum(counted) <= n + table.READ_ROWS
+    assert sum(counted) <= n + parquet.READ_ROWS
     assert pool(tmp_path / "pool")[0] == list(range(n))
 
 
@@ -96,7 +95,7 @@ def test_parts_of_any_kind_are_what_is_there(tmp_path):
         )
         pq.write_table(part, tmp_path / f"{i}.parquet", row_group_size=group)
         first += rows
-    inputs = open_inputs(str(tmp_path), 0, "", "id", False)
+    inputs = open_inputs(str(tmp_path), ReadOptions())
     assert len(inputs) == 700
     at = 0
     for _ in range(300):  # most go on where the last one ended
@@ -119,22 +118,22 @@ def test_large_images_are_read_a_few_at_a_time(tmp_path, counted, monkeypatch):
         Image.fromarray(pixels).save(out, "png")
         encoded.append({"bytes": out.getvalue(), "path": None})
     pq.write_table(pa.table({"image": encoded}), tmp_path / "a.parquet")
-    monkeypatch.setattr(table, "READ_BYTES", 10 * max(len(one["bytes"]) for one in encoded))
-    inputs = open_inputs(str(tmp_path / "a.parquet"), 0, "", "id", False)
+    monkeypatch.setattr(parquet, "READ_BYTES", 10 * max(len(one["bytes"]) for one in encoded))
+    inputs = open_inputs(str(tmp_path / "a.parquet"), ReadOptions())
     np.testing.assert_array_equal(inputs.read(0, 40)[1], np.stack(noise))
     assert max(counted) <= 10
     assert sum(counted) == 40
 
 
 def test_a_stretch_of_bad_images_is_left_out(tmp_path, monkeypatch):
-    monkeypatch.setattr(table, "READ_ROWS", 4)
+    monkeypatch.setattr(parquet, "READ_ROWS", 4)
     images = [b"no"] * 5 + [png(i) for i in range(5, 9)] + [None] * 5 + [png(i) for i in range(14, 20)]
     pq.write_table(pa.table({"image": images}), tmp_path / "a.parquet")
-    ids, pixels = open_inputs(str(tmp_path / "a.parquet"), 0, "", "id", True).read(0, 20)
+    ids, pixels = open_inputs(str(tmp_path / "a.parquet"), ReadOptions(skip_bad=True)).read(0, 20)
     assert ids == [*range(5, 9), *range(14, 20)]
     assert pixels[:, 0, 0, 0].tolist() == ids
     with pytest.raises(ValueError, match=r"a\.parquet, row group 0, row 9 is not a readable image \(the row has no"):
-        open_inputs(str(tmp_path / "a.parquet"), 0, "", "id", False).read(9, 10)
+        open_inputs(str(tmp_path / "a.parquet"), ReadOptions()).read(9, 10)
 
 
 @pytest.mark.parametrize("first", [2, 5])
@@ -161,7 +160,7 @@ WORKS = {
 @pytest.mark.parametrize("name", WORKS)
 def test_lists_of_every_type_of_number(tmp_path, name):
     pq.write_table(pa.table({"vector": WORKS[name]}), tmp_path / "a.parquet", row_group_size=7)
-    _, found = open_inputs(str(tmp_path / "a.parquet"), 0, "", "id", False).read(0, 30)
+    _, found = open_inputs(str(tmp_path / "a.parquet"), ReadOptions()).read(0, 30)
     assert found.dtype == np.float32
     np.testing.assert_array_equal(found, np.array(WORKS[name].to_pylist(), np.float32))
 
@@ -266,7 +265,7 @@ def test_npy_files(embed, tmp_path):
 
 def test_a_file_that_changes_is_refused(tmp_path):
     pq.write_table(pa.table({"vector": list(VECTORS)}), tmp_path / "a.parquet")
-    inputs = open_inputs(str(tmp_path / "a.parquet"), 0, "", "id", False)
+    inputs = open_inputs(str(tmp_path / "a.parquet"), ReadOptions())
     pq.write_table(pa.table({"vector": list(VECTORS[:5])}), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet was changed while it was being read"):
         inputs.read(0, 30)
