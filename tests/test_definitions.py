@@ -205,3 +205,19 @@ def test_uncertainty(which):
         expected = reference.uncertainty(problem.pool, problem.budget, name, L)
         np.testing.assert_array_equal(got.indices, expected)
         np.testing.assert_allclose(got.scores[score], values[got.indices].astype(float), atol=1e-12)
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_coverage(which):
+    problem = problem_of(which, most=120)
+    pool, n = problem.pool, len(problem.pool)
+    chunk = 0 if isinstance(which, str) else which % 9
+    margin = np.sort(pool.probabilities.astype(float), axis=1)[:, ::-1]
+    uncertain = 1 - (margin[:, 0] - (margin[:, 1] if pool.K > 1 else 0))
+    for name, weights in (("coverage", None), ("uncertain-coverage", uncertain if uncertain.any() else None)):
+        for labelled in (problem.labelled, None):
+            for budget in {problem.budget, n} if n < 20 else {problem.budget}:
+                got = select(name, pool=pool, budget=budget, labelled=labelled, chunk=chunk)
+                picks, gains = reference.coverage(pool, budget, labelled, weights, L)
+                np.testing.assert_array_equal(got.indices, picks)
+                np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-6, atol=1e-9)

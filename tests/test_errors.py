@@ -71,6 +71,14 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
         select("bait", pool=POOL, budget=5, memory_limit=1000)
 
 
+@pytest.mark.parametrize("name", ["coverage", "uncertain-coverage"])
+def test_coverage_refuses_before_allocating_and_says_how_many_bytes(name, monkeypatch):
+    monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)
+    with pytest.raises(TooLarge, match=r"coverage needs 24,080 bytes for 20 .*d=4, and 10,000 are free") as refusal:
+        select(name, pool=POOL, budget=5)
+    assert refusal.value.bytes == 24_080
+
+
 @pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1.0, 1e-300)])
 def test_bait_says_so_where_float64_cannot_hold_its_matrices(scale, lam):
     pool = features(np.random.default_rng(0), 40, 6, 3, scale=scale)

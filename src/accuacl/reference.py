@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array, Features
+from accuacl.greedy import sample
 from accuacl.strategies import round_off
 
 Indices = NDArray[np.int64]
@@ -179,6 +180,60 @@ def bait(
         picks.remove(worst)
         M = M - V[worst].T @ V[worst]
     return np.array(picks, np.int64)
+
+
+def coverage(
+    pool: Features,
+    budget: int,
+    labelled: Features | None = None,
+    weights: Array | None = None,
+    dtype: Any = np.float64,
+    first: tuple[int, ...] = (),
+) -> tuple[Indices, Array]:
+    """Facility location with the whole n x n kernel, every gain computed at every pick."""
+    x = _unit(pool, dtype)
+    known = _unit(labelled, dtype) if labelled is not None else x[:0]
+    count = min(budget, len(x))
+    distances = _squares(x[sample(len(x))], x[sample(len(x))])
+    share = 1 / min(max(len(known) + count, 2), 200)
+    width = np.median(np.quantile(distances, share, axis=1)) if len(x) > 1 else 0
+    width = next((value for value in (width, distances.mean()) if value > 1e-20), 1)
+
+    def kernel(a: Array, b: Array) -> Array:
+        exponent = _squares(a, b) / width
+        return np.where(exponent > 69, 0, np.exp(-exponent))
+
+    K = kernel(x, x)
+    best = kernel(x, known).max(axis=1, initial=0)
+    weights = np.ones(len(x), dtype) if weights is None else weights.astype(dtype)
+    picks: list[int] = []
+    gains: list[Any] = []
+    for i in range(count):
+        gain = weights @ np.maximum(K - best[:, None], 0)
+        gain[picks] = -np.inf
+        picks.append(first[i] if i < len(first) else _first_largest(gain))
+        gains.append(gain[picks[-1]])
+        best = np.maximum(best, K[:, picks[-1]])
+    return np.array(picks, np.int64), np.array(gains)
+
+
+def _first_largest(values: Array, tie: float = 1e-12) -> int:
+    """The first of those that agree with the largest."""
+    return int(np.argmax(values >= values.max() - tie * abs(values.max())))
+
+
+def _unit(features: Features, dtype: Any) -> Array:
+    h, _ = _arrays(features, dtype)
+    length = np.sqrt(np.square(h).sum(axis=1, keepdims=True))
+    return np.asarray(h / np.where(length > 0, length, 1))
+
+
+def _squares(a: Array, b: Array) -> Array:
+    """All squared distances; in float32 as people write it, |a|^2 + |b|^2 - 2 a.b."""
+    if a.dtype == np.float32:
+        squares = np.square(a).sum(axis=1)[:, None] - 2 * (a @ b.T) + np.square(b).sum(axis=1)
+        return np.asarray(np.maximum(squares, 0, out=squares))
+    return np.asarray(np.square(a[:, None] - b[None]).sum(axis=2))
 
 
 def _arrays(features: Features, dtype: Any) -> tuple[Array, Array]:

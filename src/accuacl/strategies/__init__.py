@@ -22,6 +22,7 @@ from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_fu
 from accuacl.strategies.badge import badge, badge_memory
 from accuacl.strategies.bait import bait
 from accuacl.strategies.confidence import least_confidence
+from accuacl.strategies.coverage import coverage, uncertain_coverage
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
@@ -72,6 +73,8 @@ REGISTRY: dict[str, Callable[..., Selection]] = {
     "accuacl-magnitude": accuacl_magnitude,
     "accuacl-distribution": accuacl_distribution,
     "accuacl-full": accuacl_full,
+    "coverage": coverage,
+    "uncertain-coverage": uncertain_coverage,
 }
 NAMES = tuple(REGISTRY)
 

@@ -41,6 +41,16 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
     return said(n, d, K) if said else 0
 
 
+def check_fits(name: str, need: int, n: int, d: int) -> None:
+    """Refuse, with the bytes needed, before anything is allocated."""
+    free = available()
+    if need > free:
+        raise TooLarge(
+            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; give a smaller pool.",
+            need,
+        )
+
+
 def available() -> int:
     """Bytes of memory that this process can still get: of the machine, and of the container it may be in."""
     free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN

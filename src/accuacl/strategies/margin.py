@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from accuacl.features import Array
 from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
 from accuacl.strategies.smallest import Vector
 
@@ -25,12 +26,16 @@ def margin(context: Context) -> Ranking:
     return Ranking(exact=_margin, scores=_scores)
 
 
-def _margin(rows: Rows) -> Vector:
+def margins(p: Array) -> Vector:
     """The difference between the two largest probabilities of each row."""
-    if rows.features.K == 1:
-        return np.asarray(rows.probabilities[:, 0].astype(np.float64))
-    two = np.partition(rows.probabilities, -2, axis=1)[:, -2:].astype(np.float64)
+    if p.shape[1] == 1:
+        return np.asarray(p[:, 0].astype(np.float64))
+    two = np.partition(p, -2, axis=1)[:, -2:].astype(np.float64)
     return np.asarray(two[:, 1] - two[:, 0])
+
+
+def _margin(rows: Rows) -> Vector:
+    return margins(rows.probabilities)
 
 
 def _scores(rows: Rows) -> dict[str, Vector]:

@@ -1,0 +1,130 @@
+"""The Gaussian kernel between rows: bounds from above for many pairs by matrix products, exact values for a few."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.randomness import derive, hash_ids
+
+Array = NDArray[Any]
+Vector = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+SAMPLE = 1000  # rows that the width of the kernel is measured on
+SMALLEST = 1e-20  # squared distances below this are rounding errors of rows at length 1
+FAR = 69.0  # beyond this exponent, where the kernel is 1e-30, it counts as 0
+PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
+
+
+def unit(rows: Array) -> Vector:
+    """Each row at length 1, in float64; a row of zeros stays one. The same for a row whatever its type and neighbours.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    out = np.array(rows, np.float64, order="C")
+    for i in range(0, len(out), 1024):
+        block = out[i : i + 1024]
+        top = np.abs(block).max(axis=1, keepdims=True)  # first, so that no square leaves the range of float64
+        block /= np.where(top > 0, top, 1)
+        length = np.sqrt(np.square(block).sum(axis=1, keepdims=True))
+        block /= np.where(length > 0, length, 1)
+    return out
+
+
+def distinct(x: Vector) -> tuple[Indices, Indices]:
+    """The index of the first of all rows that are alike, in rising order, and for each row which of these it equals.
+
+    >>> distinct(np.array([[1.0], [2.0], [1.0]]))
+    (array([0, 1]), array([0, 1, 0]))
+    """
+    first: dict[bytes, int] = {}
+    group = [first.setdefault(row.tobytes(), len(first)) for row in x + 0.0]  # + 0: -0 becomes 0
+    return np.unique(group, return_index=True)[1], np.array(group, np.int64)
+
+
+def sample(n: int) -> Indices:
+    """The same 1000 of n rows every time, by the hashes of their indices; all if there are no more."""
+    if n <= SAMPLE:
+        return np.arange(n)
+    return np.sort(np.argsort(hash_ids(derive("width of the kernel"), np.arange(n)), kind="stable")[:SAMPLE])
+
+
+def squared_width(x: Vector, share: float) -> float:
+    """s^2 of the kernel: the median, over rows, of the `share`-quantile of their squared distances to all rows.
+
+    About the squared radius around a row that holds this share of the rows. Of more than 1000 rows a fixed sample is
+    taken, by the hashes of their indices. Where most rows have so many copies that this is 0, it is the mean of all
+    squared distances; where all rows are alike, 1.
+    """
+    from scipy.spatial.distance import pdist, squareform  # here, for it takes a while to import
+
+    rows = sample(len(x))
+    if len(rows) < 2:
+        return 1.0
+    squares = squareform(pdist(x[rows], "sqeuclidean"))
+    median = float(np.median(np.quantile(squares, share, axis=1)))
+    if median > SMALLEST:
+        return median
+    mean = float(squares.mean())
+    return mean if mean > SMALLEST else 1.0
+
+
+class Kernel:
+    """k(x, y) = exp(-|x - y|^2 / s^2), 0 where that is below 1e-30, between given points and the n rows of x.
+
+    `x` is overwritten: its rows are centred and scaled, so that the exponent is half of a squared distance.
+    """
+
+    def __init__(self, x: Vector, squared_width: float) -> None:
+        self.mean, self.factor = x.mean(axis=0), math.sqrt(2 / squared_width)
+        self.x = x
+        for i in range(0, len(x), 1024):
+            x[i : i + 1024] = self.scaled(x[i : i + 1024])
+        self.halves = _halves(x)
+        self.rough = x.astype(np.float32)
+
+    def scaled(self, rows: Vector) -> Vector:
+        """Rows of the space of x as `above` and `exact` take them."""
+        return (rows - self.mean) * self.factor
+
+    def above(self, points: Vector, fine: bool = False, out: Array | None = None) -> Array:
+        """Not less than the kernel of every point with every row, nor much more; `fine`: hardly more.
+
+        The exponent x.y - |x|^2 / 2 - |y|^2 / 2 from a product in float32 (fine: float64) errs by at most
+        (d + 16) (|x|^2 + |y|^2) roundings, which are added to it; the exact one, beside float64, by d more.
+        """
+        x = self.x if fine else self.rough
+        rounding = float(np.finfo(x.dtype).eps) / 2
+        error = rounding * 2 * (x.shape[1] * (2 if fine else 1) + 16)
+        out = np.matmul(points.astype(x.dtype), x.T, out=out)
+        out += ((error - 1) * self.halves).astype(x.dtype)
+        out += ((error - 1) * _halves(points) + 16 * rounding).astype(x.dtype)[:, None]  # exp errs by 3 units
+        np.clip(out, -80, 0, out=out)  # smaller numbers would be slow
+        return np.exp(out, out=out)
+
+    def exact(self, point: Vector, rows: NDArray[np.integer]) -> Vector:
+        """The kernel of a point with some rows by the definition, in float64; the same whatever the other rows."""
+        out = np.empty(len(rows))
+        size = max(1, PAIRS // max(1, self.x.shape[1]))
+        for i in range(0, len(rows), size):
+            difference = self.x[rows[i : i + size]] - point
+            out[i : i + size] = np.square(difference, out=difference).sum(axis=1)
+        out /= -2
+        far = out < -FAR
+        np.exp(out, out=out)
+        out[far] = 0
+        return out
+
+
+def _halves(rows: Vector) -> Vector:
+    """Half of each row's squared length."""
+    out = np.empty(len(rows))
+    for i in range(0, len(rows), 1024):
+        out[i : i + 1024] = np.square(rows[i : i + 1024]).sum(axis=1) / 2
+    return out

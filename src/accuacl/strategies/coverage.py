@@ -1,0 +1,89 @@
+"""Coverage: a set of examples that stands for the whole pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from accuacl.features import Features
+from accuacl.greedy import LIMIT, facility_location, squared_width, unit
+from accuacl.strategies.limits import check_fits, needs
+from accuacl.strategies.margin import margins
+from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.smallest import Vector
+
+NEIGHBOURHOODS = 200  # a pick has to stand for no less than this fraction of the pool
+
+
+def needed(n: int, d: int, K: int) -> int:
+    """Bytes: three copies of the embeddings, what is kept of the kernel, some numbers a row."""
+    return 20 * n * d + min(5 * n * n, LIMIT) + 1024 * n
+
+
+@needs(needed)
+def coverage(query: Query) -> Selection:
+    """Picks, one by one, the examples that best stand for all those which no labelled or picked one stands for yet.
+
+    Embeddings are taken at length 1. An example is covered by its nearest labelled or picked one at squared distance
+    D to the degree exp(-D / s^2), and each pick adds most to the sum over the pool. s is about the radius around an
+    example that holds one of as many parts of the pool as there will be labels, at most 200.
+    Score: `gain`, how many examples of the pool the pick newly stands for.
+
+    Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
+
+    Cost: one n x n product in float32 and few others, then exact sums where they decide; 20 n d bytes, and 5 n^2 but
+    at most 2 GiB for what is kept of the product.
+
+    >>> from accuacl import Features, select
+    >>> pool = Features([[1, 0.1], [1, 0.0], [1, -0.1], [0.1, 1], [0.0, 1]], [[1.0]] * 5)
+    >>> picked = select("coverage", pool=pool, budget=2)
+    >>> picked.indices, picked.scores["gain"].round(2)
+    (array([1, 3]), array([2.56, 1.78]))
+    """
+    return cover(query)
+
+
+@needs(needed)
+def uncertain_coverage(query: Query) -> Selection:
+    """Coverage in which an example counts the more the less certain the model is of it: 1 - its margin.
+
+    Where the model is certain of everything all count alike. Score: `gain`, how much of that weight the pick newly
+    stands for.
+
+    Reference: Bae et al., "Uncertainty Herding: One Active Learning Method for All Label Budgets", ICLR 2025.
+
+    Cost: as coverage.
+
+    >>> from accuacl import Features, select
+    >>> pool = Features([[1, 0.1], [1, 0.0], [0.1, 1], [0.0, 1]], [[0.9, 0.1], [1, 0], [0.5, 0.5], [0.6, 0.4]])
+    >>> select("uncertain-coverage", pool=pool, budget=2).indices
+    array([2, 0])
+    """
+    return cover(query, uncertainties(query.pool))
+
+
+def cover(query: Query, weights: Vector | None = None, first: Sequence[int] = ()) -> Selection:
+    """The picks of coverage, with weights; those in `first` come first, and the others cover what these leave."""
+    n, d, labelled = len(query.pool), query.pool.d, query.labelled
+    check_fits("coverage", needed(n, d, query.pool.K), n, d)
+    x = unit(query.pool.embeddings)
+    share = 1 / min(max(len(labelled or ()) + query.count, 2), NEIGHBOURHOODS)
+    indices, gains = facility_location(
+        x,
+        squared_width(x, share),
+        query.count,
+        weights=weights,
+        start=unit(labelled.embeddings) if labelled is not None else None,
+        first=first,
+        rows=query.chunk,
+        tick=query.ticker(2 * query.count),
+    )
+    return Selection(indices, {"gain": gains})
+
+
+def uncertainties(features: Features) -> Vector:
+    """1 - margin of each example; 1 of all where none is uncertain."""
+    blocks = [1 - margins(block.probabilities) for _, block in features.blocks(4096)]
+    out = np.concatenate([np.empty(0), *blocks])
+    return out if out.any() else np.ones(len(out))
