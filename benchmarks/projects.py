@@ -30,9 +30,8 @@ from project_data import DATA, Data
 from accuacl import models
 from accuacl.base.files import write_text
 from accuacl.base.progress import ignore
-from accuacl.experiment.tensors import load_tensors
+from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project import Project, Tasks, inputs, make, words
-from accuacl.labeling.project.estimates import recorded
 from accuacl.learners import Transform
 
 START, END = "<!-- benchmarks/projects.py writes from here -->", "<!-- to here -->"
@@ -92,7 +91,7 @@ def run(data: Data, out: Path, strategy: str, seed: int, more: dict) -> dict:
     while True:
         state = project.advance()
         seen = json.loads(truths.read_text()) if truths.exists() else []
-        ended = recorded(project.journal, "evaluate")
+        ended = read_steps(project.journal, "evaluate")
         if len(ended) > len(seen):  # a task has just ended: how good is the model on all tasks so far?
             seen.append(true_accuracies(project, data, len(ended)))
             write_text(truths, json.dumps(seen))
@@ -136,8 +135,7 @@ def prepared(data: Data, place: Path, settings) -> Path:
 
 def true_accuracies(project: Project, data: Data, count: int) -> list[float]:
     """Percent right on the test sets of the first tasks, among all classes seen."""
-    steps = recorded(project.journal, "train")
-    handle = steps[max(steps)]
+    handle = read_steps(project.journal, "train")[-1].result
     state = load_tensors(project.directory / "weights", handle)
     scale = inputs._load(project.tasks.folder_of(0) / "scale.safetensors")
     s, seen = project.settings, np.array(handle["seen"])

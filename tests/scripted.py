@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 import uuid
 from pathlib import Path
 
 import numpy as np
 
+import journals
 from accuacl.labeling.project import NewItems, Project, make, read_texts
 
 SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
@@ -75,12 +74,9 @@ def finish(project: Project) -> None:
         answer(project)
 
 
-def records(project: Project, like: str = "%") -> dict:
+def records(project: Project, like: str = "*") -> dict:
     """What the journal has of the steps whose keys are like that."""
-    db = sqlite3.connect(project.journal)
-    rows = db.execute("SELECT key, result FROM steps WHERE key LIKE ? ORDER BY key", (like,)).fetchall()
-    db.close()
-    return {key: json.loads(result) for key, result in rows}
+    return journals.records(project.journal, like)
 
 
 def outcome(project: Project) -> tuple[dict, dict]:

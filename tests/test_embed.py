@@ -215,7 +215,7 @@ def test_the_model_of_a_run(finished, tmp_path, monkeypatch, capsys):
     assert p.shape == (len(digits.test), len(checkpoint.seen))
     assert ids == list(range(len(digits.test)))
     # The run's own accuracy comes out again: same weights, same inputs, same classes.
-    from accuacl.experiment.setting import open_stream
+    from accuacl.experiment import open_stream
 
     stream = open_stream(make({"benchmark": "split-digits", "order": "classes"}), None, False)
     guess = np.array(checkpoint.seen)[p.argmax(axis=1)]

@@ -12,7 +12,7 @@ from PIL import Image
 
 from accuacl.base.progress import ignore
 from accuacl.cli import main
-from accuacl.experiment.journal import Journal
+from accuacl.experiment import Journal
 from accuacl.labeling.project import Project, make, read_images, read_vectors
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.settings import has_pretrained
@@ -62,7 +62,7 @@ def by_itself(project, ids):
         steps = PeopleSteps(project.settings, weights, project.tasks, project.store, journal, None)
         for task in steps.tasks:
             steps.pool_of(task)
-        trained = records(project, "%/train")
+        trained = records(project, "*/train")
         handle = trained[max(trained)]
         return steps.features(steps.model(handle), np.array(ids), np.array(handle["seen"]))
 

@@ -13,8 +13,10 @@ import pytest
 import torch
 
 from accuacl.base import files
-from accuacl.experiment.journal import Journal
+from accuacl.base.errors import InputError
+from accuacl.experiment import Journal, load_tensors, save_tensors
 
+FIRST = {"task": 0, "round": 0}
 CONFIG = {"seed": 0, "learner": "er"}
 
 
@@ -26,13 +28,13 @@ def test_a_step_is_done_once_and_remembered(tmp_path):
     journal = opened(tmp_path)
     calls = []
     for _ in range(2):
-        assert journal.once("000/000/query", lambda: calls.append(1) or {"ids": [3, 1]}) == {"ids": [3, 1]}
+        assert journal.once("query", lambda: calls.append(1) or {"ids": [3, 1]}, **FIRST) == {"ids": [3, 1]}
     journal.close()
     again = opened(tmp_path)
-    assert again.once("000/000/query", lambda: calls.append(1)) == {"ids": [3, 1]}
+    assert again.once("query", lambda: calls.append(1), **FIRST) == {"ids": [3, 1]}
     assert calls == [1]
-    assert again.has("000/000/query")
-    assert not again.has("000/001/query")
+    assert again.has("query", **FIRST)
+    assert not again.has("query", task=0, round=1)
     again.close()
 
 
@@ -43,8 +45,8 @@ def test_a_failed_step_leaves_no_trace(tmp_path):
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError):
-        journal.once("000/memory", fails)
-    assert journal.once("000/memory", lambda: 5) == 5
+        journal.once("memory", fails, task=0)
+    assert journal.once("memory", lambda: 5, task=0) == 5
     journal.close()
 
 
@@ -58,9 +60,9 @@ def test_results_must_be_json_and_finite(tmp_path):
 
 def test_views_show_picks_labels_metrics_and_timings(tmp_path):
     journal = opened(tmp_path)
-    journal.once("002/001/query", lambda: {"ids": [7, 9], "scores": {}})
-    journal.once("002/001/label", lambda: {"labels": [[7, 1], [9, 0]]})
-    journal.once("002/evaluate", lambda: {"accuracy": [50.0, 60.0, 70.0]})
+    journal.once("query", lambda: {"ids": [7, 9], "scores": {}}, task=2, round=1)
+    journal.once("label", lambda: {"labels": [[7, 1], [9, 0]]}, task=2, round=1)
+    journal.once("evaluate", lambda: {"accuracy": [50.0, 60.0, 70.0]}, task=2)
     db = sqlite3.connect(tmp_path / "journal.sqlite")
     assert db.execute("SELECT * FROM picks").fetchall() == [(2, 1, 0, 7), (2, 1, 1, 9)]
     assert db.execute("SELECT * FROM labels").fetchall() == [(2, 1, 7, 1), (2, 1, 9, 0)]
@@ -72,7 +74,7 @@ def test_views_show_picks_labels_metrics_and_timings(tmp_path):
 
 def test_another_config_is_told_what_differs_and_nothing_is_touched(tmp_path):
     journal = opened(tmp_path)
-    journal.once("000/memory", lambda: 1)
+    journal.once("memory", lambda: 1, task=0)
     journal.close()
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file() and p.name != "lock"}
     with pytest.raises(ValueError, match="holds a run with learner 'er', not 'gss'"):
@@ -83,14 +85,14 @@ def test_another_config_is_told_what_differs_and_nothing_is_touched(tmp_path):
 
 def test_fresh_removes_the_run_and_nothing_else(tmp_path):
     journal = opened(tmp_path)
-    journal.once("000/memory", lambda: 1)
+    journal.once("memory", lambda: 1, task=0)
     (journal.weights / "000-000.safetensors").write_bytes(b"x")
     (journal.weights / "000-000-memory.safetensors.12ab.part").write_bytes(b"left by a kill")
     (journal.weights / "mine.safetensors").write_bytes(b"mine")
     (tmp_path / "notes.txt").write_text("mine")
     journal.close()
     journal = opened(tmp_path, CONFIG | {"learner": "gss"}, fresh=True)
-    assert not journal.has("000/memory")
+    assert not journal.has("memory", task=0)
     assert [path.name for path in journal.weights.iterdir()] == ["mine.safetensors"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
     journal.close()
@@ -128,10 +130,10 @@ def test_a_journal_that_cannot_grow_says_so(tmp_path):
     journal = opened(tmp_path)
     journal._db.execute("PRAGMA max_page_count = 1")
     with pytest.raises(ValueError, match=r"journal\.sqlite cannot be read or written \(database or disk is full\)"):
-        journal.once("000/memory", lambda: "x" * 100_000)
+        journal.once("memory", lambda: "x" * 100_000, task=0)
     journal.close()
     journal = opened(tmp_path)
-    assert not journal.has("000/memory")
+    assert not journal.has("memory", task=0)
     journal.close()
 
 
@@ -147,7 +149,7 @@ def test_what_is_written_can_be_read_by_others(tmp_path):
 def test_a_second_process_is_told_who_holds_the_run(tmp_path):
     journal = opened(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from accuacl.experiment.journal import Journal\n"
+        "import sys; from pathlib import Path; from accuacl.experiment import Journal\n"
         "try: Journal(Path(sys.argv[1]), {'seed': 0, 'learner': 'er'}, {})\n"
         "except ValueError as error: print(error); sys.exit(2)"
     )
@@ -159,16 +161,16 @@ def test_a_second_process_is_told_who_holds_the_run(tmp_path):
 
 
 def test_tensors_come_back_and_damage_is_noticed(tmp_path):
-    handle = files.save_tensors(tmp_path / "a.safetensors", {"w": torch.arange(6.0).view(2, 3).T})
+    handle = save_tensors(tmp_path / "a.safetensors", {"w": torch.arange(6.0).view(2, 3).T})
     json.dumps(handle)
-    assert torch.equal(files.load_tensors(tmp_path, handle)["w"], torch.arange(6.0).view(2, 3).T)
+    assert torch.equal(load_tensors(tmp_path, handle)["w"], torch.arange(6.0).view(2, 3).T)
     whole = (tmp_path / "a.safetensors").read_bytes()
     (tmp_path / "a.safetensors").write_bytes(whole[:-1])
     with pytest.raises(ValueError, match=r"a\.safetensors is damaged"):
-        files.load_tensors(tmp_path, handle)
+        load_tensors(tmp_path, handle)
     (tmp_path / "a.safetensors").unlink()
     with pytest.raises(ValueError, match=r"a\.safetensors is gone"):
-        files.load_tensors(tmp_path, handle)
+        load_tensors(tmp_path, handle)
 
 
 def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
@@ -178,7 +180,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="no space left"):
         files.write_text(tmp_path / "a", "new")
     assert [p.name for p in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_text() == "old"

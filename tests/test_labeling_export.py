@@ -18,8 +18,7 @@ from PIL import Image
 from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.cli import app
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.tensors import load_tensors
+from accuacl.experiment import Journal, load_tensors
 from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.loader import load
@@ -49,7 +48,7 @@ def own_probabilities(project, ids):
         )
         for task in steps.tasks:
             steps.pool_of(task)
-        trained = records(project, "%/train")
+        trained = records(project, "*/train")
         handle = trained[max(trained)]
         assert load_tensors(steps.folder, handle)
         return steps.features(steps.model(handle), np.array(ids), np.array(handle["seen"])).probabilities

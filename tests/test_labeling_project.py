@@ -13,12 +13,13 @@ import uuid
 
 import numpy as np
 import pytest
+from pydantic import Field
 
 from accuacl import NAMES, learners
 from accuacl.base import files
 from accuacl.base.errors import InputError
-from accuacl.experiment.journal import Journal
-from accuacl.labeling.project import Project, make
+from accuacl.experiment import Journal
+from accuacl.labeling.project import Project, ProjectSettings, make
 from accuacl.labeling.project.learning import held_out
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, outcome, records, truth
 
@@ -79,7 +80,7 @@ def test_an_empty_project_waits_for_data(tmp_path):
 def test_every_learner_learns_with_people(tmp_path, learner):
     with new_project(tmp_path / "p", 2, learner=learner) as project:
         finish(project)
-        assert len(records(project, "%/train")) == 4
+        assert len(records(project, "*/train")) == 4
         assert project.estimates().accuracy.value > 30
 
 
@@ -87,7 +88,7 @@ def test_every_learner_learns_with_people(tmp_path, learner):
 def test_every_strategy_chooses_for_people(tmp_path, strategy):
     with new_project(tmp_path / "p", 2, strategy=strategy) as project:
         finish(project)
-        picked = [item for result in records(project, "%/query").values() for item in result["ids"]]
+        picked = [item for result in records(project, "*/query").values() for item in result["ids"]]
         assert len(picked) == len(set(picked)) == 32
 
 
@@ -119,7 +120,7 @@ def test_what_training_sees_has_nothing_of_the_held_out(project, monkeypatch):
     monkeypatch.setattr(learners, "train", watched)
     project.add(blobs(1)[0])
     finish(project)
-    held = {item for result in records(project, "%/label").values() for item in result["held"]}
+    held = {item for result in records(project, "*/label").values() for item in result["held"]}
     assert len(held) == 4
     assert [len(ids) for ids, _ in seen] == [6, 14, 6, 14]
     assert not held & {item for pair in seen for ids in pair for item in ids}
@@ -159,7 +160,7 @@ def test_a_task_of_which_everything_is_skipped_is_passed_over(tmp_path):
             project.advance()
         while not project.advance().finished:  # and one after something has been learned
             answer(project, skip=lambda pick: True)
-        remembered = records(project, "00%/memory")
+        remembered = records(project, "00*/memory")
         assert remembered["002/memory"] == remembered["001/memory"]
         assert [one.task for one in project.estimates().tasks] == [1]
 
@@ -170,7 +171,7 @@ def test_a_pool_smaller_than_the_budget_is_labelled_out(tmp_path):
         project.add(source.only(list(range(10))))
         finish(project)
         assert len(project.store.labels()) == 10
-        assert [len(result["ids"]) for result in records(project, "%/query").values()] == [8, 2, 0]
+        assert [len(result["ids"]) for result in records(project, "*/query").values()] == [8, 2, 0]
         assert project.state().budget == 10
 
 
@@ -255,9 +256,9 @@ def test_two_tasks_added_while_a_round_is_open(project):
     assert project.store.status() == before
     assert project.state().tasks == 3
     finish(project)
-    assert [len(result["ids"]) for result in records(project, "%/query").values()] == [8] * 6
+    assert [len(result["ids"]) for result in records(project, "*/query").values()] == [8] * 6
     firsts = [task.first for task in project.tasks.all()]
-    for task, ids in enumerate(result["ids"] for result in records(project, "%/000/query").values()):
+    for task, ids in enumerate(result["ids"] for result in records(project, "*/000/query").values()):
         assert all(firsts[task] <= item < firsts[task] + 60 for item in ids)
 
 
@@ -324,6 +325,39 @@ def test_what_is_no_project_is_said(tmp_path):
         Project.open(tmp_path)
 
 
+class Newer(ProjectSettings):
+    """The settings of a later version: with one that changes nothing, and one whose default changes what is done."""
+
+    colour: str = Field("red")
+    care: int = Field(3, json_schema_extra={"before": 1})
+
+
+def test_a_new_setting_leaves_projects_that_lack_it_as_they_were(tmp_path, monkeypatch):
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+        answer(project)
+    config = json.loads((tmp_path / "p" / "config.json").read_text())
+    (tmp_path / "p" / "config.json").write_text(json.dumps({k: config[k] for k in config if k != "text_features"}))
+    monkeypatch.setattr(sys.modules["accuacl.labeling.project.project"], "ProjectSettings", Newer)
+    with Project.open(tmp_path / "p") as project:
+        assert (project.settings.care, project.settings.colour, project.settings.text_features) == (1, "red", 4096)
+        finish(project)
+    monkeypatch.undo()
+    assert Project.open(tmp_path / "p").state().finished
+    made = Newer(**make(SMALL).model_dump())
+    Project.create(tmp_path / "q", made).close()
+    with pytest.raises(InputError, match=r"newer version of accuacl \(with the settings care, colour\); upgrade"):
+        Project.open(tmp_path / "q")
+
+
+def test_settings_of_a_newer_version_are_refused(project):
+    path = project.directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 2}))
+    for act in (lambda: Project.open(project.directory), project.advance):
+        with pytest.raises(InputError, match=r"config\.json was written by a newer version .*; upgrade accuacl"):
+            act()
+
+
 # A project that is killed at its n-th durable write, or at a random instant, and gone on with.
 DRIVER = """
 import os, random, signal, sys, threading, time
@@ -332,7 +366,7 @@ from pathlib import Path
 from scripted import answer, blobs, new_project
 from accuacl.labeling.project import Project
 from accuacl.labeling.store.database import Transaction
-from accuacl.experiment.journal import Journal
+from accuacl.experiment import Journal
 folder, kill = Path(sys.argv[1]), float(sys.argv[3])
 if kill >= 1:
     count = 0

@@ -11,8 +11,7 @@ import pytest
 
 from accuacl import report
 from accuacl.base.errors import InputError
-from accuacl.experiment import metrics, record, run
-from accuacl.experiment.config import make
+from accuacl.experiment import make, metrics, run, write_csv
 from accuacl.report import collect as collecting
 from accuacl.report.statistics.groups import make_groups
 from accuacl.report.statistics.metrics import mean_std
@@ -72,7 +71,7 @@ def collect(paths):
 
 
 def table(path, rows):
-    record.write_csv(path, rows)
+    write_csv(path, rows)
     return path
 
 
@@ -215,8 +214,8 @@ def test_a_run_is_itself_and_not_what_lies_below_it(tmp_path):
 
 def test_no_table_is_opened_but_those_of_results(tmp_path, monkeypatch):
     opened = []
-    read_csv = record.read_csv
-    monkeypatch.setattr(record, "read_csv", lambda path: opened.append(path) or read_csv(path))
+    read_csv = collecting.read_csv
+    monkeypatch.setattr(collecting, "read_csv", lambda path: opened.append(path) or read_csv(path))
     for name in ("other.csv", "main.csv", "deep/results.csv", "deep/pool.csv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         table(tmp_path / name, grid(seed=[0]))
@@ -234,7 +233,7 @@ def test_a_table_that_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
     def refuse(path):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(record, "read_csv", refuse)
+    monkeypatch.setattr(collecting, "read_csv", refuse)
     with pytest.raises(InputError, match=r"a\.csv cannot be read: permission denied; "):
         collect([table(tmp_path / "a.csv", grid(seed=[0]))])
 

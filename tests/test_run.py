@@ -14,13 +14,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import Field
 
-from accuacl import NAMES, learners
+import journals
+from accuacl import NAMES, learners, strategies
+from accuacl.base.errors import InputError
 from accuacl.cli import main
 from accuacl.data import BENCHMARKS, Dataset, Split, load
-from accuacl.experiment import LabelsPending, config, make, run
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.tensors import load_arrays
+from accuacl.experiment import (
+    DEFAULTS,
+    Config,
+    Journal,
+    LabelsPending,
+    canonical,
+    load_arrays,
+    make,
+    read_steps,
+    read_yaml,
+    run,
+    to_yaml,
+)
 
 SMALL = {"tasks": 3, "labels": 12, "rounds": 3, "epochs": 2, "memory": 8, "pool": 60}
 
@@ -33,19 +46,14 @@ def outcome(out: Path) -> dict:
     """What must be the same to the last byte: matrix, every step's record, final weights; not the times it took."""
     result = json.loads((out / "result.json").read_text())
     del result["seconds"]
-    db = sqlite3.connect(out / "journal.sqlite")
-    steps = dict(db.execute("SELECT key, result FROM steps WHERE kind NOT IN ('load', 'result')"))
-    db.close()
+    steps = {name: value for name, value in records(out).items() if name not in ("load", "result")}
     weights = {path.name: path.read_bytes() for path in (out / "weights").iterdir()}
     return {"result": result, "steps": steps, "weights": weights}
 
 
-def records(out: Path, like: str = "%") -> dict:
+def records(out: Path, like: str = "*") -> dict:
     """What the journal has of the steps whose keys are like that, in their order."""
-    db = sqlite3.connect(out / "journal.sqlite")
-    found = db.execute("SELECT key, result FROM steps WHERE key LIKE ? ORDER BY key", (like,)).fetchall()
-    db.close()
-    return {key: json.loads(result) for key, result in found}
+    return journals.records(out / "journal.sqlite", like)
 
 
 @pytest.mark.parametrize("learner", learners.NAMES)
@@ -107,7 +115,7 @@ def test_picks_come_from_the_task_and_memory_from_what_was_labelled(tmp_path):
     known = set()
     for task in range(3):
         known |= {i for t, i, _ in labels if t == task}
-        memory = json.loads(db.execute("SELECT result FROM steps WHERE key = ?", (f"{task:03}/memory",)).fetchone()[0])
+        memory = records(tmp_path)[f"{task:03}/memory"]
         assert len(memory["ids"]) == 8
         assert set(memory["ids"]) <= known
     db.close()
@@ -168,14 +176,14 @@ def test_uniform_trains_only_what_is_looked_at_and_gets_the_same(tmp_path):
     for name, evaluate in (("a", "task"), ("b", "round")):
         run(small(strategy="uniform", evaluate=evaluate), tmp_path / name)
     a, b = outcome(tmp_path / "a"), outcome(tmp_path / "b")
-    assert list(records(tmp_path / "a", "%/train")) == ["000/002/train", "001/002/train", "002/002/train"]
-    assert len(records(tmp_path / "b", "%/train")) == 9
+    assert list(records(tmp_path / "a", "*/train")) == ["000/002/train", "001/002/train", "002/002/train"]
+    assert len(records(tmp_path / "b", "*/train")) == 9
     assert a["weights"] == b["weights"]
     assert a["result"].pop("config") != b["result"].pop("config")
     assert a["result"] == b["result"]
     assert a["steps"].items() <= b["steps"].items()
     run(small(strategy="badge"), tmp_path / "c")
-    assert len(records(tmp_path / "c", "%/train")) == 9  # a strategy looks at every round's
+    assert len(records(tmp_path / "c", "*/train")) == 9  # a strategy looks at every round's
 
 
 @pytest.mark.parametrize(
@@ -184,7 +192,7 @@ def test_uniform_trains_only_what_is_looked_at_and_gets_the_same(tmp_path):
 def test_the_last_task_may_have_more_rounds_of_the_same_size(tmp_path, labels, last, sizes):
     run(small(labels=labels), tmp_path / "a")
     result = run(small(labels=labels, last_rounds=last), tmp_path / "b")
-    asked = {key: len(query["ids"]) for key, query in records(tmp_path / "b", "%/query").items()}
+    asked = {key: len(query["ids"]) for key, query in records(tmp_path / "b", "*/query").items()}
     assert [asked[f"002/{r:03}/query"] for r in range(last)] == sizes
     assert sum(asked.values()) == 2 * labels + sum(sizes)
     assert result["weights"] == f"002-{last - 1:03}.safetensors"
@@ -207,9 +215,9 @@ def test_lam_holds_from_its_task_on(tmp_path, monkeypatch, first):
     run(small(lam=0.0, lam_from=first), tmp_path / "b")
     assert lams == [None if task < first else 0.0 for task in (1, 2, 3) for _ in range(2)]  # two queries each
     for task in range(min(first - 1, 3)):
-        assert records(tmp_path / "a", f"{task:03}/%") == records(tmp_path / "b", f"{task:03}/%")
+        assert records(tmp_path / "a", f"{task:03}/*") == records(tmp_path / "b", f"{task:03}/*")
     if first == 3:  # the past counts for nothing now: others are picked
-        assert records(tmp_path / "a", "002/%/query") != records(tmp_path / "b", "002/%/query")
+        assert records(tmp_path / "a", "002/*/query") != records(tmp_path / "b", "002/*/query")
 
 
 @pytest.mark.parametrize(("replay", "sizes"), [("once", [8, 8, 4]), ("cycled", [8, 8, 8])])
@@ -226,9 +234,7 @@ def test_times_of_all_processes_are_counted_and_loading_is_the_first_ones(tmp_pa
         run(small(), tmp_path, oracle=stops_at(1, 1))
     loading = records(tmp_path)["load"]
     seconds = run(small(), tmp_path)["seconds"]
-    db = sqlite3.connect(tmp_path / "journal.sqlite")
-    rows = dict(db.execute("SELECT key, cpu FROM steps"))
-    db.close()
+    rows = {journals.key(step): step.cpu for step in read_steps(tmp_path / "journal.sqlite")}
     assert 0 < loading == seconds["load"]
     assert seconds["cpu"] == pytest.approx(sum(cpu for key, cpu in rows.items() if key != "result"))
     assert seconds["cpu"] > sum(cpu for key, cpu in rows.items() if key.endswith("train")) > 0
@@ -351,16 +357,18 @@ def die_at(where, count):
         if left[0] == 0:
             os.kill(os.getpid(), signal.SIGKILL)
     once, replace = journal.Journal.once, os.replace
-    def before(self, key, step, *arguments):
+    def meant(kind, task=None, round=None):
+        return where.split()[1] in (kind, f"{task}/{round}/{kind}")
+    def before(self, kind, step, *arguments, **at):
         def dies(*a):
-            if key.endswith(where[7:]):
+            if meant(kind, **at):
                 die()
             return step(*a)
-        return once(self, key, dies, *arguments)
-    def after(self, key, step, *arguments):
-        new = not self.has(key)
-        result = once(self, key, step, *arguments)
-        if new and key.endswith(where[6:]):
+        return once(self, kind, dies, *arguments, **at)
+    def after(self, kind, step, *arguments, **at):
+        new = not self.has(kind, **at)
+        result = once(self, kind, step, *arguments, **at)
+        if new and meant(kind, **at):
             die()
         return result
     def renames_then_dies(a, b):
@@ -418,7 +426,7 @@ def undisturbed(tmp_path_factory):
 
 KINDS = ("query", "label", "train", "memory", "evaluate", "result")
 WHERE = [f"{when} {kind}" for when in ("before", "after") for kind in KINDS]
-WHERE += ["after 001/001/train", "between file and record", "file not yet in place"]
+WHERE += ["after 1/1/train", "between file and record", "file not yet in place"]
 
 
 @pytest.mark.parametrize("where", WHERE)
@@ -460,7 +468,7 @@ def test_a_damaged_weights_file_is_named_and_kept(tmp_path):
     with pytest.raises(LabelsPending):  # the query was done before it was damaged; nobody needs it yet
         run(small(), tmp_path, oracle=stops_at(1, 1))
     db = sqlite3.connect(tmp_path / "journal.sqlite")
-    db.execute("DELETE FROM steps WHERE key = '001/001/query'")
+    db.execute("DELETE FROM steps WHERE task = 1 AND round = 1 AND kind = 'query'")
     db.commit()
     db.close()
     with pytest.raises(ValueError, match=r"001-000\.safetensors is damaged"):
@@ -490,7 +498,7 @@ def test_a_full_disk_says_so_and_the_run_goes_on_afterwards(tmp_path, monkeypatc
         fsync(descriptor)
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(InputError, match="no space left"):
         run(small(), tmp_path / "b")
     assert not list((tmp_path / "b").rglob("*.part"))
     monkeypatch.undo()
@@ -511,15 +519,15 @@ def test_another_machine_is_warned_of(tmp_path, monkeypatch):
 # -- settings -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("benchmark", config.DEFAULTS)
+@pytest.mark.parametrize("benchmark", DEFAULTS)
 @pytest.mark.parametrize("scale", ["smoke", "cpu", "paper"])
 def test_defaults_are_valid_and_go_through_yaml(tmp_path, benchmark, scale):
     made = make({"benchmark": benchmark, "scale": scale})
-    (tmp_path / "x.yaml").write_text(config.to_yaml(made))
-    assert make(config.read(tmp_path / "x.yaml")) == made
+    (tmp_path / "x.yaml").write_text(to_yaml(made))
+    assert make(read_yaml(tmp_path / "x.yaml")) == made
     long = make({"benchmark": benchmark, "scale": scale, "order": ", ".join(map(str, range(100)))})
-    (tmp_path / "x.yaml").write_text(config.to_yaml(long))
-    assert make(config.read(tmp_path / "x.yaml")) == long
+    (tmp_path / "x.yaml").write_text(to_yaml(long))
+    assert make(read_yaml(tmp_path / "x.yaml")) == long
 
 
 def test_paper_settings_are_the_papers():
@@ -604,7 +612,7 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
     (tmp_path / "c.yaml").write_text(text)
     code, again, _ = command("run", "--config", tmp_path / "c.yaml", "--seed", 3, "--print-config")
     assert code == 0
-    assert config.read(tmp_path / "c.yaml")["strategy"] == "badge"
+    assert read_yaml(tmp_path / "c.yaml")["strategy"] == "badge"
     assert again == text.replace("seed: 0 ", "seed: 3 ", 1)
     code, _, error = command("run", "--config", tmp_path / "c.yaml", "--scale", "paper")
     assert code == 2
@@ -614,12 +622,12 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
     code, text, _ = command("run", "--config", tmp_path / "d.yaml", "--scale", "paper", "--print-config")
     assert code == 0
     (tmp_path / "e.yaml").write_text(text)
-    assert make(config.read(tmp_path / "e.yaml")) == make({"scale": "paper", "strategy": "badge"})
+    assert make(read_yaml(tmp_path / "e.yaml")) == make({"scale": "paper", "strategy": "badge"})
     (tmp_path / "d.yaml").write_text("labels: 77\n")  # what a file sets stays set
     code, text, _ = command("run", "--config", tmp_path / "d.yaml", "--scale", "paper", "--print-config")
     assert code == 0
     (tmp_path / "e.yaml").write_text(text)
-    assert make(config.read(tmp_path / "e.yaml")) == make({"scale": "paper", "labels": 77})
+    assert make(read_yaml(tmp_path / "e.yaml")) == make({"scale": "paper", "labels": 77})
     for content, says in (("a: [", "is not YAML"), ("hello", "holds no settings"), ("1: 2", "holds no settings")):
         (tmp_path / "bad.yaml").write_text(content)
         code, _, error = command("run", "--config", tmp_path / "bad.yaml")
@@ -711,7 +719,7 @@ def test_real_data_end_to_end(tmp_path, benchmark, learner):
     assert list(result["recall"]) == list(data.classes[: 2 * each])
     for task in range(2):
         pairs = [
-            pair for r in range(2) for pair in records(tmp_path, f"{task:03}/%")[f"{task:03}/{r:03}/label"]["labels"]
+            pair for r in range(2) for pair in records(tmp_path, f"{task:03}/*")[f"{task:03}/{r:03}/label"]["labels"]
         ]
         assert len(pairs) == settings.labels
         assert all(data.train.labels[row] == label and label // each == task for row, label in pairs)
@@ -729,12 +737,92 @@ def test_a_part_of_the_test_examples_is_drawn_by_the_seed(tmp_path):
 
 
 def test_a_run_begun_before_a_setting_existed_goes_on(tmp_path):
-    config = small()
-    whole = run(config, tmp_path)
+    whole = run(small(), tmp_path)
     path = tmp_path / "config.json"
     older = json.loads(path.read_text())
-    del older["test"]
+    del older["test"], older["schema"]
     path.write_text(json.dumps(older))
-    assert run(config, tmp_path) == whole
+    assert run(small(), tmp_path) == whole
     with pytest.raises(ValueError, match="holds a run with test 0, not 5"):
         run(small(test=5), tmp_path)
+
+
+class Newer(Config):
+    """The settings of a later version: with one that changes nothing, and one whose default changes what is done."""
+
+    colour: str = Field("red")
+    care: int = Field(3, json_schema_extra={"before": 1})
+
+
+def test_a_new_setting_leaves_runs_that_lack_it_as_they_were(tmp_path):
+    with pytest.raises(LabelsPending):
+        run(small(), tmp_path / "begun", oracle=stops_at(1, 1))
+    whole = run(small(), tmp_path / "whole")
+    for name in ("begun", "whole"):
+        with pytest.raises(InputError, match="holds a run with care 1, not 3"):
+            run(Newer(**small().model_dump()), tmp_path / name)
+        with pytest.raises(InputError, match="holds a run with colour 'red', not 'blue'"):
+            run(Newer(**small().model_dump(), care=1, colour="blue"), tmp_path / name)
+        result = run(Newer(**small().model_dump(), care=1), tmp_path / name)
+        assert result["accuracy_matrix"] == whole["accuracy_matrix"]
+    run(Newer(**small(tasks=1).model_dump()), tmp_path / "new")
+    with pytest.raises(InputError, match=r"newer version of accuacl \(with the settings care, colour\); upgrade"):
+        run(small(tasks=1), tmp_path / "new")
+
+
+def test_settings_of_a_newer_version_are_refused(tmp_path):
+    run(small(tasks=1), tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 2}))
+    with pytest.raises(InputError, match=r"config\.json was written by a newer version .*; upgrade accuacl"):
+        run(small(tasks=1), tmp_path)
+
+
+# -- options of strategies ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_strategy():
+    """Registers a strategy that picks the first rows, and notes the options that it is handed."""
+
+    def keep(name, strategy):
+        strategies.register(name)(strategy)
+        names.append(name)
+
+    names: list[str] = []
+    yield keep
+    for name in names:
+        del strategies.REGISTRY[name]
+
+
+def test_a_strategy_is_handed_the_options_that_its_signature_has(tmp_path, own_strategy):
+    handed = []
+
+    def first(query):
+        return strategies.Selection(np.arange(query.count), {})
+
+    def mine(query, *, oversample=9.0, lam=None, total_classes=0):
+        handed.append((oversample, lam, total_classes))
+        return first(query)
+
+    own_strategy("accuacl-mine", first)
+    own_strategy("mine", mine)
+    run(small(strategy="accuacl-mine", tasks=1, keep=3, lam=0.5), tmp_path / "a")
+    run(small(strategy="mine", tasks=1, keep=3, lam=0.5, oversample=4.0), tmp_path / "b")
+    assert set(handed) == {(4.0, 0.5, 10)}
+    handed.clear()
+    run(small(strategy="mine", tasks=1), tmp_path / "c")
+    assert set(handed) == {(2.0, None, 10)}
+    given = small(keep=3, lam=0.5, lam_from=2, oversample=4.0, variant="paper").model_dump()
+    unset = {"keep": 0, "lam": None, "lam_from": 1, "oversample": 2.0, "variant": "released"}
+    assert canonical(given | {"strategy": "accuacl-mine"}) == given | unset | {"strategy": "accuacl-mine"}
+    assert canonical(given | {"strategy": "full"}) == given | unset | {"strategy": "full"}
+    kept = {"lam": 0.5, "lam_from": 2, "oversample": 4.0}
+    assert canonical(given | {"strategy": "mine"}) == given | unset | kept | {"strategy": "mine"}
+    assert canonical(given | {"strategy": "not loaded"}) == given | {"strategy": "not loaded"}
+
+
+def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):
+    plain, given = (run(small(strategy="bait", lam=lam), tmp_path / str(lam)) for lam in (None, 0.5))
+    assert plain["accuracy_matrix"] == given["accuracy_matrix"]
+    assert canonical(given["config"]) == plain["config"]

@@ -20,7 +20,7 @@ from accuacl.base.progress import Progress
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.sweep_screen import TimeLeft
 from accuacl.engines import Done, Failure, Local
-from accuacl.experiment import make, record
+from accuacl.experiment import add_to_csv, data_note, make, read_csv, row_settings, write_csv
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import run_missing, runs_of
 
@@ -48,7 +48,7 @@ def file(folder: Path, **settings) -> Path:
 
 
 def without_times(path: Path) -> list[dict]:
-    rows = record.read_csv(path)
+    rows = read_csv(path)
     return [{k: v for k, v in row.items() if not k.startswith("seconds_") and k != "finished"} for row in rows]
 
 
@@ -71,7 +71,7 @@ def test_what_a_strategy_or_learner_ignores_makes_no_runs_of_its_own(tmp_path):
     ]
     table = tmp_path / "results.csv"
     row = run_missing(wanted[:1], tmp_path, table, Local(1)).rows[0]
-    record.write_csv(table, [{**row, "lam": 0.5, "order_seed": 3}])  # as it was done before
+    write_csv(table, [{**row, "lam": 0.5, "order_seed": 3}])  # as it was done before
     told = []
     run_missing(wanted[:1], tmp_path / "b", table, Local(1), on_end=lambda *end: told.append(end))
     assert not told
@@ -129,10 +129,10 @@ def test_the_table_reads_as_it_was_written(tmp_path):
     wanted = runs_of(SMALL | {"strategy": ["uniform", "accuacl"], "lam": [0.3], "evaluate": "round"})
     outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Local(1))
     assert not outcome.failed
-    rows = record.read_csv(tmp_path / "results.csv")
+    rows = read_csv(tmp_path / "results.csv")
     assert sorted(map(repr, rows)) == sorted(map(repr, outcome.rows))
     for row in rows:
-        assert make(record.settings(row)) in [run.config for run in wanted]
+        assert make(row_settings(row)) in [run.config for run in wanted]
         assert len(row["picked"]) == 2
         assert [sum(task) for task in row["picked"]] == [8, 8]
         assert [len(task) for task in row["picked"]] == [2, 2]
@@ -149,7 +149,7 @@ def test_what_the_table_has_is_not_done_again_even_without_its_directory(tmp_pat
     )
     assert told == [wanted[1].name]
     assert first.rows[0] == second.rows[0]
-    assert len(record.read_csv(tmp_path / "results.csv")) == 2
+    assert len(read_csv(tmp_path / "results.csv")) == 2
     assert not (tmp_path / "b" / wanted[0].name).exists()
 
 
@@ -157,8 +157,8 @@ def test_an_older_table_without_a_newer_setting_still_counts(tmp_path):
     wanted = runs_of(SMALL | {"strategy": "uniform"})
     table = tmp_path / "results.csv"
     run_missing(wanted, tmp_path, table, Local(1))
-    rows = record.read_csv(table)
-    record.write_csv(table, [{key: value for key, value in row.items() if key != "replay"} for row in rows])
+    rows = read_csv(table)
+    write_csv(table, [{key: value for key, value in row.items() if key != "replay"} for row in rows])
     told = []
     run_missing(wanted, tmp_path / "b", table, Local(1), on_end=lambda *end: told.append(end))
     assert not told
@@ -283,7 +283,7 @@ def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
     done = accuacl("sweep", sweep_file, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.count("failed:") == 1
-    assert len(record.read_csv(tmp_path / "runs/sweep/results.csv")) == 2
+    assert len(read_csv(tmp_path / "runs/sweep/results.csv")) == 2
 
 
 def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
@@ -319,7 +319,7 @@ def test_a_strategy_of_ones_own_sweeps_like_any_other(tmp_path):
     sweep_file = file(tmp_path, strategy=["uniform", "last"])
     done = accuacl("sweep", sweep_file, "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    assert {row["strategy"] for row in record.read_csv(tmp_path / "out/results.csv")} == {"uniform", "last"}
+    assert {row["strategy"] for row in read_csv(tmp_path / "out/results.csv")} == {"uniform", "last"}
     assert "last" not in REGISTRY
     assert accuacl("sweep", sweep_file, "--out", tmp_path / "none").returncode == 2
 
@@ -345,7 +345,7 @@ def test_only_narrows(tmp_path):
     sweep_file = file(tmp_path, strategy=["uniform", "entropy"], seeds=[0, 1])
     done = accuacl("sweep", sweep_file, "--only", "strategy=entropy", "--only", "seed=1", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
-    rows = record.read_csv(tmp_path / "out/results.csv")
+    rows = read_csv(tmp_path / "out/results.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("entropy", 1)]
     numbers = runs_of(SMALL | {"lambda": [0, 0.5, 2 / 3], "seeds": [0, 1000, 1001]})
     chosen = narrow_runs(numbers, ["lambda=0,0.667", "seed=1000"])
@@ -362,16 +362,16 @@ def test_only_narrows(tmp_path):
 def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
     table = tmp_path / "results.csv"
     run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, table, Local(1))
-    rows = record.read_csv(table)
+    rows = read_csv(table)
     older = [{key: value for key, value in row.items() if key not in ("width", "lam_from", "test")} for row in rows]
-    record.write_csv(table, [{**older[0], "seed": 7}])
-    record.add_to_csv(table, rows)
-    both = record.read_csv(table)
+    write_csv(table, [{**older[0], "seed": 7}])
+    add_to_csv(table, rows)
+    both = read_csv(table)
     assert [row["seed"] for row in both] == [0, 7]
     assert both[0]["width"] == both[1]["width"] == 0
     bare = ["benchmark,memory,learner,strategy,average_accuracy,forgetting,width", "split-digits,5,er,uniform,50,3,"]
     table.write_text("\n".join(bare) + "\n")
-    assert record.settings(record.read_csv(table)[0])["width"] == 0
+    assert row_settings(read_csv(table)[0])["width"] == 0
 
 
 def test_two_sweeps_may_share_a_table(tmp_path):
@@ -379,10 +379,10 @@ def test_two_sweeps_may_share_a_table(tmp_path):
     first = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path / "a", table, Local(1)).rows
 
     def meanwhile(run, row, why):
-        record.add_to_csv(table, [{**first[0], "seed": 99}])
+        add_to_csv(table, [{**first[0], "seed": 99}])
 
     run_missing(runs_of(SMALL | {"strategy": ["entropy", "margin"]}), tmp_path / "b", table, Local(1), on_end=meanwhile)
-    found = sorted((row["strategy"], row["seed"]) for row in record.read_csv(table))
+    found = sorted((row["strategy"], row["seed"]) for row in read_csv(table))
     assert found == [("entropy", 0), ("margin", 0), ("uniform", 0), ("uniform", 99)]
 
 
@@ -419,11 +419,11 @@ def test_classes_without_a_test_example_are_counted_too(tmp_path):
 
 
 def test_what_is_known_about_the_data_is_told_at_once_and_kept(tmp_path):
-    assert record.note("split-cifar100", 50_000) == record.note("split-digits", 3) == ""
+    assert data_note("split-cifar100", 50_000) == data_note("split-digits", 3) == ""
     wanted, table = runs_of(SMALL | {"strategy": "uniform"}), tmp_path / "results.csv"
     row = run_missing(wanted, tmp_path, table, Local(1)).rows[0]
     assert row["note"] == ""
-    record.write_csv(table, [{**row, "note": "half of it"}])
+    write_csv(table, [{**row, "note": "half of it"}])
     told = []
     run_missing(wanted, tmp_path, table, Local(1), on_note=told.append)
     assert told == ["half of it"]

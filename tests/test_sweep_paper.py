@@ -12,7 +12,7 @@ import pytest
 
 from accuacl import bench
 from accuacl.engines import Local
-from accuacl.experiment import record
+from accuacl.experiment import read_csv, write_csv
 from accuacl.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
 from test_sweep import PLUGIN, SMALL, accuacl
 
@@ -86,13 +86,13 @@ def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
         assert ("--only" in page) == (more == ["--only", "strategy=last"])  # then it holds more than the last one did
         assert ("2 of the 4 runs of this recipe." in page) == (more == ["--only", "strategy=last"])
     assert "3 of the 4 runs of this recipe." in page
-    rows = record.read_csv(tmp_path / "out/scores.csv")
+    rows = read_csv(tmp_path / "out/scores.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("last", 0), ("last", 1), ("uniform", 0)]
     wrong = [*command, "--results", "out/scores.csv"]
     done = subprocess.run(wrong, capture_output=True, text=True, cwd=tmp_path, timeout=300)
     assert done.returncode == 2
     assert "gets the recipe's own rows and no others" in done.stderr
-    assert record.read_csv(tmp_path / "out/scores.csv") == rows
+    assert read_csv(tmp_path / "out/scores.csv") == rows
 
 
 def test_costs_are_listed(tmp_path):
@@ -106,7 +106,7 @@ def test_costs_are_listed(tmp_path):
     assert "done" not in done.stdout
     row = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Local(1)).rows[0]
     one = runs_of(read_recipe("scores"), {"scale": "smoke"})[0].config.model_dump()
-    record.write_csv(tmp_path / "results.csv", [row | one])
+    write_csv(tmp_path / "results.csv", [row | one])
     done = accuacl("paper", "list", "--out", tmp_path, env=os.environ | {"COLUMNS": "200"})
     (line,) = (line for line in done.stdout.splitlines() if " scores " in line)
     assert line.split()[3:6:2] == ["3", "1"]

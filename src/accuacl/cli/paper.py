@@ -19,7 +19,7 @@ from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
 from accuacl.cli.screen import console, drawn, duration
 from accuacl.cli.sweep_screen import print_failures, run_and_show
-from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment import load_plugins
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import (
     EFFICIENCY,

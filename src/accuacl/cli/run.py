@@ -13,10 +13,8 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config
-from accuacl.experiment import config as settings
+from accuacl.experiment import Config, decided_by_scale, load_plugins, make, read_yaml, to_yaml
 from accuacl.experiment import run as run_experiment
-from accuacl.experiment.plugins import load_plugins
 
 
 @with_settings(Config)
@@ -40,12 +38,12 @@ def run(
     set, and options here override it.
     """
     load_plugins(plugin or ())
-    from_file = settings.read(config) if config else {}
+    from_file = read_yaml(config) if config else {}
     chosen = from_file | {name: value for name, value in given.items() if value is not None}
     _check_scale(config, from_file, chosen)
-    what = settings.make(chosen, data_dir)
+    what = make(chosen, data_dir)
     if print_config:
-        print(settings.to_yaml(what), end="")
+        print(to_yaml(what), end="")
         return
     name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
     out = out or Path("runs") / name
@@ -65,7 +63,7 @@ def run(
 def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str, Any]) -> None:
     """Refuse a --scale that would change nothing: it gives defaults, and a file by --print-config sets everything."""
     written, wanted = from_file.get("scale"), chosen.get("scale")
-    decided = settings.decided_by_scale(str(chosen.get("benchmark", "split-digits")))
+    decided = decided_by_scale(str(chosen.get("benchmark", "split-digits")))
     stuck = [name for name in decided if name in from_file]
     if written is not None and written != wanted and stuck:
         raise InputError(

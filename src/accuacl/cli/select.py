@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, progress_bar
-from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment import load_plugins
 from accuacl.pools import Columns, check_place, files_of, write_picks
 from accuacl.pools import select as select_from
 from accuacl.strategies import NAMES

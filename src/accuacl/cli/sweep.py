@@ -11,8 +11,7 @@ from accuacl import engines
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
 from accuacl.cli.sweep_screen import print_failures, run_and_show
-from accuacl.experiment import config as settings
-from accuacl.experiment.plugins import load_plugins
+from accuacl.experiment import load_plugins, read_yaml
 from accuacl.sweeps import runs_of
 
 
@@ -34,7 +33,7 @@ def sweep(
     the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
     """
     load_plugins(plugin or ())
-    runs = narrow_runs(runs_of(settings.read(file), data_dir=data_dir), only or [])
+    runs = narrow_runs(runs_of(read_yaml(file), data_dir=data_dir), only or [])
     out = out or Path("runs") / file.stem
     with engines.get(engine, workers, address, gpus) as workplace:
         outcome = run_and_show(runs, out, results or out / "results.csv", workplace, data_dir, plugin or ())

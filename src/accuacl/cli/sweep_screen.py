@@ -20,9 +20,8 @@ from rich.text import Text
 from accuacl.base.progress import Progress
 from accuacl.cli.screen import console, duration, progress_bar
 from accuacl.engines import Engine
-from accuacl.experiment.config import canonical
-from accuacl.experiment.record import Row
-from accuacl.experiment.record import settings as settings_of
+from accuacl.experiment import Row, canonical
+from accuacl.experiment import row_settings as settings_of
 from accuacl.report import make_groups
 from accuacl.sweeps import ERROR_FILE, Outcome, SweepRun, run_missing, titles
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,7 @@ from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
-from accuacl.experiment import Config
-from accuacl.experiment.setting import transform_of
+from accuacl.experiment import Config, read_steps, settings_before, transform_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def of_run(directory: Path) -> Checkpoint:
     """The model at the end of a run, over the classes that had got labels by then."""
     try:
         result = json.loads((directory / "result.json").read_text())
-        config = Config(**result["config"])
+        config = Config(**(settings_before(Config) | result["config"]))
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(
             f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
@@ -116,11 +114,8 @@ def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
 
 def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:
     """What the run's data were, and which of its classes got labels."""
-    try:
-        with sqlite3.connect(f"file:{journal}?mode=ro", uri=True) as db:
-            data = db.execute("SELECT result FROM steps WHERE key = 'data'").fetchone()
-            labels = db.execute("SELECT DISTINCT label FROM labels").fetchall()
-        db.close()
-        return json.loads(data[0]), [int(label) for (label,) in labels]
-    except (sqlite3.Error, TypeError, ValueError) as error:
-        raise InputError(f"{journal} cannot be read ({error}); give the directory of a finished run.") from None
+    steps = read_steps(journal, "data", "label")
+    data = [step.result for step in steps if step.kind == "data"]
+    if not data:
+        raise InputError(f"{journal} has no record of the run's data; give the directory of a finished run.")
+    return data[0], sorted({int(label) for step in steps if step.kind == "label" for _, label in step.result["labels"]})

@@ -23,7 +23,7 @@ from accuacl.base.files import Lock, make_folder, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
-from accuacl.experiment.config import DEVICE
+from accuacl.experiment import DEVICE
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 

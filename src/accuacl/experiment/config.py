@@ -15,7 +15,9 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
 from accuacl.strategies import REGISTRY as STRATEGIES
+from accuacl.strategies import options_of
 
+OPTIONS = ("variant", "keep", "lam", "oversample")  # settings that are options of strategies
 DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
 
 Scale = Literal["smoke", "cpu", "paper"]
@@ -153,18 +155,26 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         raise InputError(f"{field} is {first['input']!r}: {message}." if field else message) from None
 
 
+def options_for(strategy: str) -> set[str]:
+    """The settings that are handed to a strategy: those that its signature has.
+
+    >>> sorted(options_for("bait")), sorted(options_for("accuacl-magnitude"))
+    (['oversample'], ['keep', 'lam', 'variant'])
+    """
+    options = set() if strategy == "full" else set(OPTIONS).intersection(options_of(strategy))
+    return options - {"lam"} if strategy == "bait" else options  # whose lam is a regularisation
+
+
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
     """The config with what its strategy and learner do not look at put back to its default.
 
     >>> canonical({"strategy": "uniform", "learner": "er", "order": "fixed", "lam": 0.5})["lam"] is None
     True
     """
-    unused = set()
-    if not str(config["strategy"]).startswith("accuacl"):
-        unused |= {"variant", "keep", "lam", "lam_from"}
-    if config["strategy"] not in ("accuacl", "accuacl-full", "bait"):
-        unused.add("oversample")
-    if config.get("lam") is None:
+    strategy = str(config["strategy"])
+    known = strategy == "full" or strategy in STRATEGIES  # of a plugin that is not loaded nothing is known
+    unused = set(OPTIONS) - options_for(strategy) if known else set()
+    if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
     if config["learner"] != "er":
         unused.add("replay")
@@ -181,7 +191,7 @@ def decided_by_scale(benchmark: str) -> list[str]:
     return [name for name in Config.model_fields if any(name in scale for scale in scales)]
 
 
-def read(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, Any]:
     """Settings from a YAML file."""
     try:
         content = yaml.safe_load(path.read_text())
@@ -196,7 +206,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def to_yaml(config: Config) -> str:
-    """Settings as YAML that `read` takes, with each one's meaning beside it."""
+    """Settings as YAML that `read_yaml` takes, with each one's meaning beside it."""
     lines = []
     for name, field in Config.model_fields.items():
         lines.append(f"{name}: {json.dumps(getattr(config, name))}  # {field.description}")  # JSON is YAML

@@ -1,8 +1,10 @@
 """The journal: what has been done is recorded, once, and never done again.
 
-`journal.once(key, fn)` returns the recorded result of a step, or runs it and records the result in one transaction.
-A run that was killed goes on by running the same code again. Keys read `003/002/query`: task, round, kind; or
-`003/memory`.
+    picked = journal.once("query", choose, pool, task=3, round=2)
+
+returns the recorded result of a step, or runs it and records the result in one transaction. A run that was killed goes
+on by running the same code again. A step is known by its kind, task and round; steps of a whole task have no round,
+those of the whole run no task either.
 """
 
 from __future__ import annotations
@@ -12,34 +14,36 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, write_text
+from accuacl.base.files import Lock
+from accuacl.experiment.configfile import read_config, write_config
+from accuacl.experiment.reader import VERSION, WAIT, check_version, split_key
 
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS steps (
-    key TEXT PRIMARY KEY, kind TEXT NOT NULL, result TEXT NOT NULL,
-    seconds REAL NOT NULL, cpu REAL NOT NULL, finished TEXT NOT NULL
-);
-CREATE VIEW IF NOT EXISTS picks AS
-    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
-           e.key AS rank, e.value AS id
-    FROM steps s, json_each(s.result, '$.ids') e WHERE s.kind = 'query';
-CREATE VIEW IF NOT EXISTS labels AS
-    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
-           json_extract(e.value, '$[0]') AS id, json_extract(e.value, '$[1]') AS label
-    FROM steps s, json_each(s.result, '$.labels') e WHERE s.kind = 'label';
-CREATE VIEW IF NOT EXISTS metrics AS
-    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, e.key AS on_task, e.value AS accuracy
-    FROM steps s, json_each(s.result, '$.accuracy') e WHERE s.kind = 'evaluate';
-CREATE VIEW IF NOT EXISTS timings AS
-    SELECT kind, SUM(seconds) AS seconds, SUM(cpu) AS cpu, COUNT(*) AS steps FROM steps GROUP BY kind;
-"""
-WEIGHTS = re.compile(r"\d{3}-\d{3}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
-MINE = ("config.json", "journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "result.json", "report.html")
+TABLES = (
+    "CREATE TABLE steps (task INTEGER, round INTEGER, kind TEXT NOT NULL, result TEXT NOT NULL, "
+    "seconds REAL NOT NULL, cpu REAL NOT NULL, finished TEXT NOT NULL)",
+    "CREATE UNIQUE INDEX each_step_once ON steps (kind, ifnull(task, -1), ifnull(round, -1))",
+    "CREATE VIEW picks AS SELECT s.task, s.round, e.key AS rank, e.value AS id "
+    "FROM steps s, json_each(s.result, '$.ids') e WHERE s.kind = 'query'",
+    "CREATE VIEW labels AS SELECT s.task, s.round, "
+    "json_extract(e.value, '$[0]') AS id, json_extract(e.value, '$[1]') AS label "
+    "FROM steps s, json_each(s.result, '$.labels') e WHERE s.kind = 'label'",
+    "CREATE VIEW metrics AS SELECT s.task, e.key AS on_task, e.value AS accuracy "
+    "FROM steps s, json_each(s.result, '$.accuracy') e WHERE s.kind = 'evaluate'",
+    "CREATE VIEW timings AS "
+    "SELECT kind, SUM(seconds) AS seconds, SUM(cpu) AS cpu, COUNT(*) AS steps FROM steps GROUP BY kind",
+)
+INSERT = "INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?, ?)"
+FIND = (
+    "SELECT result FROM steps WHERE kind = ? AND ifnull(task, -1) = ifnull(?, -1) AND ifnull(round, -1) = ifnull(?, -1)"
+)
+WEIGHTS = re.compile(r"\d{3,}-\d{3,}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
+DATABASE = tuple(f"journal.sqlite{end}" for end in ("", "-journal", "-wal", "-shm"))
+WRITTEN = ("config.json", *DATABASE, "result.json", "report.html")
 
 
 class Journal:
@@ -48,12 +52,15 @@ class Journal:
     def __init__(
         self,
         directory: Path,
-        config: dict[str, Any],
+        config: Mapping[str, Any],
         environment: dict[str, Any],
         fresh: bool = False,
-        defaults: dict[str, Any] | None = None,  # of settings that may be newer than the run
+        before: Mapping[str, Any] | None = None,
     ) -> None:
-        self.directory = directory
+        """config: all settings, which must be those that the run began with; `before` has those that a run begun by
+        an older version lacks. fresh: remove the run that is there.
+        """
+        self.directory, self.path = directory, directory / "journal.sqlite"
         self.weights.mkdir(parents=True, exist_ok=True)
         self._db: sqlite3.Connection | None = None
         self._lock = Lock(
@@ -63,12 +70,10 @@ class Journal:
         try:
             if fresh:
                 self._clear()
-            self._check_config(config, defaults or {})
+            self._check_config(config, before or {})
             with self._clear_errors():
-                self._db = sqlite3.connect(directory / "journal.sqlite", isolation_level=None)
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = FULL")
-                self._db.executescript(SCHEMA)
+                self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+                _prepare(self._db, self.path)
             self.environment: dict[str, Any] = self.once("environment", lambda: environment)
         except BaseException:
             self.close()
@@ -84,9 +89,16 @@ class Journal:
     def weights(self) -> Path:
         return self.directory / "weights"
 
-    def once(self, key: str, step: Callable[..., Any], *arguments: Any) -> Any:
+    def once(
+        self,
+        kind: str,
+        step: Callable[..., Any],
+        *arguments: Any,
+        task: int | None = None,
+        round: int | None = None,
+    ) -> Any:
         """The result of the step, from the record or by doing it now; it must be JSON."""
-        row = self._ask("SELECT result FROM steps WHERE key = ?", key)
+        row = self._ask(FIND, kind, task, round)
         if row:
             return json.loads(row[0][0])
         start, cpu = time.perf_counter(), time.process_time()
@@ -94,12 +106,12 @@ class Journal:
         text = json.dumps(result, allow_nan=False)
         spent, cpu = time.perf_counter() - start, time.process_time() - cpu
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._ask("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", key, key.rsplit("/")[-1], text, spent, cpu, finished)
+        self._ask(INSERT, task, round, kind, text, spent, cpu, finished)
         return json.loads(text)  # what a resumed run will see, to the bit
 
-    def has(self, key: str) -> bool:
+    def has(self, kind: str, task: int | None = None, round: int | None = None) -> bool:
         """Whether the step has been done."""
-        return bool(self._ask("SELECT 1 FROM steps WHERE key = ?", key))
+        return bool(self._ask(FIND, kind, task, round))
 
     def seconds(self) -> dict[str, float]:
         """Time spent on each kind of step, over all the processes that worked on the run."""
@@ -121,48 +133,67 @@ class Journal:
             yield
         except sqlite3.Error as error:
             raise InputError(
-                f"{self.directory / 'journal.sqlite'} cannot be read or written ({error}); "
+                f"{self.path} cannot be read or written ({error}); "
                 "mend that and run the same command again, or start over with --fresh."
             ) from error
 
     def close(self) -> None:
         """Let another process have the run."""
         if self._db is not None:
+            with contextlib.suppress(sqlite3.Error):
+                self._db.execute("PRAGMA journal_mode = DELETE")  # so that no empty journal.sqlite-journal stays
             self._db.close()
         self._lock.release()
 
-    def _check_config(self, config: dict[str, Any], defaults: dict[str, Any]) -> None:
+    def _check_config(self, config: Mapping[str, Any], before: Mapping[str, Any]) -> None:
         path = self.directory / "config.json"
         if not path.exists():
-            if (self.directory / "journal.sqlite").exists():
+            if self.path.exists():
                 raise InputError(
                     f"{self.directory} has a journal but no config.json; restore it or start over with --fresh."
                 )
-            write_text(path, json.dumps(config, indent=1) + "\n")
+            write_config(path, config)
             return
-        try:
-            old = json.loads(path.read_text())
-        except ValueError as error:
-            raise InputError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
-        if not isinstance(old, dict) or "learner" not in old:
-            raise InputError(f"{path} is not that of a run; choose another --out.")
-        old = defaults | old
-        for key in sorted(old.keys() | config.keys()):
-            if old.get(key) != config.get(key):
+        old = read_config(path, config, before)
+        for name in sorted(config):
+            if old.get(name) != config[name]:
                 raise InputError(
-                    f"{self.directory} holds a run with {key} {old.get(key)!r}, not {config.get(key)!r}; "
+                    f"{self.directory} holds a run with {name} {old.get(name)!r}, not {config[name]!r}; "
                     "choose another --out, or start over with --fresh."
                 )
 
     def _clear(self) -> None:
         """Remove what a run writes, and nothing else that may lie there."""
-        config, journal = self.directory / "config.json", self.directory / "journal.sqlite"
-        if config.exists() and not journal.exists() and '"learner"' not in config.read_text():
+        config = self.directory / "config.json"
+        if config.exists() and not self.path.exists() and '"learner"' not in config.read_text():
             raise InputError(f"{config} is not that of a run; choose another --out.")
-        for path in [self.directory / name for name in MINE] + weight_files(self.weights):
+        for path in [self.directory / name for name in WRITTEN] + weight_files(self.weights):
             path.unlink(missing_ok=True)
 
 
 def weight_files(folder: Path) -> list[Path]:
     """The files in `folder` that a run has written there, left-overs of killed ones among them."""
     return [path for path in sorted(folder.iterdir()) if WEIGHTS.fullmatch(path.name)]
+
+
+def _prepare(db: sqlite3.Connection, path: Path) -> None:
+    """Make the tables of a new journal; bring those of an older version to this one, all in one transaction."""
+    version = check_version(db, path)
+    # A rollback journal, not SQLite's WAL: runs of a sweep on Ray are in a directory that machines share, where WAL is
+    # not supported. A step costs about 3 ms more. Journals of older versions, which are in WAL mode, change here.
+    db.execute("PRAGMA journal_mode = TRUNCATE")
+    db.execute("PRAGMA synchronous = FULL")
+    if version == VERSION:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    old = []
+    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'steps'").fetchone():
+        old = db.execute("SELECT key, result, seconds, cpu, finished FROM steps ORDER BY rowid").fetchall()
+        for view in ("picks", "labels", "metrics", "timings"):
+            db.execute(f"DROP VIEW IF EXISTS {view}")
+        db.execute("DROP TABLE steps")
+    for statement in TABLES:
+        db.execute(statement)
+    db.executemany(INSERT, [(*split_key(key), *rest) for key, *rest in old])
+    db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")

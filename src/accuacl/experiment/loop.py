@@ -19,6 +19,7 @@ from accuacl.base.files import write_text
 from accuacl.base.progress import OnProgress
 from accuacl.experiment import metrics
 from accuacl.experiment.config import Config
+from accuacl.experiment.configfile import settings_before
 from accuacl.experiment.journal import Journal
 from accuacl.experiment.oracle import Oracle
 from accuacl.experiment.setting import environment
@@ -44,8 +45,7 @@ def run(
 
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
-    defaults = {name: field.default for name, field in Config.model_fields.items()}
-    with Journal(out, config.model_dump(), environment(config), fresh, defaults) as journal:
+    with Journal(out, config.model_dump(), environment(config), fresh, settings_before(type(config))) as journal:
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
@@ -80,22 +80,23 @@ def all_tasks(steps: Steps, journal: Journal) -> tuple[list[list[float | None]],
     for task in steps.tasks:
         pool, asked, known, labels, start = steps.pool_of(task), NONE, NONE, NONE, weights
         for r in range(steps.rounds(task)):
-            key = f"{task.index:03}/{r:03}"
-            picked = once(f"{key}/query", steps.query, task, r, pool, asked, known, memory, past, weights, seen)
+            at = {"task": task.index, "round": r}
+            picked = once("query", steps.query, task, r, pool, asked, known, memory, past, weights, seen, **at)
             asked = np.append(asked, np.array(picked["ids"], np.int64))
-            answer = once(f"{key}/label", steps.label, task, r, picked["ids"], len(known))
+            answer = once("label", steps.label, task, r, picked["ids"], len(known), **at)
             known, labels, seen = steps.take(answer, known, labels, seen)
             if not len(known) or not steps.needs_training(task, r):
                 continue
-            done = journal.has(f"{key}/train")
-            weights = once(f"{key}/train", steps.train, task, r, known, labels, memory, start, seen)
+            done = journal.has("train", **at)
+            weights = once("train", steps.train, task, r, known, labels, memory, start, seen, **at)
             if not done:
                 steps.tidy(start, weights)
             if steps.config.evaluate == "round":
-                once(f"{key}/test", steps.evaluate, task, r, weights, seen)
-        memory = once(f"{task.index:03}/memory", steps.remember, weights)["file"]
+                once("test", steps.evaluate, task, r, weights, seen, **at)
+        memory = once("memory", steps.remember, weights, task=task.index)["file"]
         past += len(pool)
-        row = once(f"{task.index:03}/evaluate", steps.evaluate, task, steps.rounds(task) - 1, weights, seen)
+        last = steps.rounds(task) - 1
+        row = once("evaluate", steps.evaluate, task, last, weights, seen, task=task.index)
         matrix.append(row["accuracy"] + [None] * (len(steps.tasks) - len(row["accuracy"])))
     steps.tidy(start, weights)
     return matrix, row, weights

@@ -17,7 +17,7 @@ from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
 from accuacl.data import Rows, Task
 from accuacl.experiment import metrics
-from accuacl.experiment.config import Config
+from accuacl.experiment.config import Config, options_for
 from accuacl.experiment.journal import weight_files
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
@@ -111,12 +111,11 @@ class Steps:
             replay = earlier if c.strategy == "accuacl-full" else self.memory(memory).ids
             parts = {"pool": left, "labelled": known, "memory": replay}
             options: dict[str, Any] = {name: self.features(model, ids, seen) for name, ids in parts.items()}
-            if c.strategy.startswith("accuacl"):
-                options |= {"variant": c.variant, "total_classes": self.total_classes}
-                options |= {"keep": c.keep} if c.keep else {}
-                options |= {"lam": c.lam} if c.lam is not None and task.index + 1 >= c.lam_from else {}
-            if c.strategy in ("accuacl", "accuacl-full", "bait"):
-                options["oversample"] = c.oversample
+            wanted: dict[str, Any] = {"variant": c.variant, "keep": c.keep or None, "oversample": c.oversample}
+            wanted["lam"] = c.lam if task.index + 1 >= c.lam_from else None
+            options |= {k: wanted[k] for k in options_for(c.strategy) if wanted[k] is not None}
+            if "total_classes" in strategies.options_of(c.strategy):
+                options["total_classes"] = self.total_classes
             picked = strategies.select(c.strategy, budget=budget, past=past, seed=seed, **options)
         scores = {name: values.tolist() for name, values in picked.scores.items()}
         return {"ids": left[picked.indices].tolist(), "scores": scores}

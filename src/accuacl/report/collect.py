@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.experiment import metrics, record
-from accuacl.experiment.config import Config, canonical
+from accuacl.experiment import Config, canonical, metrics, read_csv, row_settings, run_row
 from accuacl.report.statistics.groups import Row
 
 TABLE = "results.csv"  # as sweeps call theirs
@@ -95,7 +93,7 @@ def _read(path: Path) -> list[RowSource]:
 
 def _read_table(path: Path) -> RowSource:
     try:
-        rows = record.read_csv(path)
+        rows = read_csv(path)
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     except OSError as error:
@@ -109,8 +107,8 @@ def _read_run(run: Path) -> RowSource:
     if not (run / "journal.sqlite").is_file():
         raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
     try:
-        row = record.row(run)
-    except (sqlite3.Error, KeyError, TypeError, AttributeError, IndexError) as error:
+        row = run_row(run)
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(
             f"{run} is not a whole run ({type(error).__name__}: {error}); run it again or leave it out."
         ) from None
@@ -133,7 +131,7 @@ def _checked(where: str, row: Row) -> Row:
             metrics.summary(row["accuracy_matrix"])
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-    return {**row, **canonical(record.settings(row))}
+    return {**row, **canonical(row_settings(row))}
 
 
 def _is_nested(value: Any, depth: int) -> bool:

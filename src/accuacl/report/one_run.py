@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from accuacl.experiment.config import Config
+from accuacl.experiment import Config
 from accuacl.report import provenance
 from accuacl.report.figures import contact_sheet, run_figures
 from accuacl.report.formats.document import (

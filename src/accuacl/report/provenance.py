@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from accuacl import NAMES
-from accuacl.experiment.config import Config
+from accuacl.experiment import Config
 from accuacl.report.formats.document import Code, Text
 from accuacl.report.statistics.groups import Group, Row
 from accuacl.report.statistics.settings import defaults

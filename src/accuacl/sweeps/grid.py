@@ -12,9 +12,7 @@ from typing import Any, get_args
 
 from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS
-from accuacl.experiment import Config, make
-from accuacl.experiment.config import Scale, canonical
-from accuacl.experiment.record import key
+from accuacl.experiment import Config, Scale, canonical, make, settings_key
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}
 NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
@@ -33,7 +31,7 @@ class SweepRun:
     @property
     def key(self) -> tuple[str, ...]:
         """What its result depends on; rows of results tables have the same keys."""
-        return key(canonical(self.config.model_dump()))
+        return settings_key(canonical(self.config.model_dump()))
 
     @property
     def data(self) -> tuple[str, int]:
@@ -64,7 +62,7 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
                 config = Config(**canonical(make(dict(zip(axes, values, strict=True)), data_dir).model_dump()))
                 run = SweepRun(_name(config, data_dir), config)
                 if runs.setdefault(run.name, run).config != config:  # folders of data that have the same name
-                    run = SweepRun(f"{run.name}-{_digest(repr(key(config.model_dump())))}", config)
+                    run = SweepRun(f"{run.name}-{_digest(repr(settings_key(config.model_dump())))}", config)
                 runs[run.name] = run
     return list(runs.values())
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accuacl.experiment.config import canonical
-from accuacl.experiment.record import Row, key, read_csv, settings
+from accuacl.experiment import Row, canonical, read_csv, row_settings, settings_key
 
 
 @dataclass
@@ -19,4 +18,4 @@ class Outcome:
 
 def rows_by_key(table: Path) -> dict[tuple[str, ...], Row]:
     """The rows of a results table, if there is one, by the keys of their runs."""
-    return {key(canonical(settings(row))): row for row in (read_csv(table) if table.exists() else [])}
+    return {settings_key(canonical(row_settings(row))): row for row in (read_csv(table) if table.exists() else [])}

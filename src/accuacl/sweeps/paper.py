@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.experiment.record import write_csv
+from accuacl.experiment import write_csv
 from accuacl.sweeps import recipes
 from accuacl.sweeps.cost import core_seconds
 from accuacl.sweeps.efficiency import SECONDS_EACH

@@ -15,7 +15,7 @@ from accuacl.base.files import Lock, make_folder
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.data import dataset_of, load
 from accuacl.engines import Engine
-from accuacl.experiment.record import Row, add_to_csv, note
+from accuacl.experiment import Row, add_to_csv, data_note
 from accuacl.sweeps.cost import work
 from accuacl.sweeps.grid import SweepRun
 from accuacl.sweeps.outcome import Outcome, rows_by_key
@@ -116,7 +116,7 @@ def _prepare_data(
         problems[benchmark, size] = ""
         try:
             data = load(dataset_of(benchmark), data_dir, image_size=size or None, progress=tell)
-            notes.append(note(benchmark, len(data.train.labels)))
+            notes.append(data_note(benchmark, len(data.train.labels)))
         except InputError as error:
             problems[benchmark, size] = str(error)
     return problems, notes

@@ -12,11 +12,9 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import write_text
 from accuacl.base.progress import OnProgress
 from accuacl.data import BENCHMARKS
-from accuacl.experiment import Config
+from accuacl.experiment import Config, Row, load_plugins
 from accuacl.experiment import run as run_experiment
-from accuacl.experiment.plugins import load_plugins
-from accuacl.experiment.record import Row
-from accuacl.experiment.record import row as row_of
+from accuacl.experiment import run_row as row_of
 from accuacl.sweeps.grid import SweepRun
 
 ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure

@@ -16,9 +16,8 @@ from torch import Tensor, nn
 from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.embed import Checkpoint, Inputs, ReadOptions, open_inputs
-from accuacl.experiment.tensors import load_tensors
+from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project import backbones, words
-from accuacl.labeling.project.estimates import recorded
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
@@ -40,10 +39,10 @@ def open_for_embedding(directory: Path, data: str, options: ReadOptions) -> tupl
 def checkpoint_of(project: Project) -> Checkpoint:
     """The model after the last training, from raw inputs on; it embeds as the project's own strategy sees items."""
     s = project.settings
-    steps = recorded(project.journal, "train")
+    steps = read_steps(project.journal, "train")
     if not steps:
         raise InputError(f"the project in {project.directory} has learned nothing yet; label a round first.")
-    handle = steps[max(steps)]
+    handle = steps[-1].result
     state = load_tensors(project.directory / "weights", handle)
     classes, backbone = len(state["head.weight"]), backbones.load(s) if s.model != NONE else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]

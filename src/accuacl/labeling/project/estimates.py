@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from accuacl.experiment import read_steps
 from accuacl.labeling.project.intervals import Estimate, change, exact, mean, share
 from accuacl.labeling.store import Store, counts_as
 
@@ -93,41 +91,17 @@ def read_predictions(
     tasks: dict[int, int] = {}
     tests: dict[tuple[int, int], Predictions] = {}
     ends: dict[int, Predictions] = {}
-    for key, result in recorded(journal, "label", "test", "evaluate").items():
-        t = int(key[:3])
-        if key.endswith("/label"):
-            tasks |= dict.fromkeys(result["held"], t)
+    for step in read_steps(journal, "label", "test", "evaluate"):
+        assert step.task is not None
+        if step.kind == "label":
+            tasks |= dict.fromkeys(step.result["held"], step.task)
             continue
-        said = {int(item): int(guess) for item, guess, _ in result["predictions"]}
-        if key.endswith("/test"):
-            tests[t, int(key[4:7])] = said
+        said = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
+        if step.round is not None:
+            tests[step.task, step.round] = said
         else:
-            ends[t] = said
+            ends[step.task] = said
     return tasks, tests, ends
-
-
-def recorded(journal: Path, *kinds: str) -> dict[str, Any]:
-    """The recorded results of these kinds of steps, read without disturbing whoever is at work."""
-    marks = ", ".join("?" * len(kinds))
-    rows = _ask(journal, f"SELECT key, result FROM steps WHERE kind IN ({marks}) ORDER BY key", *kinds)
-    return {key: json.loads(result) for key, result in rows}
-
-
-def has_step(journal: Path, key: str) -> bool:
-    """Whether a step has been done."""
-    return bool(_ask(journal, "SELECT 1 FROM steps WHERE key = ?", key))
-
-
-def _ask(journal: Path, statement: str, *values: str) -> list[Any]:
-    if not journal.exists():
-        return []
-    db = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=ro", uri=True, timeout=30)
-    try:
-        return db.execute(statement, values).fetchall()
-    except sqlite3.Error as error:
-        raise OSError(f"{journal} cannot be read ({error}); mend that and try again.") from error
-    finally:
-        db.close()
 
 
 def _by_task(items: Predictions, tasks: dict[int, int]) -> dict[int, list[int]]:

@@ -17,9 +17,8 @@ import torch
 from accuacl.base.errors import InputError
 from accuacl.base.files import write_bytes, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.experiment.tensors import load_tensors, save_tensors
+from accuacl.experiment import load_tensors, read_steps, save_tensors
 from accuacl.labeling.project import backbones, inputs, loader
-from accuacl.labeling.project.estimates import recorded
 from accuacl.labeling.project.images import read_images
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
@@ -34,7 +33,7 @@ def export(project: Project, out: Path, predict: Path | None, column: str, tell:
     """Write labels, model and predictions to a new folder; the files written."""
     if out.exists() and any(out.iterdir()):
         raise InputError(f"{out} is not empty; choose another folder.")
-    learned = bool(recorded(project.journal, "train"))
+    learned = bool(read_steps(project.journal, "train"))
     if predict is not None and not learned:
         raise InputError("nothing has been learned yet, so nothing can be predicted; label a round first.")
     source = _source(project, predict, column) if predict is not None else None
@@ -51,7 +50,7 @@ def _labels(project: Project, out: Path) -> list[Path]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    held = {item for result in recorded(project.journal, "label").values() for item in result["held"]}
+    held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {one.id: one.name for one in project.store.classes()}
     people = {one.id: one.name for one in project.store.people()}
     rounds = project.store.rounds_of_items()
@@ -79,8 +78,7 @@ def _labels(project: Project, out: Path) -> list[Path]:
 
 def _model(project: Project, out: Path) -> list[Path]:
     s, written = project.settings, [out / "model.safetensors", out / "model.json", out / "model.py"]
-    steps = recorded(project.journal, "train")
-    handle = steps[max(steps)]
+    handle = read_steps(project.journal, "train")[-1].result
     trained = load_tensors(project.directory / "weights", handle)
     seen, names, columns = handle["seen"], *_classes(project, handle["seen"])
     head = {f"head.{key}": value for key, value in trained.items() if not s.frozen or key.startswith("embed.")}

@@ -20,8 +20,7 @@ from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.base.files import replacing, write_text
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.experiment.setting import device_of
-from accuacl.experiment.tensors import save_arrays
+from accuacl.experiment import device_of, save_arrays
 from accuacl.labeling.project import backbones, words
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import NONE, ProjectSettings

@@ -17,11 +17,7 @@ from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import held_out_rank
 from accuacl.data import Rows, Task
-from accuacl.experiment import LabelsPending
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.setting import device_of, training_of
-from accuacl.experiment.steps import Handle, Ids, Steps
-from accuacl.experiment.tensors import load_tensors
+from accuacl.experiment import Handle, Ids, Journal, LabelsPending, Steps, device_of, load_tensors, training_of
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
@@ -72,7 +68,7 @@ class PeopleSteps(Steps):
                 text = f"task {task.index + 1}: preparing {items.done:.0f}/{items.total:.0f}"
                 self.tell(Progress(items.done, items.total, text, "preparing"))
 
-            made = self.journal.once(f"{task.index:03}/data", prepare, self.on_disk, info, self.project, tell)
+            made = self.journal.once("data", prepare, self.on_disk, info, self.project, tell, task=task.index)
             self.made.append(made)
             self.held.append({})
             self.all_inputs = open_task_inputs(self.on_disk, self.made, self.project)
@@ -110,7 +106,7 @@ class PeopleSteps(Steps):
         }
 
     def _publish(self, task: Task, r: int) -> None:
-        picked = self.journal.once(f"{task.index:03}/{r:03}/query", dict)
+        picked = self.journal.once("query", dict, task=task.index, round=r)
         picks = []
         for rank, item in enumerate(picked["ids"]):
             scores = {name: float(values[rank]) for name, values in picked["scores"].items()}

@@ -13,7 +13,6 @@ label, and the embeddings), `journal.sqlite` and `weights/` (what was done and l
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -23,16 +22,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import pydantic
 import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.experiment import LabelsPending
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.loop import all_tasks
-from accuacl.experiment.setting import environment
+from accuacl.experiment import (
+    Journal,
+    LabelsPending,
+    all_tasks,
+    environment,
+    read_config,
+    read_steps,
+    settings_before,
+)
 from accuacl.labeling.project import backbones
-from accuacl.labeling.project.estimates import Estimates, estimate, has_step
+from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.new_items import NewItems
@@ -93,7 +98,7 @@ class Project:
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         if settings.model != NONE:
             backbones.load(settings)  # a network that cannot be made is refused before anything is written
-        Journal(directory, settings.model_dump(mode="json"), environment(settings.as_config())).close()
+        _journal(directory, settings).close()
         project = cls(directory, settings)
         for name in names:
             project.store.add_class(name)
@@ -118,13 +123,15 @@ class Project:
     @classmethod
     def open(cls, directory: Path) -> Project:
         """The project in a directory."""
-        directory = Path(directory)
+        path = Path(directory) / "config.json"
+        if not path.exists():
+            raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
+        config = read_config(path, ProjectSettings.model_fields, settings_before(ProjectSettings))
         try:
-            return cls(directory, ProjectSettings(**json.loads((directory / "config.json").read_text())))
-        except FileNotFoundError:
-            raise InputError(f"{directory} holds no project; make one with `accuacl project new`.") from None
-        except (ValueError, TypeError):
-            raise InputError(f"{directory / 'config.json'} is not that of a project; choose its directory.") from None
+            return cls(Path(directory), ProjectSettings(**config))
+        except pydantic.ValidationError as error:
+            why = error.errors()[0]["msg"].removeprefix("Value error, ")
+            raise InputError(f"{path} is not that of a project ({why}); restore it from a copy.") from None
 
     def close(self) -> None:
         self.store.close()
@@ -159,9 +166,9 @@ class Project:
         return data, image_type(data)
 
     def advance(self, progress: OnProgress | None = None) -> ProjectState:
-        """Do what can be done now: close a complete round, train, choose the next batch. ValueError: another does."""
+        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
         config = self.settings.as_config()
-        with Journal(self.directory, self.settings.model_dump(mode="json"), environment(config)) as journal:
+        with _journal(self.directory, self.settings) as journal:
             if journal.environment != environment(config):
                 warnings.warn(
                     f"this project was begun with {journal.environment}, now it is {environment(config)}: "
@@ -194,11 +201,16 @@ class Project:
         return ProjectState(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
 
     def _finished(self, task: int) -> bool:
-        return has_step(self.journal, f"{task:03}/evaluate")
+        return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, confusion, and who labelled how much."""
         return estimate(self.store, self.journal)
+
+
+def _journal(directory: Path, settings: ProjectSettings) -> Journal:
+    config, now = settings.model_dump(mode="json"), environment(settings.as_config())
+    return Journal(directory, config, now, before=settings_before(type(settings)))
 
 
 def _check_empty(directory: Path) -> None:

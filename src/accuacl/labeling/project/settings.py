@@ -12,8 +12,7 @@ from pydantic import Field
 
 from accuacl import learners
 from accuacl.base.errors import InputError
-from accuacl.experiment import Config
-from accuacl.experiment.config import DEVICE
+from accuacl.experiment import DEVICE, Config, settings_before
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts"]
@@ -103,9 +102,8 @@ class ProjectSettings(pydantic.BaseModel):
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
             | {"seed", "threads", "device"}
         )
-        return Config.model_construct(
-            **same, labels=self.per_round * self.rounds, replay="cycled", evaluate="round", model=self.head
-        )
+        fixed = {"labels": self.per_round * self.rounds, "replay": "cycled", "evaluate": "round", "model": self.head}
+        return Config.model_construct(**(settings_before(Config) | same | fixed))
 
 
 def make(given: dict[str, Any]) -> ProjectSettings:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
-import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiment.config import Config
-from accuacl.experiment.setting import open_stream
+from accuacl.experiment import Config, open_stream, read_config, read_steps, settings_before
 from accuacl.report.formats.document import Picture
 
 ROUNDS, EACH = 3, 12  # rounds that a sheet shows, and picks of a round
@@ -25,7 +22,7 @@ Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of se
 def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
     """A picture for each task, or a sentence that says why there is none."""
     try:
-        config = json.loads((run / "config.json").read_text())
+        config = read_config(run / "config.json", Config.model_fields, settings_before(Config))
         picks, recorded = _journal(run / "journal.sqlite")
         # The settings are not validated: the strategy may come from a plugin that is not loaded here.
         stream = open_stream(Config.model_construct(**config), data_dir, False)
@@ -33,7 +30,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
         if list(data.train.inputs.shape) != recorded["train"]["shape"]:
             raise InputError("the data found here are not those of the run; give its --data-dir.")
         first = _image(data.train.inputs[0], config["benchmark"])
-    except (ValueError, OSError, KeyError, sqlite3.Error) as error:
+    except (InputError, OSError, KeyError) as error:
         return [], str(error)
     if first is None:
         return [], "the examples are vectors, not images."
@@ -55,14 +52,15 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
 
 def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
     """What was picked, and what the data are known by."""
-    db = sqlite3.connect(path)
-    try:
-        found: Picks = {}
-        for task, r, row in db.execute("SELECT task, round, id FROM picks WHERE rank < ? ORDER BY 1, 2, rank", (EACH,)):
-            found.setdefault(task, {}).setdefault(r, []).append(row)
-        return found, json.loads(db.execute("SELECT result FROM steps WHERE key = 'data'").fetchone()[0])
-    finally:
-        db.close()
+    steps = read_steps(path, "data", "query")
+    picks: Picks = {}
+    for step in steps:
+        if step.task is not None and step.round is not None:
+            picks.setdefault(step.task, {})[step.round] = step.result["ids"][:EACH]
+    recorded = [step.result for step in steps if step.kind == "data"]
+    if not recorded:
+        raise InputError(f"{path} has no record of the run's data.")
+    return picks, recorded[0]
 
 
 def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from accuacl.experiment.config import DEFAULTS, Config
+from accuacl.experiment import DEFAULTS, Config
 from accuacl.report.statistics.metrics import MeanStd, mean_std
 from accuacl.report.statistics.settings import (
     LEARNER_SETTINGS,

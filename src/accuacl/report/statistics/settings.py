@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from accuacl.experiment.config import DEFAULTS, OWN, Config
+from accuacl.experiment import DEFAULTS, OWN, Config
 
 STRATEGY_SETTINGS = ("variant", "keep", "lam", "lam_from", "oversample")
 LEARNER_SETTINGS = ("learner_variant", "replay", "alpha", "beta")

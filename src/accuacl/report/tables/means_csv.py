@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Sequence
 
-from accuacl.experiment.config import Config
+from accuacl.experiment import Config
 from accuacl.report.statistics import paper
 from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.metrics import METRICS
