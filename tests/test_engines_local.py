@@ -17,6 +17,7 @@ from accuacl import engines
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.engines import Failure, Local
+from effort import wait_until
 
 
 def double(item, report):
@@ -49,19 +50,15 @@ def who(item, report):
 
 def slow(item, report):
     Path(item).write_text(str(os.getpid()))
-    time.sleep(60)
+    time.sleep(3600)
 
 
 def gone(pid: int) -> bool:
     """Whether the process has ended, a zombie being an end."""
-    for _ in range(100):
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                return True
-        except OSError:
-            return True
-        time.sleep(0.1)
-    return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 @pytest.fixture(scope="module")
@@ -124,17 +121,15 @@ def test_workers_stay_within_a_block_and_have_one_thread(engine):
 
 def test_without_a_block_they_end_with_the_map():
     pids = {end.value[0] for end in Local(1).map(who, range(2))}
-    assert all(gone(pid) for pid in pids)
+    wait_until(lambda: all(gone(pid) for pid in pids))
 
 
 def test_stopping_early_ends_them_at_once(tmp_path):
-    start = time.monotonic()
     with Local(2) as engine:
         running = engine.map(slow_or_quick, [(True, tmp_path / "a"), (False, tmp_path / "a")])
         assert next(running).index == 1
         running.close()
-    assert time.monotonic() - start < 40
-    assert gone(int((tmp_path / "a").read_text()))
+    wait_until(lambda: gone(int((tmp_path / "a").read_text())))
 
 
 def slow_or_quick(item, report):
@@ -149,7 +144,7 @@ def slow_or_quick(item, report):
 def test_workers_end_with_their_parent(tmp_path, how):
     code = (
         "import sys\nsys.path.insert(0, sys.argv[1])\n"
-        "from accuacl.engines.local import Local\nimport test_engines_local as t\n"
+        "from accuacl.engines import Local\nimport test_engines_local as t\n"
         "if __name__ == '__main__':\n    list(Local(2).map(t.slow, sys.argv[2:]))\n"
     )
     script = tmp_path / "script.py"
@@ -158,19 +153,16 @@ def test_workers_end_with_their_parent(tmp_path, how):
     parent = subprocess.Popen(
         [sys.executable, script, str(Path(__file__).parent), *map(str, places)], stderr=subprocess.PIPE
     )
-    for _ in range(600):
-        if all(place.exists() and place.read_text() for place in places):
-            break
-        time.sleep(0.1)
+    wait_until(lambda: all(place.exists() and place.read_text() for place in places))
     parent.send_signal(how)
-    parent.communicate(timeout=30)
-    assert all(gone(int(place.read_text())) for place in places)
+    parent.communicate(timeout=300)
+    wait_until(lambda: all(gone(int(place.read_text())) for place in places))
 
 
 def test_a_script_without_a_guard_is_told_about_it(tmp_path):
     script = tmp_path / "script.py"
-    script.write_text("from accuacl.engines.local import Local\nprint(list(Local(1).map(abs, [1])))\n")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=120)
+    script.write_text("from accuacl.engines import Local\nprint(list(Local(1).map(abs, [1])))\n")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     assert done.returncode
     assert "a script that works with several processes must do so under `if __name__" in done.stderr
 
@@ -192,6 +184,6 @@ def test_a_worker_cannot_be_interrupted_before_it_ignores_that():
         "print(open(f'/proc/{worker.process.pid}/status').read())\n"
         "worker.close(), worker.end()"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     blocked = int(re.search(r"SigBlk:\s*(\w+)", done.stdout).group(1), 16)
     assert blocked >> (signal.SIGINT - 1) & 1

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -17,6 +16,7 @@ import pytest
 from accuacl import pools, select
 from accuacl.cli import main
 from accuacl.cli import select as command
+from effort import wait_until
 from pool_files import Inline, write
 from problems import features
 
@@ -165,27 +165,44 @@ def test_sizes():
     assert {size: command._bytes(size) for size in sizes} == sizes
 
 
+ENDLESS = """
+import os, time
+from pathlib import Path
+from accuacl.strategies import Ranking, register, row_strategy
+
+
+@register("endless")
+@row_strategy("probability")
+def endless(context):
+    return Ranking(exact=wait, scores=wait)
+
+
+def wait(rows):
+    Path(f"worker-{os.getpid()}").touch()
+    time.sleep(3600)
+"""
+
+
 def test_processes_interrupted_and_uninterrupted(tmp_path):
     """The command itself, with workers: it picks; and Ctrl-C ends it and them, leaving no file."""
     write(tmp_path / "pool.parquet", np.arange(500), POOL, 100)
     run = [sys.executable, "-c", "from accuacl.cli import main; main()", "select", "--pool", "pool.parquet"]
     run += ["--budget", "5", "--workers", "2", "--out", "picked.csv"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     picked = (tmp_path / "picked.csv").read_text().splitlines()[1:]
     assert [int(line.split(",")[0]) for line in picked] == select("accuacl", pool=POOL, budget=5).indices.tolist()
     (tmp_path / "picked.csv").unlink()
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    run += ["--strategy", "endless", "--plugin", "endless.py"]
     process = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
-    for _ in range(600):  # until it has workers
-        children = subprocess.run(["ps", "--ppid", str(process.pid), "-o", "pid="], capture_output=True, text=True)
-        if len(children.stdout.split()) >= 2:
-            break
-        time.sleep(0.02)
+    wait_until(lambda: any(tmp_path.glob("worker-*")))
     os.killpg(process.pid, signal.SIGINT)  # as the terminal does
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 130
     assert b"Traceback" not in said
-    for pid in children.stdout.split():
+    workers = [path.name.removeprefix("worker-") for path in tmp_path.glob("worker-*")]
+    for pid in workers:
         assert not os.path.exists(f"/proc/{pid}/exe") or "Z" in open(f"/proc/{pid}/stat").read()  # noqa: SIM115
     assert not list(tmp_path.glob("picked*"))
 

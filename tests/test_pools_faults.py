@@ -260,7 +260,7 @@ def limited(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
     return subprocess.run(
-        [sys.executable, "-c", code, *arguments], preexec_fn=limit, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", code, *arguments], preexec_fn=limit, capture_output=True, text=True, timeout=600
     )
 
 
