@@ -11,6 +11,7 @@ import pytest
 
 from accuacl import NAMES, bench
 from accuacl.bench import Case, Measurement
+from accuacl.bench.timing import timed
 
 
 def accuacl(*arguments):
@@ -41,7 +42,7 @@ def test_the_peak_of_memory_is_measured_and_not_the_end():
     def job():
         np.ones(30 << 20, np.uint8)
 
-    _, _, extra = bench._timed(job)
+    _, _, extra = timed(job)
     assert 25 << 20 <= extra <= 60 << 20
 
 

@@ -59,6 +59,17 @@ def write_text(path: Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def check_new_file(path: Path) -> None:
+    """Refuse a name to which no file could be written, before any work is done for it."""
+    folder = path.resolve().parent
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file in it.")
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {folder} to write {path.name} to; make it first.")
+    if not os.access(folder, os.W_OK):
+        raise InputError(f"the folder {folder} may not be written to; give another.")
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, if it is not there yet. Trouble with the disk is an InputError."""
     try:

@@ -12,24 +12,29 @@ from rich.table import Table
 
 from accuacl import bench as benchmark
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_text
+from accuacl.base.files import check_new_file, write_text
+from accuacl.base.progress import Progress
 from accuacl.bench import Case, Measurement
-from accuacl.cli.screen import console, progress_bar
+from accuacl.cli.screen import console, drawn
 from accuacl.strategies import NAMES
 
 
 def bench(
     strategy: Annotated[
-        list[str] | None, typer.Option(help=f"Only this one; repeat for several. One of {', '.join(NAMES)}.")
+        list[str] | None, typer.Option(help=f"Measure only this strategy; may be repeated. One of {', '.join(NAMES)}.")
     ] = None,
-    n: Annotated[list[int] | None, typer.Option("--n", min=1, help="Pool sizes; repeat for a grid.")] = None,
-    d: Annotated[list[int] | None, typer.Option("--d", min=1, help="Embedding widths (512).")] = None,
-    classes: Annotated[list[int] | None, typer.Option(min=1, help="Numbers of classes (100).")] = None,
-    budget: Annotated[list[int] | None, typer.Option(min=1, help="Budgets (200).")] = None,
-    memory: Annotated[int, typer.Option(min=0, help="Size of the replay memory, with --n.")] = 1000,
-    labelled: Annotated[int, typer.Option(min=0, help="Examples already labelled, with --n.")] = 0,
+    n: Annotated[list[int] | None, typer.Option("--n", min=1, help="Pool size; repeat for a grid.")] = None,
+    d: Annotated[
+        list[int] | None, typer.Option("--d", min=1, help="Embedding width; may be repeated (default: 512).")
+    ] = None,
+    classes: Annotated[
+        list[int] | None, typer.Option(min=1, help="Number of classes; may be repeated (default: 100).")
+    ] = None,
+    budget: Annotated[list[int] | None, typer.Option(min=1, help="Budget; may be repeated (default: 200).")] = None,
+    memory: Annotated[int, typer.Option(min=0, help="With --n: size of the replay memory.")] = 1000,
+    labelled: Annotated[int, typer.Option(min=0, help="With --n: how many examples are labelled already.")] = 0,
     full: Annotated[
-        bool, typer.Option("--full", help="Also a pool of 1,000,000 and BAIT's largest: 20 minutes.")
+        bool, typer.Option("--full", help="Also measure a pool of 1,000,000 and BAIT at its largest; takes 20 minutes.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all numbers to this file.")] = None,
@@ -50,20 +55,14 @@ def bench(
         raise InputError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
     else:
         cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
-    if json_file and json_file.is_dir():
-        raise InputError(f"{json_file} is a folder; give the name of a file in it.")
-    if json_file and not json_file.resolve().parent.is_dir():
-        raise InputError(
-            f"there is no folder {json_file.resolve().parent} to write {json_file.name} to; make it first."
-        )
+    if json_file:
+        check_new_file(json_file)
     results: list[Measurement] = []
-    with progress_bar(MofNCompleteColumn()) as bar:
-        job = bar.add_task("", total=len(cases))
-        measured = benchmark.run(cases, threads)
-        for case in cases:
-            bar.update(job, description=f"{case.strategy} n={case.n:,}")
-            results.append(next(measured))
-            bar.advance(job)
+    with drawn(MofNCompleteColumn()) as draw:
+        measurements = benchmark.run(cases, threads)
+        for done, case in enumerate(cases):
+            draw(Progress(done, len(cases), f"{case.strategy} n={case.n:,}"))
+            results.append(next(measurements))
     console.print(_bench_table(results))
     console.print(f"[dim]{benchmark.machine(threads)}; seed 0; best of up to five; CPU seconds of all threads.[/dim]")
     if json_file:

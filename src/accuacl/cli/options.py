@@ -18,7 +18,7 @@ DataDir = Annotated[
 ]
 Plugin = Annotated[list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")]
 Workers = Annotated[
-    int, typer.Option(min=0, help="How many worker processes, on Ray CPUs, of one thread each; 0: one for every core.")
+    int, typer.Option(min=0, help="How many worker processes (on Ray: CPUs), each with one thread; 0: one per core.")
 ]
 EngineName = Annotated[
     str, typer.Option("--engine", help="Where the work is done: local (processes of this machine) or ray.")
@@ -34,7 +34,9 @@ Results = Annotated[
 ]
 Only = Annotated[
     list[str] | None,
-    typer.Option("--only", help="Only these runs: setting=value or setting=a,b; repeat to narrow further."),
+    typer.Option(
+        "--only", help="Only some runs: SETTING=VALUE or SETTING=A,B, such as seed=0; repeat to narrow further."
+    ),
 ]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Start over: remove what an earlier start wrote, then begin.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be read.")]

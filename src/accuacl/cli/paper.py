@@ -35,9 +35,12 @@ from accuacl.sweeps import (
 
 
 def paper(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(RECIPES)}; or list, with what each costs.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(RECIPES)}; or list, which shows what each costs.")],
     scale: Annotated[
-        str, typer.Option(help="smoke (seconds a run), cpu (minutes), paper (exact; for a GPU).")
+        str,
+        typer.Option(
+            help="How large the runs are: smoke (seconds each), cpu (minutes), paper (the paper's own; for a GPU)."
+        ),
     ] = "smoke",
     only: Only = None,
     out: Annotated[

@@ -19,20 +19,22 @@ def report(
         list[Path], typer.Argument(help="Tables of results (results.csv), runs, or directories that hold either.")
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The file to write (report.html; of a single run, in its directory).")
+        Path | None, typer.Option(help="The file to write (default: report.html; of a single run, in its directory).")
     ] = None,
     format: Annotated[str, typer.Option(help=f"One of {', '.join(reports.FORMATS)}.")] = "html",
     only: Only = None,
-    title: Annotated[str, typer.Option(help="What stands at the top.")] = "",
+    title: Annotated[str, typer.Option(help="The report's title.")] = "",
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="Where the data lies, for a single run's picked images; also ACCUACL_DATA."),
+        typer.Option(help="For a single run's picked images: the folder with the data sets; default: ACCUACL_DATA."),
     ] = None,
     figures: Annotated[
         Path | None,
-        typer.Option(help="A folder for every plot as a file of its own; Markdown and LaTeX then show them."),
+        typer.Option(help="Also write every plot to a file in this folder; Markdown and LaTeX then show them."),
     ] = None,
-    figure_type: Annotated[str, typer.Option(help="svg, pdf or png. (svg, in LaTeX pdf)")] = "",
+    figure_type: Annotated[
+        str, typer.Option(help="With --figures: svg, pdf or png (default: svg, for LaTeX pdf).")
+    ] = "",
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 

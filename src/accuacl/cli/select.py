@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 import time
 from pathlib import Path
@@ -14,11 +13,11 @@ from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
 from accuacl.base.errors import InputError
-from accuacl.base.progress import Progress
+from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
-from accuacl.cli.screen import console, progress_bar
+from accuacl.cli.screen import console, drawn
 from accuacl.experiment import load_plugins
-from accuacl.pools import Columns, check_place, files_of, write_picks
+from accuacl.pools import Columns, check_place, write_picks
 from accuacl.pools import select as select_from
 from accuacl.strategies import NAMES
 
@@ -27,24 +26,27 @@ BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 def select(
     pool: Annotated[
-        list[str], typer.Option(help="Parquet: a file, a folder, or a pattern in quotes; repeat for several.")
+        list[str], typer.Option(help="The pool, Parquet: a file, a folder, or a pattern in quotes; may be repeated.")
     ],
-    budget: Annotated[int, typer.Option(min=0, help="How many to pick.")],
-    out: Annotated[Path, typer.Option(help="Where the picks go: .parquet, .csv or .jsonl.")],
-    strategy: Annotated[str, typer.Option(help=f"One of {', '.join(NAMES)}.")] = "accuacl",
+    budget: Annotated[int, typer.Option(min=0, help="How many rows to pick.")],
+    out: Annotated[Path, typer.Option(help="The file to write the picks to: .parquet, .csv or .jsonl.")],
+    strategy: Annotated[str, typer.Option(help=f"How to pick: {', '.join(NAMES)}.")] = "accuacl",
     memory: Annotated[
         list[str] | None, typer.Option(help="Parquet with the replay memory's embeddings and probabilities.")
     ] = None,
     past: Annotated[
-        int | None, typer.Option(min=0, help="How many examples, labelled or not, all finished tasks had.")
+        int | None,
+        typer.Option(min=0, help="With --memory: how many examples, labelled or not, all finished tasks had together."),
     ] = None,
     labelled: Annotated[
-        list[str] | None, typer.Option(help="Parquet with examples of this task that are labelled and not in the pool.")
+        list[str] | None,
+        typer.Option(help="Parquet with examples of this task that are labelled already and not in the pool."),
     ] = None,
     exclude: Annotated[
-        Path | None, typer.Option(help="A text file with ids of the pool that are labelled already, one a line.")
+        Path | None,
+        typer.Option(help="A text file with the ids of rows of the pool that are labelled already, one a line."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For strategies that draw: uniform, badge.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For strategies that draw at random: uniform, badge.")] = 0,
     variant: Annotated[
         str | None, typer.Option(help="accuacl: released (as the authors' code, default) or paper (their text).")
     ] = None,
@@ -55,13 +57,15 @@ def select(
     lam: Annotated[
         float | None, typer.Option(help="accuacl: weight of the past (default: its share); bait: regularisation.")
     ] = None,
-    oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (2).")] = None,
+    oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (default: 2).")] = None,
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
     memory_limit: Annotated[
         str | None,
-        typer.Option(help="For strategies that need the whole pool at once, such as 16G (default: 4G, if it is free)."),
+        typer.Option(
+            help="For strategies that need the whole pool at once: memory for it, such as 16G (default: 4G, if free)."
+        ),
     ] = None,
     id_column: IdColumn = "id",
     embedding_column: Annotated[str, typer.Option(help="The Parquet column that holds the embeddings.")] = "embedding",
@@ -71,7 +75,9 @@ def select(
     plugin: Plugin = None,
     trust_ids: Annotated[
         bool,
-        typer.Option("--trust-ids", help="Do not check that no id comes twice; for ids in no order it costs time."),
+        typer.Option(
+            "--trust-ids", help="Do not check that no id occurs twice; the check costs time where ids are unordered."
+        ),
     ] = False,
 ) -> None:
     """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
@@ -82,19 +88,13 @@ def select(
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
-    check_place(out)
-    _check_apart(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
+    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
     }  # fmt: skip
     start = time.perf_counter()
-    with progress_bar(_Speed(), TimeRemainingColumn()) as bar:
-        job = bar.add_task("starting", total=None)
-
-        def draw(rows: Progress) -> None:
-            bar.update(job, description=rows.text, completed=rows.done, total=rows.total)
-
+    with drawn(_Speed(), TimeRemainingColumn()) as draw:
         picked = select_from(
             pool,
             strategy,
@@ -103,7 +103,7 @@ def select(
             memory=memory or None,
             past=past,
             seed=seed,
-            exclude=_ids(exclude) if exclude else (),
+            exclude=_read_ids(exclude) if exclude else (),
             columns=Columns(id_column, embedding_column, probability_column),
             engine=engine,
             workers=workers,
@@ -123,27 +123,6 @@ def select(
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 
 
-def _check_apart(out: Path, sources: list[Any], exclude: Path | None) -> None:
-    """What is read must not be written to, nor would the next reading of it find something else there."""
-    target, read = out.resolve(), list[str | Path]([exclude] if exclude else [])
-    for source in sources:
-        read += files_of(source, "pool")
-        folder = Path(source).resolve()
-        inside = folder.is_dir() and out.suffix == ".parquet" and target.is_relative_to(folder)
-        if inside or _matches(target, folder):
-            read.append(out)
-    if target in {Path(path).resolve() for path in read}:
-        raise InputError(f"{out} belongs to what is read; give an --out elsewhere.")
-
-
-def _matches(path: Path, pattern: Path) -> bool:
-    """As glob would find it."""
-    if "**" in pattern.parts:
-        return fnmatch.fnmatch(str(path), str(pattern).replace("**/", "*"))
-    pairs = zip(path.parts, pattern.parts, strict=False)
-    return len(path.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
-
-
 class _Speed(ProgressColumn):
     """Rows per second."""
 
@@ -151,18 +130,20 @@ class _Speed(ProgressColumn):
         return Text(f"{task.speed:,.0f} rows/s" if task.speed else "")
 
 
-def _ids(path: Path) -> list[str]:
+def _read_ids(path: Path) -> list[str]:
     try:
         lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
     except FileNotFoundError:
         raise InputError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; give a text file of ids, one a line.") from None
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; write the ids to leave out there, one a line.") from None
     return [line for line in lines if line.strip()]
 
 
 def _bytes(size: str) -> int:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
-    if not found:
+    parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
+    if not parts:
         raise InputError(f"memory-limit is {size!r}; give a number of bytes, such as 16G.")
-    return int(float(found[1]) * BYTES[found[2].upper()])
+    return int(float(parts[1]) * BYTES[parts[2].upper()])

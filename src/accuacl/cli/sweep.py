@@ -16,16 +16,18 @@ from accuacl.sweeps import runs_of
 
 
 def sweep(
-    file: Annotated[Path, typer.Argument(help="A YAML file of settings of runs; those that are lists span the grid.")],
+    file: Annotated[
+        Path, typer.Argument(help="A YAML file with settings of `accuacl run`; those that are lists span the grid.")
+    ],
     out: Annotated[Path | None, typer.Option(help="Directory of the runs (default: runs/NAME-OF-FILE).")] = None,
+    data_dir: DataDir = None,
+    plugin: Plugin = None,
     results: Results = None,
     only: Only = None,
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
     gpus: Gpus = 0.0,
-    data_dir: DataDir = None,
-    plugin: Plugin = None,
 ) -> None:
     """Do a grid of runs in parallel, only those that are missing, into one table.
 

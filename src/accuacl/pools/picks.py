@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import csv
+import fnmatch
 import io
 import json
-import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_bytes
+from accuacl.base.files import check_new_file, write_bytes
+from accuacl.pools.files import files_of
 from accuacl.pools.select import Picked
 
 ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
-def check_place(path: Path) -> None:
-    """Refuse a name that could not be written to, before any work is done."""
+def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = None) -> None:
+    """Refuse a name that could not be written to, before any work is done.
+
+    sources: files, folders and patterns of Parquet that are read, and exclude: another file that is; the picks may not
+    take the place of any, nor be found by the next reading of them.
+    """
     if path.suffix not in ENDINGS:
         raise InputError(f"{path} ends in {path.suffix or 'nothing'!r}; give a name that ends in {', '.join(ENDINGS)}.")
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; give the name of a file in it.")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {folder} to write {path.name} to; make it first.")
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"{folder} may not be written to; give another --out.")
+    check_new_file(path)
+    read = {exclude.resolve()} if exclude else set()
+    read |= {Path(file).resolve() for source in sources for file in files_of(source, "pool")}
+    if path.resolve() in read or any(_would_find(source, path) for source in sources):
+        raise InputError(f"{path} belongs to what is read; give an --out elsewhere.")
 
 
 def write_picks(path: Path, picked: Picked) -> None:
@@ -41,6 +45,17 @@ def write_picks(path: Path, picked: Picked) -> None:
     table = pa.table(columns)
     text = {".csv": _csv, ".jsonl": _json_lines}.get(path.suffix)
     write_bytes(path, text(table.to_pydict()).encode() if text else _parquet(table))
+
+
+def _would_find(source: str, path: Path) -> bool:
+    """Whether a folder or pattern means the file, once it is written."""
+    target, pattern = path.resolve(), Path(source).resolve()
+    if pattern.is_dir():
+        return path.suffix == ".parquet" and target.is_relative_to(pattern)
+    if "**" in pattern.parts:
+        return fnmatch.fnmatch(str(target), str(pattern).replace("**/", "*"))
+    pairs = zip(target.parts, pattern.parts, strict=False)
+    return len(target.parts) == len(pattern.parts) and all(fnmatch.fnmatch(part, wanted) for part, wanted in pairs)
 
 
 def _csv(columns: dict[str, list[Any]]) -> str:

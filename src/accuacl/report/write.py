@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_text
+from accuacl.base.files import check_new_file, write_text
 from accuacl.report import collect, many_runs, one_run
 from accuacl.report.formats import figure_files, latex, markdown, page
 from accuacl.report.statistics.groups import Row, make_groups
@@ -71,10 +71,7 @@ def write(
 
 def _check_out(out: Path, paths: Sequence[Path]) -> None:
     """Refuse a file that cannot be written, and one that results are kept in."""
-    if out.is_dir():
-        raise InputError(f"{out} is a folder; give the name of a file in it.")
-    if not out.resolve().parent.is_dir():
-        raise InputError(f"there is no folder {out.resolve().parent} to write {out.name} to; make it first.")
+    check_new_file(out)
     if out.resolve() in {path.resolve() for path in paths}:
         raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
     if out.name in FILES_OF_RUNS and any(path.resolve() in out.resolve().parents for path in paths):

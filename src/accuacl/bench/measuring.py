@@ -1,0 +1,97 @@
+"""Measure cases, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import platform
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any
+
+import numpy as np
+
+from accuacl.base.errors import InputError
+from accuacl.bench.cases import Case, Measurement
+from accuacl.bench.timing import timed
+from accuacl.bench.yardsticks import dense, floor
+from accuacl.features import Features
+from accuacl.strategies import TooLarge, select
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def run(cases: list[Case], threads: int = 1, dense_limit: int = 6 << 30) -> Iterator[Measurement]:
+    """Measure each case in a fresh process; the dense definition only where it takes at most `dense_limit` bytes."""
+    saved = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    try:
+        for case in cases:
+            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+                try:
+                    yield pool.submit(measure, case, dense_limit).result()
+                except BrokenProcessPool:
+                    raise InputError(
+                        f"{case} was killed, most likely for want of memory; give a smaller one."
+                    ) from None
+    finally:
+        for name, value in saved.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def machine(threads: int = 1) -> str:
+    """What this was measured on, in a line."""
+    name = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo") as info:
+            name = next(line.split(":")[1].strip() for line in info if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    import torch
+
+    return f"{name}, {os.cpu_count()} cores, {threads} thread(s), numpy {np.__version__}, torch {torch.__version__}"
+
+
+def measure(case: Case, dense_limit: int) -> Measurement:
+    """Run one case in this process."""
+    pool, memory, labelled = problem(case)
+    arguments: dict[str, Any] = {"pool": pool, "budget": case.b, "labelled": labelled}
+    if memory is not None:
+        arguments |= {"memory": memory, "past": 9 * case.n}
+
+    def ours() -> None:
+        select(case.strategy, **arguments)
+
+    try:
+        select(case.strategy, **(arguments | {"pool": pool.rows(slice(0, 2)), "budget": 1}))  # imports what it needs
+        cpu, wall, extra = timed(ours)
+    except TooLarge as refusal:
+        return Measurement(case, needs=refusal.bytes)
+    floor_cpu = floor(case, pool)
+    dense_cpu, dense_extra = dense(case, pool, memory, labelled, dense_limit) or (None, None)
+    return Measurement(case, cpu, wall, extra, floor_cpu, dense_cpu, dense_extra)
+
+
+def problem(case: Case) -> tuple[Features, Features | None, Features | None]:
+    """Clustered, rectified embeddings and the softmax of a linear model on them, like those of a trained network."""
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(case.K, case.d)).astype(np.float32)
+    weights = (centres - centres.mean(axis=0)) / np.float32(case.d)
+
+    def draw(n: int) -> Features:
+        h, p = np.empty((n, case.d), np.float32), np.empty((n, case.K), np.float32)
+        for i in range(0, n, 4096):
+            size = min(4096, n - i)
+            block = rng.standard_normal((size, case.d), np.float32)
+            block += centres[rng.integers(case.K, size=size)]
+            np.maximum(block, 0, out=h[i : i + size])
+            logits = 8 * (block @ weights.T)
+            e = np.exp(logits - logits.max(axis=1, keepdims=True))
+            p[i : i + size] = e / e.sum(axis=1, keepdims=True)
+        return Features(h, p)
+
+    return draw(case.n), draw(case.m) if case.m else None, draw(case.labelled) if case.labelled else None

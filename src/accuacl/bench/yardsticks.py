@@ -1,0 +1,89 @@
+"""What a strategy is compared with: the floor below which it cannot go, and its dense definition."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accuacl import fisher, reference
+from accuacl.bench.cases import Case
+from accuacl.bench.timing import timed
+from accuacl.features import Array, Features
+
+# Strategies by what they compute; of those of accuacl, which of its scores alone ("": both).
+ACCUACL = {
+    "accuacl": "", "accuacl-full": "", "accuacl-magnitude": "magnitude", "accuacl-distribution": "distribution"
+}  # fmt: skip
+BADGE, KCENTER = ("badge", "badge+memory"), ("kcenter", "kcenter+memory")
+WITH_MEMORY = ("badge+memory", "kcenter+memory")  # these choose apart from the memory too
+COVERAGE = ("coverage", "uncertain-coverage")
+UNCERTAINTY = ("entropy", "least-confidence", "margin")
+
+
+def floor(case: Case, pool: Features) -> float | None:
+    """CPU seconds of what cannot be left out; a long product is measured on a slice."""
+    h, p = pool.embeddings, pool.probabilities
+    if case.strategy in ACCUACL:
+        a, g = np.ones((fisher.SUM_ROWS, case.K)), np.ones((fisher.SUM_ROWS, case.d))
+        blocks = math.ceil((case.n + case.m) / fisher.SUM_ROWS)
+        return timed(lambda: ([a.T @ g for _ in range(blocks)], _read(h), _read(p)))[0]
+    if case.strategy in BADGE:
+        return timed(lambda: [h @ h[row] for row in range(case.b)])[0]
+    if case.strategy in KCENTER:
+        start = case.labelled + (case.m if case.strategy in WITH_MEMORY else 0)
+        centres = np.ones((case.d, case.b + start), np.float32)
+        return timed(lambda: [h[i : i + 2048] @ centres for i in range(0, case.n, 2048)])[0]
+    if case.strategy == "bait":  # M^-1 F M^-1 once, and h @ [Z | W] at every pick
+        wide, part = np.ones((case.d * case.K,) * 2), math.ceil(case.d * case.K / 32)
+        both, block = np.ones((case.d, 2 * case.K**2)), np.ones((min(case.n, 200), case.d))
+        once = 2 * 32 * timed(lambda: wide[:part] @ wide)[0]
+        return once + 2 * case.b * case.n / len(block) * timed(lambda: block @ both)[0]
+    if case.strategy in COVERAGE:  # H H^T in blocks, and a pass over it
+        blocks = math.ceil(case.n / 512)
+        return blocks * timed(lambda: np.maximum(np.exp(h[:512] @ h.T), h[:512, :1]).sum(axis=1))[0]
+    if case.strategy == "uniform":
+        return None
+    return timed(lambda: _read(p))[0]
+
+
+def _read(array: Array) -> float:
+    return sum(float(array[i : i + 4096].sum()) for i in range(0, len(array), 4096))
+
+
+def _extrapolated(definition: Callable[[int], Any], budget: int) -> tuple[float, int]:
+    """CPU seconds and extra bytes of `budget` picks that cost the same each, from two and from ten."""
+    few, many = (timed(functools.partial(definition, picks)) for picks in (2, 10))
+    return few[0] + (budget - 2) * max(0.0, many[0] - few[0]) / 8, many[2]
+
+
+def dense(
+    case: Case, pool: Features, memory: Features | None, labelled: Features | None, limit: int
+) -> tuple[float, int] | None:
+    """CPU seconds and extra bytes of the definition, in the precision people run it in, if it fits."""
+    replay = memory if case.strategy in WITH_MEMORY else None
+    embeddings = 4 * case.n * case.d * case.K
+    if case.strategy in ACCUACL and 2 * embeddings <= limit:
+        lam = fisher.past_weight(9 * case.n, case.n + case.labelled) if memory is not None else 0.0
+        score = ACCUACL[case.strategy]
+        job = functools.partial(reference.accuacl, pool, case.b, memory, lam, dtype=np.float32, only=score)
+    elif case.strategy in BADGE and 2 * embeddings <= limit:
+        # Every centre costs the same and there may be many: measured on ten and multiplied.
+        cpu, _, extra = timed(lambda: reference.badge(pool, np.linspace(0, 0.9, 10), dtype=np.float32))
+        return cpu * (case.b + len(replay or ())) / 10, extra
+    elif case.strategy in KCENTER:
+        start = [features for features in (labelled, replay) if features is not None]
+        job = functools.partial(reference.kcenter, pool, case.b, start, np.float32)
+    elif case.strategy == "bait" and case.d * case.K <= 1000 and 2 * case.K * 2 * embeddings <= limit:
+        job = functools.partial(reference.bait, pool, case.b, labelled)
+    elif case.strategy in COVERAGE and 16 * case.n**2 <= limit:
+        return _extrapolated(lambda b: reference.coverage(pool, b, labelled, dtype=np.float32), case.b)
+    elif case.strategy in UNCERTAINTY:
+        job = functools.partial(reference.uncertainty, pool, case.b, case.strategy, np.float32)
+    else:
+        return None
+    cpu, _, extra = timed(job)
+    return cpu, extra
