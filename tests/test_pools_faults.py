@@ -44,8 +44,8 @@ def test_a_worker_killed_in_the_middle_of_a_scan_is_replaced(tmp_path):
     with Local(2) as engine:
 
         def kill(rows):
-            if rows.done > 100 * len(killed) and len(killed) < 3 and engine._staff:
-                killed.append(engine._staff[0].process.pid)
+            if rows.done > 100 * len(killed) and len(killed) < 3 and engine._processes:
+                killed.append(engine._processes[0].process.pid)
                 os.kill(killed[-1], signal.SIGKILL)
 
         found = ask(pool, engine=engine, shard_rows=20, progress=kill)
@@ -56,7 +56,7 @@ def test_a_worker_killed_in_the_middle_of_a_scan_is_replaced(tmp_path):
 def test_a_scan_that_kills_its_workers_is_given_up_with_its_place(tmp_path):
     pool = write(tmp_path / "a.parquet", IDS, POOL, 100)
     with Local(1) as engine:
-        kill = lambda *_: os.kill(engine._staff[0].process.pid, signal.SIGKILL)  # noqa: E731
+        kill = lambda *_: os.kill(engine._processes[0].process.pid, signal.SIGKILL)  # noqa: E731
         refused(pool, r"a\.parquet, row group \d: its process died 3 times", engine=engine, progress=kill)
 
 

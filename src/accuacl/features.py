@@ -92,7 +92,7 @@ class Features:
 
     @classmethod
     def trusted(cls, embeddings: Array, probabilities: Array) -> Features:
-        """Of arrays that have been checked before."""
+        """Features of arrays that have been checked before."""
         features = object.__new__(cls)
         features.embeddings, features.probabilities = embeddings, probabilities
         return features

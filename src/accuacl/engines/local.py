@@ -36,21 +36,21 @@ class Local(KeepsWorkers):
             raise InputError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
         self.workers = workers or cores()
         self.retries = retries
-        self._staff: list[_Worker] = []
+        self._processes: list[_Worker] = []
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
         """`function(item, report)` for each item, results as they come. `function` must be importable by its name."""
         waiting = deque((index, 0) for index in range(len(items)))
         try:
-            while waiting or any(worker.work for worker in self._staff):
-                for _ in range(min(len(waiting), self.workers) - len(self._staff)):
-                    self._staff.append(_Worker())
-                for worker in sorted(self._staff, key=lambda worker: len(worker.work)):
-                    # One item ahead, so that nobody waits for the next; but not near the end, where some would idle.
+            while waiting or any(worker.work for worker in self._processes):
+                for _ in range(min(len(waiting), self.workers) - len(self._processes)):
+                    self._processes.append(_Worker())
+                for worker in sorted(self._processes, key=lambda worker: len(worker.work)):
+                    # A second item is queued so that no worker waits; not near the end, where others would have none.
                     ahead = len(waiting) > 2 * self.workers
                     while waiting and len(worker.work) < 1 + ahead:
                         worker.give(function, *waiting.popleft(), items)
-                busy = {worker.pipe: worker for worker in self._staff if worker.work}
+                busy = {worker.pipe: worker for worker in self._processes if worker.work}
                 for pipe in wait(list(busy)):
                     worker = busy[pipe]  # type: ignore[index]
                     try:
@@ -66,11 +66,11 @@ class Local(KeepsWorkers):
                     else:
                         yield Done(worker.work.popleft()[0], **value)
         finally:
-            self._dismiss([worker for worker in self._staff if worker.work or not self._blocks])
+            self._dismiss([worker for worker in self._processes if worker.work or not self._blocks])
 
     def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
-        """Take back what a dead worker had; what has been tried too often has failed."""
-        self._staff.remove(worker)
+        """Take back the items of a worker that died; the one it was at has failed if it was tried too often."""
+        self._processes.remove(worker)
         code = worker.end()
         if not worker.ready and code >= 0:  # nobody killed it
             raise InputError(
@@ -85,14 +85,14 @@ class Local(KeepsWorkers):
             yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({_said(code)})."))
 
     def _release(self) -> None:
-        self._dismiss(self._staff)
+        self._dismiss(self._processes)
 
     def _dismiss(self, workers: list[_Worker]) -> None:
         for worker in list(workers):
             worker.close()
         for worker in list(workers):
             worker.end()
-            self._staff.remove(worker)
+            self._processes.remove(worker)
 
 
 class _Worker:
@@ -122,7 +122,7 @@ class _Worker:
             self.pipe.send(("item", items[index]))
 
     def close(self) -> None:
-        """Tell it to end: at once if it is busy, for nobody wants the result any more."""
+        """Tell it to end; at once if it is busy, for its result is not wanted any more."""
         if self.work:
             self.process.kill()
         self.pipe.close()
@@ -138,6 +138,7 @@ class _Worker:
 
 
 def _said(code: int) -> str:
+    """How a process ended, in words."""
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
@@ -169,7 +170,7 @@ def _until_parent_ends(lifeline: Connection) -> None:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C comes a little later, and not at all to a process that is started meanwhile and does not ignore it yet."""
+    """Hold Ctrl-C back, so that it does not reach a process that has just been started and does not ignore it yet."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -182,6 +183,7 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(more: dict[str, str]) -> Iterator[None]:
+    """With more environment variables, for the processes started meanwhile."""
     before = {key: os.environ.get(key) for key in more}
     os.environ.update(more)
     try:

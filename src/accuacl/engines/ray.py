@@ -42,7 +42,7 @@ class Ray(KeepsWorkers):
         self.ours = not ray.is_initialized()
         if self.ours and address:
             try:
-                _knock(address)
+                _check_listens(address)
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
             except Exception as error:  # Ray has many ways to say that it cannot connect
                 why = " ".join(str(error).split())
@@ -73,7 +73,7 @@ class Ray(KeepsWorkers):
         """`function(item, report)` for each item, results as they come. tell is for items that take long: it costs an
         actor."""
         board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
-        asked: Any = None  # what the board was asked last; nobody waits for its answer
+        asked: Any = None  # the last question to the board; its answer is not waited for
         shared = self.ray.put((UserFiles(), function))  # once, however many items there are
         task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(
             _do_item
@@ -82,7 +82,7 @@ class Ray(KeepsWorkers):
         running: dict[Any, int] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < self.workers + 1:  # one ahead, so that nobody waits for the next
+                while waiting and len(running) < self.workers + 1:  # one is queued, so that no worker waits
                     index = waiting.popleft()
                     running[task.remote(shared, items[index], index, board)] = index
                 ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if tell else None)[0]
@@ -113,19 +113,19 @@ class Ray(KeepsWorkers):
     def _news(self, asked: Any) -> dict[int, Progress]:
         try:
             return dict(self.ray.get(asked))
-        except self.ray.exceptions.RayError:  # the board is gone; another comes, and what it said is no loss
+        except self.ray.exceptions.RayError:  # the board died; Ray starts another, and old progress is no loss
             return {}
 
 
-def _knock(address: str) -> None:
-    """Ray itself would try an address for minutes where nobody is."""
+def _check_listens(address: str) -> None:
+    """Fail at once where nothing listens; Ray itself would try such an address for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
 
 
 class _Board:
-    """Where workers write how far they are: the last word of each item since it was looked at."""
+    """An actor to which workers report: the latest progress of each item since `take` was called."""
 
     def __init__(self) -> None:
         self.news: dict[int, Progress] = {}

@@ -41,20 +41,20 @@ def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tup
     """(ids in rising order, features in that order) of a pool."""
     ids = as_array([id_ for chunk in chunks(pool.layout, pool.groups, ("id",)) for id_ in chunk.ids.tolist()])
     order = np.argsort(ids, kind="stable")
-    ids, place = ids[order], np.empty(len(ids), np.int64)
+    ids, position = ids[order], np.empty(len(ids), np.int64)
     if not trust_ids and (ids[1:] == ids[:-1]).any():
         check_unique(pool.layout, pool.rows, lambda function, what: _here(function, pool))
-    place[order] = np.arange(len(ids))
-    return ids, read_all(pool, place, progress)
+    position[order] = np.arange(len(ids))
+    return ids, read_all(pool, position, progress)
 
 
-def read_all(pool: Pool, place: NDArray[np.int64] | None = None, progress: OnProgress | None = None) -> Features:
-    """All rows, checked, each at its place (unset: as they come)."""
+def read_all(pool: Pool, position: NDArray[np.int64] | None = None, progress: OnProgress | None = None) -> Features:
+    """All rows, checked, each at its position (unset: as they come)."""
     layout, done = pool.layout, 0
     h, p = (np.empty((pool.rows, width), kind) for width, kind in zip(layout.shape, layout.types, strict=True))
     for chunk in chunks(layout, pool.groups, ("embedding", "probability")):
         features = chunk.features(check=True)
-        rows = slice(done, done + len(chunk)) if place is None else place[done : done + len(chunk)]
+        rows = slice(done, done + len(chunk)) if position is None else position[done : done + len(chunk)]
         h[rows], p[rows] = features.embeddings, features.probabilities
         done += len(chunk)
         if progress:

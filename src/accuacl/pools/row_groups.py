@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.features import Array
 from accuacl.pools.ids import Column, as_column
 
@@ -44,7 +45,7 @@ def open_parquet(file: str) -> pq.ParquetFile:
         # Without a buffer size Arrow reads a whole row group's column at once, and takes longer for it.
         return pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file} is not a readable Parquet file ({_one_line(error)}); write it again.") from None
+        raise InputError(f"{file} is not a readable Parquet file ({_why(error)}); write it again.") from None
 
 
 def row_groups_of(file: str, metadata: pq.FileMetaData) -> list[RowGroup]:
@@ -74,7 +75,7 @@ def read(file: str, parquet: pq.ParquetFile, number: int | None, columns: Sequen
         yield from parquet.iter_batches(rows, row_groups=groups, columns=list(columns), use_threads=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(
-            f"{file}, row group {number or 0} cannot be read ({_one_line(error)}); write the file again."
+            f"{file}, row group {number or 0} cannot be read ({_why(error)}); write the file again."
         ) from None
 
 
@@ -134,5 +135,7 @@ def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows
     return values.to_numpy(zero_copy_only=True).reshape(rows, width)
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _why(error: Exception) -> str:
+    """What Arrow or the system says is wrong, in one line and without the system's number for it."""
+    number = getattr(error, "errno", None)
+    return reason(OSError(number, os.strerror(number))) if number else " ".join(str(error).split())

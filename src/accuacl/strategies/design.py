@@ -123,7 +123,7 @@ class Design:
             self.C[part].sub_(cross, alpha=sign).sub_(cross.mT, alpha=sign)
 
     def narrow(self, rows: list[int]) -> None:
-        """Forget all examples but these, which become 0, 1, ..."""
+        """Keep only these examples, which become 0, 1, ..."""
         self.h, self.p, self.B, self.C = self.h[rows], self.p[rows], self.B[rows], self.C[rows]
         self.first, self.rest = self.first[rows], self.rest[rows]
         self.start_B, self.start_C = self.start_B[rows], self.start_C[rows]

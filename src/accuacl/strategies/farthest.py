@@ -16,7 +16,7 @@ class Rough:
     """Squared distances to the nearest centre in float32, with a bound on their error, most of them out of date.
 
     Distances only fall as centres are added, so an old one is an upper bound. Only the `active` rows, the farthest
-    when last looked at, hear of every pick; the others wait until one of them might be the farthest.
+    when last looked at, are updated at every pick; the others when one of them might be the farthest.
     Rows are centred on the mean and brought into float32's range first, so that no digits are lost to an offset.
     """
 
@@ -41,7 +41,7 @@ class Rough:
         self._refresh()
 
     def pick(self, row: int) -> None:
-        """Make a row of the pool a centre; only the active rows hear of it now."""
+        """Make a row of the pool a centre; only the active rows are updated now."""
         centre = self._centre(self.pool[row : row + 1])
         self.pending.append(centre)
         self.chosen[row] = True
