@@ -152,6 +152,19 @@ def test_one_that_reads_ids_alone(folder):
         del REGISTRY["last-ids"]
 
 
+def test_the_example_of_the_manual(folder, tmp_path):
+    manual = (Path(__file__).parents[1] / "docs" / "scale.md").read_text()
+    code = next(part for part in manual.split("```python\n")[1:] if "@row_strategy" in part).split("```")[0]
+    (tmp_path / "my_strategy.py").write_text(code)
+    load_file(tmp_path / "my_strategy.py")
+    try:
+        expected = select("largest-norm", pool=POOL, budget=9)
+        assert pools.select(folder, "largest-norm", budget=9, workers=1).ids.tolist() == expected.indices.tolist()
+        assert expected.scores["norm"][0] == pytest.approx(np.linalg.norm(POOL.embeddings, axis=1).max())
+    finally:
+        del REGISTRY["largest-norm"]
+
+
 def minus_id(rows: Rows):
     return np.uint64(2**64 - 1) - rows.ids  # numbers that float64 could not tell apart
 
