@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from accuacl import report
 from accuacl.cli import main
-from accuacl.experiment import make, run
+from accuacl.experiment import Journal, make, run
 from accuacl.report import many_runs, provenance
 from accuacl.report.figures import bars, curves
 from accuacl.report.formats import figure_files, svg
@@ -428,7 +428,8 @@ def test_only_some_runs_are_reported(command, tmp_path):
         (lambda p: broken(p, "{"), ["run"], "result.json is not JSON"),
         (lambda p: broken(p, "{}"), ["run"], "run is not a whole run"),
         (lambda p: broken(p, "[]"), ["run"], "run is not a whole run"),
-        (lambda p: broken(p, "{}", journal=False), ["run"], "has a result.json but no journal.sqlite"),
+        (lambda p: broken(p, "{}", journal="empty"), ["run"], "run/journal.sqlite cannot be read"),
+        (lambda p: broken(p, "{}", journal="none"), ["run"], "has a result.json but no journal.sqlite"),
         (lambda p: good(p), ["a.csv", "--format", "pdf"], "format is 'pdf'; give one of html, md, latex, csv"),
         (lambda p: good(p), ["a.csv", "--out", "no/where.html"], "there is no folder"),
         (lambda p: good(p), ["a.csv", "--out", "."], "is a folder; give the name of a file in it"),
@@ -478,10 +479,12 @@ def costs(folder):
     (folder / "costs" / "efficiency.csv").write_text("strategy,n,cpu_seconds\nbait,10,1.0\n")
 
 
-def broken(folder, result, journal=True):
+def broken(folder, result, journal="begun"):
     (folder / "run").mkdir()
     (folder / "run" / "result.json").write_text(result)
-    if journal:
+    if journal == "begun":
+        Journal(folder / "run", {}, {}).close()
+    elif journal == "empty":
         (folder / "run" / "journal.sqlite").touch()
 
 

@@ -30,7 +30,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
         if list(data.train.inputs.shape) != recorded["train"]["shape"]:
             raise InputError("the data found here are not those of the run; give its --data-dir.")
         first = _image(data.train.inputs[0], config["benchmark"])
-    except (InputError, OSError, KeyError) as error:
+    except InputError as error:
         return [], str(error)
     if first is None:
         return [], "the examples are vectors, not images."
@@ -51,7 +51,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
 
 
 def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
-    """What was picked, and what the data are known by."""
+    """The picks of every round, and what the journal says of the data."""
     steps = read_steps(path, "data", "query")
     picks: Picks = {}
     for step in steps:
