@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.web import serve
 from accuacl.labeling.web import server as module
 from web_project import image_project
@@ -28,14 +30,15 @@ def project(tmp_path):
 @pytest.fixture
 def said(monkeypatch):
     """What would have been printed; nothing is served."""
-    monkeypatch.setattr(module, "_run", lambda app, listener, cert, key: None)
+    monkeypatch.setattr(module, "_run", lambda app, listener, cert, key, on_start: on_start())
     monkeypatch.setattr(module.Trainer, "stop", lambda self, wait=0: True)
     return []
 
 
 def test_the_command_serves_this_machine_alone(project):
     command = [sys.executable, "-c", CLI, "project", "serve", str(project.directory), "--port", "0", "--person", "Ada"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered)
     try:
         link, where = process.stdout.readline(), process.stdout.readline()
         address, token = re.fullmatch(r"Ada: (http://127\.0\.0\.1:\d+)/login#token=(\S+)\n", link).groups()
@@ -59,6 +62,30 @@ def listening(port):
     return {row.partition(":")[0] for row in rows if int(row.partition(":")[2], 16) == port}
 
 
+def test_nothing_is_printed_and_nobody_invited_before_it_answers(project, monkeypatch):
+    said = []
+
+    def run(app, listener, cert, key, on_start):
+        assert said == []
+        assert project.store.people() == []
+        socket.create_connection(listener.getsockname(), timeout=60).close()
+        on_start()
+
+    monkeypatch.setattr(module, "_run", run)
+    monkeypatch.setattr(module.Trainer, "stop", lambda self, wait=0: True)
+    serve(project, port=0, people=["Ada"], say=said.append)
+    assert "/login#token=" in said[0]
+
+
+def test_a_server_that_cannot_start_invites_nobody(project, tmp_path):
+    (tmp_path / "cert.pem").write_text("no certificate")
+    said = []
+    with pytest.raises(InputError, match=r"--cert .*cert\.pem and --key .*nowhere\.pem cannot be used"):
+        serve(project, port=0, cert=tmp_path / "cert.pem", key=tmp_path / "nowhere.pem", say=said.append)
+    assert said == []
+    assert project.store.people() == []
+
+
 def test_other_machines_are_said_loudly(project, said, monkeypatch):
     listen = module._listen
     monkeypatch.setattr(module, "_listen", lambda host, port: listen("127.0.0.1", port))  # tests stay on loopback
@@ -77,7 +104,7 @@ def test_the_user_is_let_in_when_nobody_is_known(project, said):
     said.clear()
     serve(project, port=0, say=said.append)  # known now, by a cookie
     assert not any("token=" in line for line in said)
-    assert said[0].endswith("gets a new one by --person NAME.")
+    assert said[0].endswith("can log in with the links they have; --person NAME prints a new one.")
 
 
 def test_a_new_link_ends_the_old_one(project, said):
@@ -94,10 +121,10 @@ def test_wrong_places_are_told(project, said, tmp_path):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        with pytest.raises(ValueError, match=r"cannot listen on 127\.0\.0\.1, port"):
+        with pytest.raises(InputError, match=r"cannot listen on 127\.0\.0\.1, port"):
             serve(project, port=taken.getsockname()[1], say=said.append)
-    with pytest.raises(ValueError, match=r"cannot listen on no\.such\.host\.invalid"):
+    with pytest.raises(InputError, match=r"cannot listen on no\.such\.host\.invalid"):
         serve(project, host="no.such.host.invalid", say=said.append)
-    with pytest.raises(ValueError, match="--cert and --key go together"):
+    with pytest.raises(InputError, match="--cert and --key go together"):
         serve(project, cert=tmp_path / "cert.pem", say=said.append)
     assert said == []
