@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import errno
-import time
+import sqlite3
 
-import httpx
 import numpy as np
 import pytest
 
+from accuacl import NAMES, Features, select
+from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
-from web_project import image_project, log_in, picture, running
+from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.web.reasons import UNKNOWN, meaning
+from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
 PER_ROUND = 4
 
@@ -23,8 +25,13 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def client(project):
-    with running(project) as address, httpx.Client(base_url=address, timeout=30) as client:
+def trainer(project):
+    return TestTrainer(project)
+
+
+@pytest.fixture
+def client(project, trainer):
+    with running(project, trainer=trainer) as address, browse(address) as client:
         log_in(client, project, "Ada")
         yield client
 
@@ -38,17 +45,15 @@ def label(client, item, class_id, request=None):
     return client.post("/api/label", json=said)
 
 
-def wait_for(client, reached, seconds=60):
-    deadline = time.monotonic() + seconds
-    while not reached(view := client.get("/api/state").json()["state"]):
-        assert time.monotonic() < deadline, view
-        time.sleep(0.05)
-    return view
+def wait_for(client, reached):
+    views = []
+    wait_until(lambda: views.append(client.get("/api/state").json()["state"]) or reached(views[-1]))
+    return views[-1]
 
 
 def test_the_example_comes_with_its_reasons_but_without_the_guess(client, project):
     view = take(client)
-    assert view["pick"].keys() == {"item", "rank", "of", "scores", "kind", "image"}
+    assert view["pick"].keys() == {"item", "rank", "of", "scores", "meanings", "kind", "image"}
     assert view["pick"]["rank"] == 0
     assert view["state"]["budget"] == {"used": 0, "total": 2 * PER_ROUND}
     assert view["classes"] == [{"id": 0, "name": "cat"}, {"id": 1, "name": "dog"}]
@@ -79,7 +84,7 @@ def test_round_after_round_until_all_is_done_and_then_the_next_task(client, proj
     page = client.get("/dashboard").text
     assert '<svg class="plot"' in page
     assert "Accuracy on each task after each round" in page
-    assert "Confusion, on held-out examples" in page
+    assert "Confusion matrix, held-out examples" in page
     (tmp_path / "more").mkdir()
     for i in range(8):
         picture(100 + i).save(tmp_path / "more" / f"{i}.png")
@@ -98,25 +103,27 @@ def test_skips_are_refunded_and_undone(client, project):
     assert client.post("/api/undo", json={"request": "nothing-left"}).status_code == 422
 
 
-def test_the_last_label_can_be_undone_for_a_while(client, project):
+def test_the_last_label_can_be_undone_for_a_while(client, project, trainer):
+    trainer.may_start.clear()
     view = take(client)
     while view["pick"]:
         last = view["pick"]["item"]
         view = label(client, last, 0).json()
     view = client.post("/api/undo", json={"request": "second-thoughts"}).json()
     assert view["pick"]["item"] == last
-    time.sleep(1)
+    trainer.may_start.set()
+    checks = trainer.checks
+    wait_until(lambda: trainer.checks > checks + 1)
     assert project.store.status().open
 
 
 def test_a_lease_that_runs_out_goes_to_someone_else(client, project):
-    with httpx.Client(base_url=client.base_url) as other:
+    with browse(client.base_url) as other:
         log_in(other, project, "Bob")
         item = take(client)["pick"]["item"]
         assert take(other)["pick"]["item"] != item
         ada = next(person for person in project.store.people() if person.name == "Ada")
-        project.store.renew(ada, item, seconds=0.1)
-        time.sleep(0.2)
+        project.store.renew(ada, item, seconds=0.0)
         log_in(other, project, "Cleo")
         assert take(other)["pick"]["item"] == item
         answer = client.post("/api/renew", json={"item": item})
@@ -127,15 +134,64 @@ def test_a_lease_that_runs_out_goes_to_someone_else(client, project):
 def test_a_full_disk_is_said_and_nothing_is_kept(client, project, monkeypatch):
     item = take(client)["pick"]["item"]
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(*_: object, **__: object) -> None:
+        raise sqlite3_error("database or disk is full", sqlite3.SQLITE_FULL)
 
     with monkeypatch.context() as patched:
-        patched.setattr(project.store, "label", full)
+        patched.setattr(Transaction, "event", full)
         answer = label(client, item, 0)
     assert answer.status_code == 503  # on which the page sends the same again
-    assert "No space left" in answer.json()["detail"]
+    assert "(database or disk is full); nothing was saved" in answer.json()["detail"]
     assert label(client, item, 0).status_code == 200
+
+
+def sqlite3_error(text, code):
+    error = sqlite3.OperationalError(text)
+    error.sqlite_errorcode = code
+    return error
+
+
+def test_a_bug_is_not_taken_for_wrong_input(client, project, monkeypatch, caplog):
+    item = take(client)["pick"]["item"]
+
+    def broken(*_: object) -> None:
+        raise ValueError("operands could not be broadcast together")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.store, "label", broken)
+        answer = label(client, item, 0)
+    assert answer.status_code == 500
+    assert answer.json() == {"detail": "Something went wrong on the server; its log has the details."}
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert answer.headers["cache-control"] == "no-store"
+    assert "operands could not be broadcast" in caplog.text
+    assert "in broken" in caplog.text  # the traceback
+    assert label(client, item, 0).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("strategy", "names", "unnamed"),
+    [
+        ("kcenter", ["labelled in this task"], ["memory"]),
+        ("kcenter+memory", ["labelled in this task", "replay memory"], []),
+        ("badge", ["chosen before it in this round"], ["labelled", "memory"]),
+        ("badge+memory", ["chosen before it in this round", "replay memory"], ["labelled"]),
+        ("a-plugin", ["a score of the strategy"], []),
+    ],
+)
+def test_a_distance_is_explained_as_the_strategy_measures_it(strategy, names, unnamed):
+    text = meaning(strategy, "distance")
+    assert all(name in text for name in names)
+    assert not any(name in text for name in unnamed)
+
+
+def test_every_score_of_every_strategy_is_explained():
+    rng = np.random.default_rng(0)
+    pool = Features(rng.normal(size=(40, 5)), rng.dirichlet(np.ones(3), 40))
+    for strategy in NAMES:
+        picked = select(strategy, pool=pool, budget=3, labelled=pool.rows(slice(0, 4)), memory=pool, past=40)
+        assert picked.scores
+        assert not [name for name in picked.scores if meaning(strategy, name) == UNKNOWN], strategy
 
 
 def test_a_class_that_is_there_is_not_added_twice(client, project):
@@ -158,14 +214,34 @@ def test_classes_are_renamed_and_merged(client, project):
 
 def test_training_that_fails_is_said(client, project, monkeypatch):
     def fail(report: object) -> None:
-        raise ValueError("another process (id 1) is working on it")
+        raise InputError("another process (id 1) is working on it.")
 
     monkeypatch.setattr(project, "advance", fail)
     view = take(client)
     while view["pick"]:
         view = label(client, view["pick"]["item"], 0).json()
-    wait_for(client, lambda view: "another process" in view["text"])
-    assert "another process" in client.get("/dashboard").text
+    wait_for(client, lambda view: view["text"] == "Another process (id 1) is working on it.")
+    assert "Another process (id 1) is working on it." in client.get("/dashboard").text
+    monkeypatch.undo()
+    wait_for(client, lambda view: view["round"] == 1 and view["phase"] == "labelling")
+
+
+def test_a_bug_in_training_is_shown_with_its_type_and_logged_once(client, project, trainer, monkeypatch, caplog):
+    def fail(report: object) -> None:
+        raise KeyError("mean")
+
+    monkeypatch.setattr(project, "advance", fail)
+    view = take(client)
+    while view["pick"]:
+        view = label(client, view["pick"]["item"], 0).json()
+    wait_for(client, lambda view: view["text"].startswith("KeyError: 'mean' (a bug"))
+    assert "KeyError: &#39;mean&#39; (a bug" in client.get("/dashboard").text
+    tries = []
+    monkeypatch.setattr(project, "advance", lambda report: tries.append(1) or fail(report))
+    wait_until(lambda: len(tries) > 2)
+    records = [record for record in caplog.records if record.name == "accuacl.labeling.web.trainer"]
+    assert len(records) == 1
+    assert "in fail" in caplog.text  # the traceback
     monkeypatch.undo()
     wait_for(client, lambda view: view["round"] == 1 and view["phase"] == "labelling")
 
@@ -179,7 +255,7 @@ def test_texts_and_vectors_are_shown_too(tmp_path, kind):
     settings = make({"kind": kind, "per_round": 4, "rounds": 1})
     with Project.create(tmp_path / "project", settings, ["good", "bad"]) as project:
         project.add(NewItems(kind, "made up", names, texts=texts, vectors=vectors, shown=shown))
-        with running(project) as address, httpx.Client(base_url=address) as client:
+        with running(project) as address, browse(address) as client:
             log_in(client, project)
             pick = take(client)["pick"]
             if kind == "texts":

@@ -6,7 +6,6 @@ import io
 import json
 import zlib
 
-import httpx
 import numpy as np
 import pytest
 from PIL import Image
@@ -14,7 +13,7 @@ from PIL import Image
 from accuacl.labeling.web import app
 from accuacl.labeling.web.guard import LIMIT
 from accuacl.labeling.web.pictures import THUMB, picture
-from web_project import image_project, log_in, raw, running
+from web_project import browse, image_project, log_in, raw, running
 
 SCRIPT = "<script>alert(1)</script>"
 BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
@@ -36,7 +35,7 @@ def server(project):
 @pytest.fixture
 def client(server, project):
     """Someone who is logged in."""
-    with httpx.Client(base_url=server) as client:
+    with browse(server) as client:
         log_in(client, project)
         yield client
 
@@ -210,7 +209,7 @@ def test_items_and_classes_that_are_not_there_are_refused(client):
 
 def test_another_persons_item_cannot_be_labelled(client, server, project):
     item = client.post("/api/next", json={}).json()["pick"]["item"]
-    with httpx.Client(base_url=server) as other:
+    with browse(server) as other:
         log_in(other, project)
         for path in ("label", "skip", "renew"):
             said = {"item": item, "class_id": 0, "request": f"stolen-{path}"}

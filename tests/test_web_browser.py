@@ -8,12 +8,12 @@ import pytest
 from playwright.sync_api import expect
 
 from web_browser import Watch, browser, faint, nameless, reached_by_tab
-from web_project import image_project, link, running
+from web_project import PATIENCE, TestTrainer, image_project, link, running
 
 PER_ROUND = 4
 
 
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=1000 * PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,13 @@ def project(tmp_path):
 
 
 @pytest.fixture
-def server(project):
-    with running(project, pause=0.1) as address:
+def trainer(project):
+    return TestTrainer(project)
+
+
+@pytest.fixture
+def server(project, trainer):
+    with running(project, trainer=trainer) as address:
         yield address
 
 
@@ -65,25 +70,32 @@ def press(page, key):
     gone(page, before)
 
 
+def settle(page):
+    """Wait until the page has handled all answers that it got before now."""
+    page.evaluate("() => fetch('/static/icon.svg').then((answer) => answer.text())")
+
+
 def labels(project):
     return list(project.store.labels().values())
 
 
-def test_a_whole_round_by_keyboard_then_training_then_the_next_batch(chromium, watch, server, project):
+def test_a_whole_round_by_keyboard_then_training_then_the_next_batch(chromium, watch, server, project, trainer):
     page = enter(watch.page(chromium), server, project)
     assert "token" not in page.url
     seen = {shown(page)}
     assert page.locator("#round-name").inner_text() == "Task 1, round 1 of 2"
+    trainer.may_go_on.clear()
     for key in "1212"[:PER_ROUND]:
         page.locator("#round-count").wait_for()
         seen.add(shown(page))
         press(page, key)
     assert len(seen) == PER_ROUND
     expect(page.locator("#waiting-title")).to_have_text("The model is learning")
-    expect(page.locator("#round-name")).to_have_text("Task 1, round 2 of 2", timeout=60_000)
+    trainer.may_go_on.set()
+    expect(page.locator("#round-name")).to_have_text("Task 1, round 2 of 2")
     expect(page.locator("#desk")).to_be_visible()
     assert shown(page) not in seen
-    assert page.locator("#said").inner_text() == "The model has learned. Here is the next batch."
+    assert page.locator("#said").inner_text() == "The model has been trained. Here is the next batch."
     assert sorted(labels(project)) == [0, 0, 1, 1]
     # Now there are scores to say why, and a guess for those who ask.
     assert re.search(r"choice 1 of 4, \w+ -?[\d.e+-]+", page.locator("#why").inner_text())
@@ -154,9 +166,8 @@ def test_a_late_answer_does_not_bring_back_what_was(chromium, watch, server, pro
     page.keyboard.type("okapi")
     press(page, "Enter")
     route, response = late[0]
-    with page.expect_response("**/api/state"):
+    with page.expect_request("**/api/state"):  # the page asks again when it has dealt with the late answer
         route.fulfill(response=response)
-    page.wait_for_timeout(200)
     assert page.locator("#classes button").count() == 3
     press(page, "3")
     assert labels(project) == [2, 2]
@@ -189,7 +200,7 @@ def test_a_late_guess_is_not_shown_under_another_example(chromium, watch, server
     route, response = late[0]
     with page.expect_response("**/api/guess/*"):
         route.fulfill(response=response)
-    page.wait_for_timeout(200)
+    settle(page)
     assert page.locator("#guessed").inner_text() == ""
 
 
@@ -279,7 +290,7 @@ def test_the_tab_key_reaches_everything(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     press(page, "1")
     reached = reached_by_tab(page)
-    assert {"view", "add", "skip", "undo", "guess", "Keys", "Log out", "Dashboard"} <= reached
+    assert {"view", "add", "skip", "undo", "guess", "Keyboard shortcuts", "Log out", "Dashboard"} <= reached
     assert any("cat" in one for one in reached)
 
 
@@ -295,12 +306,13 @@ def test_what_happens_is_said_to_screen_readers(chromium, watch, server, project
 
 def test_single_keys_can_be_turned_off(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
-    page.get_by_text("Keys", exact=True).click()
+    page.get_by_text("Keyboard shortcuts", exact=True).click()
     page.locator("#use-keys").uncheck()
     page.locator("#view").focus()
     page.keyboard.press("1")
     page.keyboard.press("s")
-    page.wait_for_timeout(300)
+    settle(page)
+    assert not [url for url in watch.asked if url.endswith(("/api/label", "/api/skip"))]
     assert project.store.status().left == PER_ROUND
 
 

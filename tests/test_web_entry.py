@@ -14,7 +14,7 @@ from starlette.responses import Response
 from accuacl.labeling.web import session
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
-from web_project import image_project, log_in, raw, running
+from web_project import browse, image_project, log_in, raw, running
 
 PRIVATE = ["/", "/dashboard", "/classes", "/item/0", "/item/0/image", "/item/0/thumb", "/api/state", "/api/guess/0"]
 POSTS = [
@@ -48,7 +48,7 @@ def server(project):
 @pytest.fixture
 def client(server):
     """Someone who is not logged in."""
-    with httpx.Client(base_url=server) as client:
+    with browse(server) as client:
         yield client
 
 

@@ -16,7 +16,7 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling.web import serve
 from accuacl.labeling.web import server as module
-from web_project import image_project
+from web_project import PATIENCE, image_project
 
 CLI = "from accuacl.cli import main; main()"
 
@@ -43,14 +43,14 @@ def test_the_command_serves_this_machine_alone(project):
         link, where = process.stdout.readline(), process.stdout.readline()
         address, token = re.fullmatch(r"Ada: (http://127\.0\.0\.1:\d+)/login#token=(\S+)\n", link).groups()
         assert where.startswith(address)
-        with httpx.Client(base_url=address, timeout=60) as client:
+        with httpx.Client(base_url=address, timeout=PATIENCE) as client:
             assert client.get("/").status_code == 401
             assert client.post("/api/login", json={"token": token}).status_code == 200
             assert client.get("/").status_code == 200
         assert listening(int(address.rpartition(":")[2])) == {"0100007F"}  # 127.0.0.1
     finally:
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
     assert token not in errors
     assert errors == ""
@@ -68,7 +68,7 @@ def test_nothing_is_printed_and_nobody_invited_before_it_answers(project, monkey
     def run(app, listener, cert, key, on_start):
         assert said == []
         assert project.store.people() == []
-        socket.create_connection(listener.getsockname(), timeout=60).close()
+        socket.create_connection(listener.getsockname(), timeout=PATIENCE).close()
         on_start()
 
     monkeypatch.setattr(module, "_run", run)

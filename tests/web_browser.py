@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from web_project import PATIENCE
+
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = [
     "--no-sandbox",
@@ -56,7 +58,7 @@ class Watch:
             has_touch=phone,
             is_mobile=phone,
         )
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(1000 * PATIENCE)
         page = context.new_page()
         page.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))

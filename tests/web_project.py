@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +22,7 @@ from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.trainer import Trainer
 
+PATIENCE = 300.0  # seconds; a busy machine is slow, and a broken server never answers
 STRANGE = "<img src=x onerror=alert(1)>.png"  # a file's name
 
 
@@ -54,17 +55,47 @@ def picture(seed: int) -> Image.Image:
 
 
 class TestTrainer(Trainer):
-    """One that does not dawdle, but tells what it does slowly enough to be seen."""
+    """Checks often, and can be held: before a training that may still be undone, and while it trains."""
 
     __test__ = False
 
-    def __init__(self, project: Project, pause: float = 0.0) -> None:
-        super().__init__(project, every=0.1, grace=0.3)
-        self.pause = pause
+    def __init__(self, project: Project) -> None:
+        super().__init__(project, every=0.1, grace=0.0)
+        self.may_start, self.may_go_on = threading.Event(), threading.Event()
+        self.may_start.set()
+        self.may_go_on.set()
+        self.checks = 0
+
+    def stop(self, wait: float = PATIENCE) -> bool:
+        self._stopping.set()
+        self.may_start.set()
+        self.may_go_on.set()
+        return super().stop(wait)
+
+    def _wait_for_undo(self) -> bool:
+        self.may_start.wait(PATIENCE)
+        return super()._wait_for_undo()
+
+    def _check(self) -> None:
+        super()._check()
+        self.checks += 1
 
     def _report(self, progress: Progress) -> None:
         super()._report(progress)
-        time.sleep(self.pause)
+        self.may_go_on.wait(PATIENCE)
+
+
+def browse(address: str) -> httpx.Client:
+    """Someone who is not logged in."""
+    return httpx.Client(base_url=address, timeout=PATIENCE)
+
+
+def wait_until(reached: Callable[[], object]) -> None:
+    """Until something is so; fails if that takes far too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 def log_in(client: httpx.Client, project: Project, name: str = "") -> str:
@@ -81,7 +112,7 @@ class Raw(NamedTuple):
 
 def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
     """A request as it is, with nothing in it made proper."""
-    line = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    line = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
     try:
         line.putrequest(method, path, skip_host="Host" in headers)
         for name, value in headers.items():
@@ -94,12 +125,12 @@ def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
 
 
 @contextlib.contextmanager
-def running(project: Project, port: int = 0, pause: float = 0.0) -> Iterator[str]:
+def running(project: Project, port: int = 0, trainer: Trainer | None = None) -> Iterator[str]:
     """A real server on the loopback interface; its address."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        app = make_app(project, trainer=TestTrainer(project, pause))
+        app = make_app(project, trainer=trainer or TestTrainer(project))
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
         )
@@ -107,13 +138,11 @@ def running(project: Project, port: int = 0, pause: float = 0.0) -> Iterator[str
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            deadline = time.monotonic() + 300
-            while not (server.started and project.store.status()) and time.monotonic() < deadline:
-                time.sleep(0.02)  # until there is something to label
+            wait_until(lambda: server.started and project.store.status())  # there is something to label
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
-            thread.join(60)
+            thread.join(PATIENCE)
 
 
 def link(address: str, project: Project, name: str) -> str:

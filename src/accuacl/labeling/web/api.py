@@ -1,4 +1,4 @@
-"""What the page's script asks for. Every answer that matters says how the round stands and what to show next."""
+"""What the page's script requests. Answers that change the view carry the state of the round and the next example."""
 
 from __future__ import annotations
 
@@ -18,101 +18,101 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 View = dict[str, Any]
 
 
-class Token(BaseModel):
+class LoginRequest(BaseModel):
     token: Annotated[str, Field(min_length=1, max_length=200)]
 
 
-class Item(BaseModel):
+class ItemRequest(BaseModel):
     item: Number
 
 
-class Labelled(BaseModel):
+class LabelRequest(BaseModel):
     item: Number
     class_id: Number
     request: RequestId
 
 
-class Skipped(BaseModel):
+class SkipRequest(BaseModel):
     item: Number
     request: RequestId
 
 
-class Undone(BaseModel):
+class UndoRequest(BaseModel):
     request: RequestId
 
 
-class Named(BaseModel):
+class NameRequest(BaseModel):
     name: Name
 
 
-class Merged(BaseModel):
+class MergeRequest(BaseModel):
     into: Number
 
 
 @router.post("/login")
-def login(body: Token, request: Request, response: Response) -> View:
-    """A token for a cookie."""
+def login(body: LoginRequest, request: Request, response: Response) -> View:
+    """Exchange a token for the session cookie."""
     session.log_in(request, response, body.token)
     return {}
 
 
 @router.post("/logout")
 def logout(request: Request, response: Response) -> View:
-    """The cookie away."""
+    """Delete the session cookie."""
     session.log_out(request, response)
     return {}
 
 
 @router.get("/state")
 def state(request: Request, person: Someone) -> View:
-    """How the round stands, without taking anything in hand."""
+    """The state of the round and the classes; leases nothing."""
     return views.state(request.app.state)
 
 
 @router.post("/next")
 def next_pick(request: Request, person: Someone) -> View:
-    """Something to label, leased to the person who asks."""
+    """The next example, leased to the person."""
     return views.with_pick(request.app.state, person)
 
 
 @router.post("/label")
-def label(body: Labelled, request: Request, person: Someone) -> View:
-    """A label, on the disk before this answers; and the next one."""
+def label(body: LabelRequest, request: Request, person: Someone) -> View:
+    """Save a label, synced to the disk before this answers; the next example."""
     request.app.state.project.store.label(person, body.item, body.class_id, body.request)
     return views.with_pick(request.app.state, person)
 
 
 @router.post("/skip")
-def skip(body: Skipped, request: Request, person: Someone) -> View:
-    """Leave it out; and the next one."""
+def skip(body: SkipRequest, request: Request, person: Someone) -> View:
+    """Skip an example; the next one."""
     request.app.state.project.store.skip(person, body.item, body.request)
     return views.with_pick(request.app.state, person)
 
 
 @router.post("/undo")
-def undo(body: Undone, request: Request, person: Someone) -> View:
-    """Take the last answer back; and its example again."""
+def undo(body: UndoRequest, request: Request, person: Someone) -> View:
+    """Undo the person's last label or skip; that example again."""
     if request.app.state.project.store.undo(person, body.request) is None:
-        raise HTTPException(422, "There is nothing to undo in this round; labels of earlier ones can be corrected.")
+        raise HTTPException(422, "There is nothing to undo in this round; correct earlier labels on the dashboard.")
     return views.with_pick(request.app.state, person)
 
 
 @router.post("/correct")
-def correct(body: Labelled, request: Request, person: Someone) -> View:
-    """Another label for an item that has one, of whatever round."""
+def correct(body: LabelRequest, request: Request, person: Someone) -> View:
+    """Change the label of an item that has one, in any round."""
     request.app.state.project.store.correct(person, body.item, body.class_id, body.request)
     return {}
 
 
 @router.post("/renew")
-def renew(body: Item, request: Request, person: Someone) -> View:
-    """Keep an item a while longer."""
+def renew(body: ItemRequest, request: Request, person: Someone) -> View:
+    """Extend the lease of an item."""
     request.app.state.project.store.renew(person, body.item)
     return {}
 
 
 @router.post("/release")
-def release(body: Item, request: Request, person: Someone) -> View:
+def release(body: ItemRequest, request: Request, person: Someone) -> View:
     """Give an item back."""
     request.app.state.project.store.release(person, body.item)
     return {}
@@ -120,16 +120,16 @@ def release(body: Item, request: Request, person: Someone) -> View:
 
 @router.get("/guess/{item}")
 def guess(item: Number, request: Request, person: Someone) -> View:
-    """What the model takes the example in hand for: only when asked, so that nobody is led."""
+    """The model's guess for the example on the screen: only on request, so that it influences nobody."""
     pick = request.app.state.project.store.held(person)
     if pick is None or pick.item != item:
-        raise HTTPException(409, "This example is not in your hands any more.")
+        raise HTTPException(409, "Your lease of this example has expired.")
     return views.guess(request.app.state, pick)
 
 
 @router.post("/classes")
-def add_class(body: Named, request: Request, person: Someone) -> View:
-    """A new class; one that is there already is as good, since the answer to an earlier try may have been lost."""
+def add_class(body: NameRequest, request: Request, person: Someone) -> View:
+    """Add a class, or return the one of that name: the answer to an earlier try may have been lost."""
     store = request.app.state.project.store
     wanted = " ".join(body.name.split())
     known = {c.name: c for c in living(store.classes())}
@@ -138,14 +138,14 @@ def add_class(body: Named, request: Request, person: Someone) -> View:
 
 
 @router.post("/classes/{id}/rename")
-def rename_class(id: Number, body: Named, request: Request, person: Someone) -> View:
-    """Another name for a class."""
+def rename_class(id: Number, body: NameRequest, request: Request, person: Someone) -> View:
+    """Rename a class."""
     request.app.state.project.store.rename_class(id, body.name, person)
     return {}
 
 
 @router.post("/classes/{id}/merge")
-def merge_class(id: Number, body: Merged, request: Request, person: Someone) -> View:
-    """One class for two."""
+def merge_class(id: Number, body: MergeRequest, request: Request, person: Someone) -> View:
+    """Merge a class into another."""
     request.app.state.project.store.merge_class(id, body.into, person)
     return {}

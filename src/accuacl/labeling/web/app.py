@@ -1,4 +1,4 @@
-"""The application: guard, routes, errors in plain words, static files, and the trainer, which lives as long as it."""
+"""The application: guard, routes, error responses, static files, and the trainer, which starts and stops with it."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
+from accuacl.labeling.store import StoreUnavailable
 from accuacl.labeling.web import api, images, pages, session
-from accuacl.labeling.web.guard import Guard, Hosts
+from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.pictures import THUMB, picture
-from accuacl.labeling.web.trainer import Trainer
+from accuacl.labeling.web.trainer import Trainer, sentence
 
 HERE = Path(__file__).parent
 
@@ -32,12 +34,12 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
         yield
         trainer.stop()
 
-    # No generated documentation: it would load scripts from elsewhere.
+    # No generated documentation: it would load scripts from other sites.
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.project, app.state.trainer = project, trainer
-    app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before it
+    app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before that round
     app.state.picture = lambda item: picture(project.image_bytes(item)[0])
-    # Kept, 50 MB at most: else all of a contact sheet's large images would be decoded for each who looks at it.
+    # Thumbnails are cached (50 MB at most): decoding a dashboard's large images anew for every viewer is slow.
     app.state.thumb = lru_cache(maxsize=256)(lambda item: picture(project.image_bytes(item)[0], THUMB))
     app.state.cookie = session.cookie_name(project.directory)
     app.include_router(api.router)
@@ -46,14 +48,15 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
-    app.add_exception_handler(ValueError, _conflict)
-    app.add_exception_handler(OSError, _unavailable)
+    app.add_exception_handler(InputError, _conflict)
+    app.add_exception_handler(StoreUnavailable, _unavailable)
+    app.add_exception_handler(Exception, _bug)
     app.add_middleware(Guard, hosts=hosts or Hosts("127.0.0.1"))
     return app
 
 
 class _Static(StaticFiles):
-    """Asked for again each time: after an update no old script may meet a new server."""
+    """Browsers must ask for the files again each time, so that after an update no old script meets a new server."""
 
     def file_response(self, *args: object, **kwargs: object) -> Response:
         response = super().file_response(*args, **kwargs)  # type: ignore[arg-type]
@@ -69,18 +72,23 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _malformed(request: Request, error: Exception) -> Response:
-    """Without pydantic's account, which would repeat what was sent, a token perhaps."""
+    """Name the wrong fields, but do not repeat what was sent, as pydantic's message does: it may be a token."""
     assert isinstance(error, RequestValidationError)
-    fields = sorted({str(one["loc"][-1]) for one in error.errors()})
-    return JSONResponse({"detail": f"Wrong input: {', '.join(fields)[:200]}."}, 422)
+    fields = sorted({str(wrong["loc"][-1]) for wrong in error.errors()})
+    return JSONResponse({"detail": f"The request is not valid: {', '.join(fields)[:200]}."}, 422)
 
 
 def _conflict(request: Request, error: Exception) -> Response:
-    """What the store refuses, it says why."""
-    text = str(error)
-    return JSONResponse({"detail": text[:1].upper() + text[1:]}, 409)
+    """What the project or its store refuses, with its sentence."""
+    return JSONResponse({"detail": sentence(error)}, 409)
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
-    """The disk is full or gone; the page sends the same again until it is kept."""
-    return JSONResponse({"detail": str(error)}, 503)
+    """The disk is full or gone; the page sends the request again until it succeeds."""
+    return JSONResponse({"detail": sentence(error)}, 503)
+
+
+def _bug(request: Request, error: Exception) -> Response:
+    """Anything else. The server logs the traceback. This answer does not pass the guard, so it sets its headers."""
+    detail = "Something went wrong on the server; its log has the details."
+    return JSONResponse({"detail": detail}, 500, headers=HEADERS | {"Cache-Control": "no-store"})

@@ -1,4 +1,4 @@
-"""Plots as inline SVG: no script, no style attribute, colours by class, all of their text readable as text."""
+"""Plots as inline SVG without scripts or style attributes; colours come from CSS classes, and all text stays text."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 70, 14, 40
-LINES = 4  # of the grid, besides the lowest
-TICKS = 12  # names on the x axis, at most
+LINES = 4  # grid lines above the lowest
+TICKS = 12  # labels on the x axis, at most
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value and its interval, at the so-manieth tick of the x axis."""
+    """A value and its interval, at tick number `x` of the x axis."""
 
     x: int
     value: float
@@ -25,7 +25,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """A line of the plot, named at its end."""
+    """A line of the plot; its name is drawn at its end."""
 
     name: str
     points: Sequence[Point]
@@ -33,7 +33,7 @@ class Series:
 
 @dataclass(frozen=True)
 class _Scale:
-    """From values to places in the picture."""
+    """From values to pixels."""
 
     ticks: int
     low: float
@@ -56,30 +56,30 @@ def plot(
     high: float = 100.0,
     joined: bool = True,
 ) -> Markup:
-    """Lines, or only their points, with a bar for each interval.
+    """Lines (or points, if not `joined`) with a vertical bar for each interval.
 
     >>> str(plot([Series("task 1", [Point(0, 80.0, 70.0, 90.0)])], ["1.1"], "after", "Accuracy"))[:18]
     '<svg class="plot" '
     """
     scale, ends = _Scale(len(ticks), low, high), list[float]()
     head = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, alt)
-    parts = [head, *_axes(scale, ticks, x)]
-    for i, one in enumerate(series):
-        shift = 4.0 * (i - (len(series) - 1) / 2)  # intervals beside each other, not on top
-        places = [(scale.across(p.x) + shift, scale.up(p.value)) for p in one.points]
-        parts.append(Markup('<g class="s{}">').format(i % 6))
+    elements = [head, *_axes(scale, ticks, x)]
+    for i, line in enumerate(series):
+        shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
+        dots = [(scale.across(p.x) + shift, scale.up(p.value)) for p in line.points]
+        elements.append(Markup('<g class="s{}">').format(i % 6))
         if joined:
-            line = " ".join(f"{a:.1f},{b:.1f}" for a, b in places)
-            parts.append(Markup('<polyline points="{}"/>').format(line))
-        for point, (a, b) in zip(one.points, places, strict=True):
-            said = f"{one.name} {x} {ticks[point.x]}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})".strip()
-            parts.append(_line("bar", a, a, scale.up(point.low), scale.up(point.high)))
+            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
+            elements.append(Markup('<polyline points="{}"/>').format(path))
+        for point, (a, b) in zip(line.points, dots, strict=True):
+            title = f"{line.name} {x} {ticks[point.x]}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})".strip()
+            elements.append(_line("bar", a, a, scale.up(point.low), scale.up(point.high)))
             dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
-            parts.append(dot.format(a, b, said))
-        if one.name and places:
-            parts.append(_text(places[-1][0] + 10, _free(places[-1][1], ends) + 4, one.name, "start"))
-        parts.append(Markup("</g>"))
-    return Markup("").join([*parts, Markup("</svg>")])
+            elements.append(dot.format(a, b, title))
+        if line.name and dots:
+            elements.append(_text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start"))
+        elements.append(Markup("</g>"))
+    return Markup("").join([*elements, Markup("</svg>")])
 
 
 def _axes(scale: _Scale, ticks: Sequence[str], x: str) -> Iterator[Markup]:
@@ -104,8 +104,8 @@ def _text(x: float, y: float, text: str, anchor: str) -> Markup:
 
 
 def _free(wanted: float, taken: list[float]) -> float:
-    """A height for a name near the wanted one, where it does not cover another."""
-    tries = (wanted + sign * step for step in range(0, HEIGHT, 2) for sign in (1, -1))
-    found = next((y for y in tries if all(abs(y - other) >= 14 for other in taken)), wanted)
-    taken.append(found)
-    return found
+    """The height nearest to the wanted one at which a name does not cover another."""
+    candidates = (wanted + sign * step for step in range(0, HEIGHT, 2) for sign in (1, -1))
+    height = next((y for y in candidates if all(abs(y - other) >= 14 for other in taken)), wanted)
+    taken.append(height)
+    return height

@@ -1,4 +1,4 @@
-"""What the dashboard shows: estimates with their intervals, counts, confusion, the last picks."""
+"""What the dashboard shows: estimates with their intervals, counts, the confusion matrix, the latest picks."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from accuacl.labeling.project import Estimate, Estimates
 from accuacl.labeling.store import living
 from accuacl.labeling.web.charts import Point, Series, plot
 
-MOST = 24  # classes in the confusion table
-SHEET = 60  # picks of a round
-SNIP = 140  # characters
+MOST = 24  # classes in the confusion matrix
+SHEET = 60  # picks of a round that are shown
+SNIP = 140  # characters of a text that are shown
 
 
 def gather(app: State) -> dict[str, Any]:
-    """All of it, ready for the template."""
+    """Everything that the template needs."""
     project, store = app.project, app.project.store
     estimates: Estimates = project.estimates()
-    names = {one.id: one.name for one in store.classes()}
-    people = {one.id: one.name for one in store.people()}
+    names = {c.id: c.name for c in store.classes()}
+    people = {person.id: person.name for person in store.people()}
     by_person: dict[str, int] = {}
-    for id, count in estimates.labels_by_person.items():  # whoever got a new token is still the same person
+    for id, count in estimates.labels_by_person.items():  # someone who got a new token is still the same person
         by_person[people[id]] = by_person.get(people[id], 0) + count
     by_class = {c.name: estimates.labels_by_class.get(c.id, 0) for c in living(store.classes())}
     return {
@@ -42,11 +42,11 @@ def gather(app: State) -> dict[str, Any]:
 
 
 def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:
-    """At a glance."""
+    """The overview: names and values."""
     here, status = app.project.state(), app.project.store.status()
     shown = [("labels left in the budget", f"{here.budget - here.used} of {here.budget}")]
     if status is not None:
-        shown.insert(0, ("now", f"Task {status.task + 1}, round {status.round + 1}"))
+        shown.insert(0, ("current round", f"Task {status.task + 1}, round {status.round + 1}"))
     if estimates.accuracy:
         shown.append(("accuracy, mean over tasks", f"{said(estimates.accuracy)} %"))
     if estimates.forgetting:
@@ -55,7 +55,7 @@ def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:
 
 
 def said(estimate: Estimate | None) -> str:
-    """The value and its interval.
+    """An estimate as text: the value and its interval.
 
     >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
     ('80.0 (49.0 to 94.3)', '-')
@@ -64,7 +64,7 @@ def said(estimate: Estimate | None) -> str:
 
 
 def accuracy(estimates: Estimates) -> Markup:
-    """On each task, after each round; empty before there is any."""
+    """The plot of accuracy on each task after each round; empty if there is none yet."""
     ticks = [f"{moment.task + 1}.{moment.round + 1}" for moment in estimates.history]
     series = []
     for task in range(len(estimates.tasks)):
@@ -77,30 +77,30 @@ def accuracy(estimates: Estimates) -> Markup:
             series.append(Series(f"task {task + 1}", points))
     if not series:
         return Markup()
-    alt = "Accuracy on each task after each round, with intervals; the same is in the table below."
+    alt = "Accuracy on each task after each round, with intervals; the table below has the same numbers."
     return plot(series, ticks, "after task.round", alt)
 
 
 def forgetting(estimates: Estimates) -> Markup:
-    """Of each task; empty before the second has begun to be learned."""
-    told = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
-    if not told:
+    """The plot of forgetting by task; empty before the second task is learned."""
+    measured = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
+    if not measured:
         return Markup()
-    points = [Point(x, e.value, e.low, e.high) for x, (_, e) in enumerate(told)]
-    alt = "Forgetting of each task, with intervals; the same is in the table below."
-    low = min(-25.0, *(25.0 * (e.low // 25) for _, e in told))
-    high = max(75.0, *(25.0 * -(-e.high // 25) for _, e in told))
-    return plot([Series("", points)], [str(t + 1) for t, _ in told], "task", alt, low, high, joined=False)
+    points = [Point(x, e.value, e.low, e.high) for x, (_, e) in enumerate(measured)]
+    alt = "Forgetting of each task, with intervals; the table below has the same numbers."
+    low = min(-25.0, *(25.0 * (e.low // 25) for _, e in measured))
+    high = max(75.0, *(25.0 * -(-e.high // 25) for _, e in measured))
+    return plot([Series("", points)], [str(t + 1) for t, _ in measured], "task", alt, low, high, joined=False)
 
 
 def shares(counts: dict[str, int]) -> list[tuple[str, int, float]]:
-    """By name: how many, and which part of the most frequent."""
+    """Name, count, and count relative to the largest."""
     most = max([1, *counts.values()])
     return [(name, count, count / most) for name, count in counts.items()]
 
 
 def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | None:
-    """Rows are labels, columns the model's guesses, of held-out items. The most confused classes if there are many."""
+    """The confusion matrix of held-out items: rows are labels, columns guesses; the most confused classes if many."""
     pairs = estimates.confusion
     wrong: Counter[int] = Counter()
     for (label, guess), count in pairs.items():
@@ -119,7 +119,7 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | N
 
 
 def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The picks of the last two rounds and what they were labelled as, by the round's name."""
+    """The picks of the last two rounds with their labels, by the name of the round."""
     status = app.project.store.status()
     if status is None:
         return []
@@ -134,11 +134,11 @@ def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, 
 def _sheet(app: State, names: dict[int, str], task: int, round: int) -> list[dict[str, Any]]:
     project = app.project
     picks = project.store.picks(task, round)[:SHEET]
-    said = {answer.item: answer.class_id for answer in project.store.answers([pick.item for pick in picks])}
+    labels = {answer.item: answer.class_id for answer in project.store.answers([pick.item for pick in picks])}
     shown = []
     for item in (project.item(pick.item) for pick in picks):
-        label = said.get(item.id)
-        what = names[label] if label is not None else "skipped" if item.id in said else "not yet"
+        label = labels.get(item.id)
+        what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled yet"
         snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
         shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
     return shown

@@ -1,4 +1,4 @@
-"""What stands in front of every request: which hosts, which origins, how much; and the headers of every answer."""
+"""What every request passes first: checks of its host, origin and size; and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends is a class name
+LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends holds a class name
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -37,10 +37,10 @@ SAFE = ("GET", "HEAD")
 
 
 class Hosts:
-    """The names under which the server may be asked for.
+    """The host names under which the server may be reached.
 
-    A web page elsewhere can make its own name point at this machine and then read our answers as its own (DNS
-    rebinding), so only addresses and names that we know are served.
+    Another site can make its own name point at this machine and read our answers as its own (DNS rebinding), so only
+    known addresses and names are served.
     """
 
     def __init__(self, bound: str, names: Iterable[str] = ()) -> None:
@@ -82,7 +82,7 @@ def _is_address(host: str) -> bool:
 
 
 class Guard:
-    """An ASGI middleware; it comes before anything looks at the request."""
+    """An ASGI middleware that comes before anything else looks at the request."""
 
     def __init__(self, app: ASGIApp, hosts: Hosts, limit: int = LIMIT) -> None:
         self.app, self.hosts, self.limit = app, hosts, limit
@@ -105,7 +105,7 @@ class Guard:
         if not status and scope["method"] not in SAFE:
             body = await self._body(receive)
             if body is None:
-                status, reason = 413, f"a request has at most {self.limit} bytes."
+                status, reason = 413, f"The request is too large; the limit is {self.limit} bytes."
             else:
                 receive = _replay(body, receive)
         if status:
@@ -114,32 +114,32 @@ class Guard:
             await self.app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str]:
-        """Why the request goes no further; 0 if it may."""
+        """Status and reason of a refusal; status 0 if the request may go on."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self.hosts.admit(host):
-            return 421, "this is not the host that was asked for; --allow-host NAME admits a name."
+            return 421, "This host name is not served here; start the server with --allow-host NAME to allow it."
         if scope["method"] in SAFE:
             return 0, ""
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self.limit:
-            return 413, f"a request has at most {self.limit} bytes."
+            return 413, f"The request is too large; the limit is {self.limit} bytes."
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
-            return 403, "requests from other sites are refused."
+            return 403, "Requests from other sites are refused."
         origin = headers.get("origin")
         if origin is not None and origin.partition("://")[2].lower() != host.lower():
-            return 403, "requests from other sites are refused."
+            return 403, "Requests from other sites are refused."
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return 415, "send JSON."
+            return 415, "The request must be JSON."
         return 0, ""
 
     async def _body(self, receive: Receive) -> bytes | None:
-        """All of it, or None if it is too long, whatever its header promised."""
+        """The whole body; None if it is too long, whatever its header says."""
         body = b""
         while True:
             message = await receive()
             if message["type"] != "http.request":
-                return body  # the client has gone
+                return body  # the client has disconnected
             body += message.get("body", b"")
             if len(body) > self.limit:
                 return None
@@ -148,7 +148,7 @@ class Guard:
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A receive that gives the body that has been read already, once."""
+    """A `receive` that returns the body, which has been read already, once."""
     given = False
 
     async def again() -> Message:

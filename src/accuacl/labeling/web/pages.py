@@ -11,12 +11,14 @@ import jinja2
 from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
 from accuacl.labeling.web import dashboard, views
 from accuacl.labeling.web.session import Someone
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
+DONE = {"label": "labelled it", "skip": "skipped it", "undo": "undid that", "correct": "corrected it to"}
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),
     autoescape=True,
@@ -28,28 +30,28 @@ templates = jinja2.Environment(
 
 @router.get("/login")
 def login(request: Request) -> str:
-    """Where a link leads, and whoever is not known."""
+    """Where login links lead, and everyone who is not logged in."""
     return _page(request, "login.html", None)
 
 
 @router.get("/")
 def label(request: Request, person: Someone) -> str:
-    """Where people label."""
+    """The page on which people label."""
     return _page(request, "label.html", person, here="label")
 
 
 @router.get("/dashboard")
 def show_dashboard(request: Request, person: Someone) -> str:
-    """How the model does and what people have done."""
+    """How good the model is and what people have done."""
     return _page(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
 
 
 @router.get("/classes")
 def classes(request: Request, person: Someone) -> str:
-    """Rename and merge."""
+    """Rename and merge classes."""
     store = request.app.state.project.store
     counts, every = store.counts_by_class(), store.classes()
-    names = {one.id: one.name for one in every}
+    names = {c.id: c.name for c in every}
     kept = [(c, counts.get(c.id, 0)) for c in living(every)]
     merged = [(c.name, names[c.merged_into]) for c in every if c.merged_into is not None]
     return _page(request, "classes.html", person, here="classes", living=kept, merged=merged)
@@ -57,34 +59,34 @@ def classes(request: Request, person: Someone) -> str:
 
 @router.get("/item/{item}")
 def item(item: Number, request: Request, person: Someone) -> str:
-    """One item, all that was said of it, and a way to correct it."""
+    """One item, the history of its labels, and a form to correct it."""
     project = request.app.state.project
     try:
         shown = project.item(item)
-    except (ValueError, KeyError) as error:
+    except InputError as error:
         raise HTTPException(404, "There is no such item.") from error
     store = project.store
-    names = {one.id: one.name for one in store.classes()}
-    people = {one.id: one.name for one in store.people()}
-    said = [
+    names = {c.id: c.name for c in store.classes()}
+    people = {person.id: person.name for person in store.people()}
+    history = [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            event.kind,
+            DONE[event.kind],
             names.get(event.class_id, ""),
             people.get(event.person, ""),
         )
         for event in store.history(item)
-        if event.kind in ("label", "skip", "undo", "correct")
+        if event.kind in DONE
     ]
-    now = next(iter(store.answers([item])), None)
+    answer = next(iter(store.answers([item])), None)
     return _page(
         request,
         "item.html",
         person,
         item=shown,
         fields=views.fields(shown),
-        said=said,
-        now=now,
+        history=history,
+        answer=answer,
         names=names,
         living=living(store.classes()),
         request_id=secrets.token_hex(16),

@@ -1,4 +1,4 @@
-"""Images for the browser: what is sent is known to be an image, of a kind browsers show and of a bearable size."""
+"""Images for the browser: only real images, in a format that browsers show, and not too large."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ THUMB, THUMB_BYTES = 224, 100_000
 
 
 def picture(data: bytes, side: int = SIDE) -> tuple[bytes, str]:
-    """The image as bytes and MIME type, at most `side` pixels wide and high; the bytes themselves where they will do.
+    """The image as bytes and MIME type, at most `side` pixels wide and high; unchanged where that is possible.
 
-    The type is that of the bytes, whatever the file is called. ValueError: they are no image that can be shown.
+    The type is that of the bytes, whatever the file is called. InputError: they are not an image that can be shown.
     """
     try:
         with warnings.catch_warnings(), Image.open(io.BytesIO(data)) as image:
-            warnings.simplefilter("ignore")  # Pillow's own, smaller limit; ours comes next
+            warnings.simplefilter("ignore")  # Pillow warns at a limit of its own; ours is checked next
             if image.width * image.height > LARGEST_IMAGE:
-                raise InputError("too many pixels")
-            small = side > THUMB or len(data) <= THUMB_BYTES  # a thumbnail that moves may have megabytes
+                raise InputError(f"more than {LARGEST_IMAGE} pixels")
+            small = side > THUMB or len(data) <= THUMB_BYTES  # an animated thumbnail may have megabytes
             if image.format in SHOWN and max(image.size) <= side and small:
-                image.load()  # a damaged image is found here, not in the browser
+                image.load()  # finds a damaged image here, not in the browser
                 return data, SHOWN[image.format]
             return _encode(image, side)
     except Exception as error:  # a broken file makes Pillow raise nearly anything

@@ -1,4 +1,4 @@
-"""Who is asking: the token in a cookie, looked up at every request, so that a revoked one opens nothing any more."""
+"""Who is asking: the token in a cookie, looked up at every request, so that revoking it takes effect at once."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ DAYS = 30
 
 
 def cookie_name(directory: Path) -> str:
-    """One for each project: browsers do not tell the ports of a machine apart."""
+    """A name for each project: browsers share cookies between the ports of a machine."""
     return f"accuacl-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:12]}"
 
 
 def log_in(request: Request, response: Response, token: str) -> None:
-    """Exchange a token for the cookie; 401 if it is nobody's."""
+    """Set the session cookie; 401 if the token is nobody's."""
     store: Store = request.app.state.project.store
     if store.person_of(token) is None:
-        raise HTTPException(401, "This token opens nothing here. Ask for a new link.")
+        raise HTTPException(401, "This link is not valid. Ask the project's lead for a new one.")
     response.set_cookie(
         request.app.state.cookie,
         token,
@@ -34,12 +34,12 @@ def log_in(request: Request, response: Response, token: str) -> None:
 
 
 def log_out(request: Request, response: Response) -> None:
-    """Forget the token in this browser; it stays valid."""
+    """Delete the session cookie of this browser; the token stays valid."""
     response.delete_cookie(request.app.state.cookie, httponly=True, samesite="strict")
 
 
 def _someone(request: Request) -> Person:
-    """Whoever is logged in; 401 if nobody is."""
+    """The person who is logged in; 401 if nobody is."""
     store: Store = request.app.state.project.store
     token = request.cookies.get(request.app.state.cookie)
     person = store.person_of(token) if token else None

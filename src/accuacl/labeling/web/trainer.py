@@ -1,24 +1,27 @@
-"""Learning in the background: one thread that takes the project on whenever there is something to take on."""
+"""Training in the background: a thread that advances the project whenever a round is complete or data have come."""
 
 from __future__ import annotations
 
+import logging
 import threading
 from dataclasses import dataclass
 
+from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project
 
-EVERY = 2.0  # seconds between looks: data may be added, and rounds completed, by other processes
+log = logging.getLogger(__name__)
+EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
 GRACE = 2.0  # seconds in which the last label of a round can still be undone
 
 
 class _Stopped(Exception):
-    """The server is going; what is recorded stays, and the next start goes on from there."""
+    """The server is stopping; finished steps are recorded, and the next start goes on from there."""
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What the trainer is doing now. done: from 0 to 1, None if it cannot be said; trouble: why it cannot go on."""
+    """What the trainer is doing. done: from 0 to 1, None if unknown; trouble: why it cannot go on."""
 
     busy: bool = False
     text: str = ""
@@ -27,53 +30,62 @@ class Activity:
 
 
 class Trainer:
-    """Calls `project.advance` when a round is complete or data have been added; `now` says what it is at."""
+    """Calls `project.advance` when a round is complete or data have been added; `now` says what it is doing."""
 
     def __init__(self, project: Project, every: float = EVERY, grace: float = GRACE) -> None:
         self.project, self.every, self.grace = project, every, grace
         self.now = Activity()
+        self._logged = ""
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="trainer", daemon=True)
 
     def start(self) -> None:
-        """Begin to look."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, wait: float = 10.0) -> bool:
-        """Leave off at the next step of the training; whether it has, within so many seconds."""
+        """Stop at the next report of progress; True if it did within `wait` seconds."""
         self._stopping.set()
         self._wake.set()
         self._thread.join(wait)
         return not self._thread.is_alive()
 
     def poke(self) -> None:
-        """Look now."""
+        """Check now."""
         self._wake.set()
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             pause = self.every
             try:
-                self._look()
+                self._check()
                 self.now = Activity()
             except _Stopped:
                 return
-            except Exception as error:  # it must not end silently: the page says what is wrong, and it tries again
-                self.now = Activity(trouble=str(error) or type(error).__name__)
+            except Exception as error:  # the thread goes on: the page shows the trouble, and it tries again
+                trouble = sentence(error)
+                if not isinstance(error, InputError) and trouble != self._logged:  # once, however often it is tried
+                    self._logged = trouble
+                    log.exception("training failed; it is tried again every %g s", 5 * self.every)
+                self.now = Activity(trouble=trouble)
                 pause = 5 * self.every
             self._wake.wait(pause)
             self._wake.clear()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if not self._ready():
             return
         status = self.project.store.status()
-        if status is not None and status.open and self._stopping.wait(self.grace):
+        if status is not None and status.open and self._wait_for_undo():
             return
-        if not self._ready():  # undone in the meantime
+        if not self._ready():  # someone has undone the last label meanwhile
             return
         self.now = Activity(busy=True, text="starting")
         self.project.advance(self._report)
+
+    def _wait_for_undo(self) -> bool:
+        """Leave some time to undo the last label; True if the server is stopping."""
+        return self._stopping.wait(self.grace)
 
     def _ready(self) -> bool:
         return self.project.state().ready
@@ -84,8 +96,20 @@ class Trainer:
         self.now = Activity(busy=True, text=progress.text, done=_part(progress))
 
 
+def sentence(error: Exception) -> str:
+    """What the page says of an error: the sentence of an InputError; of a bug its type too, to find it in the log.
+
+    >>> sentence(InputError("the folder photos is missing; bring it back.")), sentence(KeyError("a"))
+    ('The folder photos is missing; bring it back.', "KeyError: 'a' (a bug; the server's log has the details)")
+    """
+    text = str(error)
+    if isinstance(error, InputError):
+        return text[:1].upper() + text[1:]
+    return f"{type(error).__name__}: {text} (a bug; the server's log has the details)"
+
+
 def _part(progress: Progress) -> float | None:
-    """How far this training is: the loop counts all rounds of all tasks, people wait for one."""
+    """How much of this training is done: the loop counts all rounds of all tasks, but people wait for one."""
     if progress.stage == "preparing":
         return progress.share
     return progress.epochs[0] / progress.epochs[1] if progress.stage == "training" and progress.epochs else None

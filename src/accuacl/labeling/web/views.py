@@ -1,4 +1,4 @@
-"""What the page shows, as JSON: how the round stands, the classes, and the example in hand."""
+"""What the page shows, as JSON: the state of the round, the classes, and the example to label."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from starlette.datastructures import State
 
 from accuacl.labeling.project import Item
 from accuacl.labeling.store import Person, Pick, Status, living
+from accuacl.labeling.web.reasons import meaning
 from accuacl.labeling.web.trainer import Activity
 
 View = dict[str, Any]
 
 
 def state(app: State) -> View:
-    """How things stand, and the classes."""
+    """The state of the round, and the classes."""
     status: Status | None = app.project.store.status()
     now: Activity = app.trainer.now
     task, round = (status.task, status.round) if status else (0, 0)
@@ -49,7 +50,7 @@ def _phase(app: State, status: Status | None, now: Activity) -> str:
 
 
 def _before(app: State, task: int, round: int) -> int:
-    """Labels of the task's earlier rounds. They are closed, so how many they have is counted once."""
+    """Labels of the task's earlier rounds. These are closed, so they are counted once and kept."""
     counted: tuple[int, int, int] = app.counted
     if counted[:2] != (task, round):
         store = app.project.store
@@ -59,13 +60,13 @@ def _before(app: State, task: int, round: int) -> int:
 
 
 def _budget(app: State, task: int) -> int:
-    """All labels that the task may have."""
+    """How many labels the task may have."""
     tasks, settings = app.project.tasks.all(), app.project.settings
     return min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
 
 
 def with_pick(app: State, person: Person) -> View:
-    """The same, and something to label, leased to the person; or None."""
+    """The same, and the next example, leased to the person; None if there is none."""
     pick = app.project.store.lease(person)
     view = state(app)
     if pick is None and view["state"]["phase"] == "waiting":
@@ -74,10 +75,12 @@ def with_pick(app: State, person: Person) -> View:
 
 
 def example(app: State, pick: Pick, total: int) -> View:
-    """A pick without the model's guess, which is for those who ask."""
+    """A pick, without the model's guess, which is shown only on request."""
     item = app.project.item(pick.item)
     scores = {name: value if math.isfinite(value) else None for name, value in pick.scores.items()}
-    shown = {"item": pick.item, "rank": pick.rank, "of": total, "scores": scores, "kind": item.kind}
+    meanings = {name: meaning(app.project.settings.strategy, name) for name in scores}
+    shown = {"item": pick.item, "rank": pick.rank, "of": total, "kind": item.kind}
+    shown |= {"scores": scores, "meanings": meanings}
     if item.kind == "image":
         return {**shown, "image": f"/item/{pick.item}/image"}
     if item.kind == "text":
@@ -86,12 +89,12 @@ def example(app: State, pick: Pick, total: int) -> View:
 
 
 def guess(app: State, pick: Pick) -> View:
-    """The model's guess by name, None where it has none."""
-    names = {one.id: one.name for one in app.project.store.classes()}
+    """The name of the class that the model guesses; None if it has no guess."""
+    names = {c.id: c.name for c in app.project.store.classes()}
     name = None if pick.guess is None else names.get(pick.guess)
     return {"name": name, "confidence": pick.confidence}
 
 
 def fields(item: Item) -> list[tuple[str, str]]:
-    """What a vector shows, as text."""
+    """The fields shown for a vector, as text."""
     return [(name, f"{value:.6g}" if isinstance(value, float) else str(value)) for name, value in item.fields]

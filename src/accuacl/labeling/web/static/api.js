@@ -1,5 +1,5 @@
-// Talking to the server. A request that changes something carries an id of its own, so that sending it again after
-// a lost answer changes nothing twice.
+// Talking to the server. A request that changes something has an id of its own, so that repeating it after its answer
+// was lost changes nothing twice.
 
 export class Refused extends Error {
   constructor(status, text) {
@@ -8,7 +8,7 @@ export class Refused extends Error {
   }
 }
 
-// crypto.randomUUID is missing where the page comes over plain HTTP from another machine.
+// crypto.randomUUID does not exist on pages that come over plain HTTP from another machine.
 export function newId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
@@ -19,7 +19,7 @@ export async function get(path) {
   return answer(await fetch(path));
 }
 
-// Sent until the server has answered; `lost` is told while it cannot be reached.
+// Repeated until the server accepts or refuses it; `lost` is called with each error in between.
 export async function post(path, body, lost = () => {}) {
   for (let wait = 250; ; wait = Math.min(2 * wait, 4000)) {
     try {
@@ -32,7 +32,7 @@ export async function post(path, body, lost = () => {}) {
   }
 }
 
-// Once, and also while the page is being left.
+// Sent once; works while the page is being left too.
 export function send(path, body) {
   const headers = { "Content-Type": "application/json" };
   return fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true });

@@ -13,7 +13,7 @@ export function onChoose(act) {
   choose = act;
 }
 
-// While an example is shown, no class changes its key: one that is gone keeps its place until the next example.
+// While an example is shown, no class changes its key: a merged one keeps its place, disabled, until the next example.
 export function setClasses(classes, another) {
   const now = another ? classes : inPlace(classes);
   const text = JSON.stringify(now);
@@ -32,7 +32,7 @@ function inPlace(classes) {
   return [...old, ...classes.filter((one) => !known.has(one.id))];
 }
 
-// Names that have what is typed: the whole name before beginnings, those before the rest.
+// Classes whose names contain what is typed: equal names first, then those that begin with it, then the rest.
 function matches() {
   const wanted = find.hidden ? "" : search.value.trim().toLowerCase();
   if (!wanted) return all;
@@ -53,7 +53,7 @@ function draw() {
   search.setAttribute("aria-description", searching ? found(shown) : "");
 }
 
-const found = (list) => (list.length ? `Enter picks ${list[0].name}` : "No class has this in its name");
+const found = (list) => (list.length ? `Enter chooses ${list[0].name}` : "No class name contains this");
 
 function button(one, key, first) {
   const element = document.createElement("button");

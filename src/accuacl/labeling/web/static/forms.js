@@ -1,14 +1,15 @@
-// Forms with data-post are sent as JSON; then comes the page in data-next, or the same one again.
+// Forms with data-post are sent as JSON; then the page in data-next is opened, or this one reloaded.
 import { post } from "/static/api.js";
 
 async function submit(form, trouble) {
   const fields = Object.fromEntries(new FormData(form));
+  const tell = (text) => trouble && (trouble.textContent = text);
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   try {
-    await post(form.dataset.post, fields);
+    await post(form.dataset.post, fields, () => tell("The server does not respond; trying again."));
     location.replace(form.dataset.next ?? location.href);
   } catch (error) {
-    if (trouble) trouble.textContent = error.message;
+    tell(error.message);
     for (const button of form.querySelectorAll("button")) button.disabled = false;
   }
 }
@@ -21,7 +22,7 @@ for (const form of document.querySelectorAll("form[data-post]")) {
   });
 }
 
-// A login link has the token behind the #, which browsers keep to themselves: not in logs, not in Referer.
+// A login link has the token behind the #, which browsers do not send: it appears in no log and no Referer.
 function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   const field = document.getElementById("token");

@@ -1,4 +1,4 @@
-// Single keys, which can be turned off: some speech input and screen readers type letters of their own.
+// Single-key shortcuts. They can be turned off, because speech input and screen readers may type letters themselves.
 const box = document.getElementById("use-keys");
 const KEPT = "accuacl-keys";
 
@@ -6,14 +6,14 @@ try {
   box.checked = localStorage.getItem(KEPT) !== "off";
   box.addEventListener("change", () => localStorage.setItem(KEPT, box.checked ? "on" : "off"));
 } catch {
-  // no storage: the choice lasts as long as the page
+  // without storage the choice lasts as long as the page
 }
 
 export function onKey(act) {
   document.addEventListener("keydown", (event) => {
     if (!box.checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
     const field = event.target.closest("input:not([type=checkbox]), select, textarea, dialog");
-    if (field?.checkVisibility()) return; // a dialog just closed keeps the focus for some milliseconds
+    if (field?.checkVisibility()) return; // a dialog that was just closed keeps the focus for some milliseconds
     if (act(event.key.toLowerCase())) event.preventDefault();
   });
 }

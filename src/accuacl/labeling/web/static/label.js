@@ -1,6 +1,6 @@
-// The labelling page: one example at a time, held by a lease while it is shown. Every answer of the server says how
-// the round stands and what to show, so there is one way to draw.
-import { get, newId, pause, post, send } from "/static/api.js";
+// The labelling page: one example at a time, leased while it is shown. Every answer of the server has the state of the
+// round and what to show, so one function draws them all.
+import { Refused, get, newId, pause, post, send } from "/static/api.js";
 import { focusSearch, onChoose, pickNumber, setClasses } from "/static/classes.js";
 import { onKey } from "/static/keys.js";
 import * as show from "/static/show.js";
@@ -10,8 +10,8 @@ const RENEW = 30_000; // milliseconds; a lease lasts 120 s
 let pick = null;
 let state = null;
 let busy = false;
-let batch = null; // the round that the last example was of
-let draws = 0; // a state asked for before the last one is older than what is shown
+let batch = null; // the round of the last example
+let draws = 0; // counts, so that a state requested before the last drawing is recognised as outdated
 
 function draw(view) {
   draws += 1;
@@ -30,21 +30,25 @@ function draw(view) {
   if (!pick) show.waiting(state, state.undo);
   const round = `${state.task}/${state.round}`;
   if (pick && batch !== round) {
-    if (batch) say("The model has learned. Here is the next batch.");
+    if (batch) say("The model has been trained. Here is the next batch.");
     batch = round;
   }
 }
 
 const say = (text) => (at("said").textContent = text);
 
-// One change at a time; what the server refuses is said, and the next example comes.
+// What to say while a request is repeated until the server has accepted it.
+const repeating = (error) =>
+  error instanceof Refused
+    ? `${error.message} Your answer is not saved yet; trying again.`
+    : "The server does not respond. Your answer is not saved yet; trying again.";
+
+// One change at a time. If the server refuses it, the reason is shown, and the next example comes.
 async function change(path, body, done) {
   if (busy) return;
   busy = true;
   try {
-    const view = await post(path, { ...body, request: newId() }, () =>
-      show.trouble("The server does not answer. This is not saved yet; it is sent again until it is."),
-    );
+    const view = await post(path, { ...body, request: newId() }, (error) => show.trouble(repeating(error)));
     show.trouble("");
     draw(view);
     if (done) say(done);
@@ -58,7 +62,7 @@ async function change(path, body, done) {
 
 const next = () => change("/api/next", {});
 const skip = () => pick && change("/api/skip", { item: pick.item }, "Skipped.");
-const undo = () => state?.undo && change("/api/undo", {}, "Undone. Here it is again.");
+const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
 onChoose((one) => pick && change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`));
 
 async function guess() {
@@ -66,8 +70,8 @@ async function guess() {
   if (!mine) return;
   try {
     const { name, confidence } = await get(`/api/guess/${encodeURIComponent(mine.item)}`);
-    if (mine !== pick) return; // it was of the example before
-    const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % sure)`;
+    if (mine !== pick) return; // the guess is for the previous example
+    const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % confident)`;
     at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "The model has no guess yet.";
   } catch (error) {
     if (mine === pick) show.trouble(error.message);
@@ -76,7 +80,7 @@ async function guess() {
 
 // The dialog for a new class.
 const dialog = at("new");
-let asked = null; // the example that it was opened for
+let asked = null; // the example on the screen when it was opened
 const openNew = () => {
   asked = pick;
   at("new-trouble").textContent = "";
@@ -112,12 +116,12 @@ onKey((key) => {
   return true;
 });
 
-// The lease is kept while the page is open, and given back when it is left.
+// The lease is renewed while the page is open, and released when the page is left.
 setInterval(() => {
   const mine = pick;
   if (!mine || busy) return;
   const lost = ({ status }) => status === 409 && mine === pick && next();
-  send("/api/renew", { item: mine.item }).then(lost, () => {}); // in half a minute again
+  send("/api/renew", { item: mine.item }).then(lost, () => {}); // tried again in half a minute
 }, RENEW);
 addEventListener("pagehide", () => pick && send("/api/release", { item: pick.item }).catch(() => {}));
 addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -125,7 +129,7 @@ addEventListener("pageshow", (event) => event.persisted && location.reload());
 async function watch() {
   for (let tick = 0; ; tick++) {
     await pause(700);
-    if (busy || document.hidden || (pick && tick % 5)) continue; // seldom while there is something to do
+    if (busy || document.hidden || (pick && tick % 5)) continue; // less often while there is an example to label
     try {
       const before = draws;
       const view = await get("/api/state");
@@ -134,7 +138,7 @@ async function watch() {
       draw(view);
       if (!pick && state.phase === "labelling" && state.free > 0) await next();
     } catch {
-      show.trouble("The server does not answer; trying again.");
+      show.trouble("The server does not respond; trying again.");
     }
   }
 }

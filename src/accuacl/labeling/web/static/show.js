@@ -1,4 +1,4 @@
-// Drawing: the example, why it was chosen, the progress. Text goes in as text, never as HTML.
+// Drawing: the example, why it was chosen, the progress. Text is inserted as text, never as HTML.
 
 const at = (id) => document.getElementById(id);
 
@@ -44,29 +44,19 @@ function table(fields) {
 
 // Its rank and its scores in one line; what the scores mean, for those who open it.
 function reasons(pick) {
-  const scores = Object.entries(pick.scores).filter(([name]) => name !== "draw"); // of those drawn at random
   const line = make("summary", "Why this one: ");
   line.append(make("b", `choice ${pick.rank + 1} of ${pick.of}`));
-  if (!scores.length) line.append(", drawn at random");
-  for (const [name, value] of scores) line.append(`, ${name} `, make("b", score(value)));
-  const means = scores.length ? scores.map(([name]) => `${name}: ${MEANS[name] ?? "a score of the strategy"}`) : [MEANS.random];
+  for (const [name, value] of Object.entries(pick.scores)) {
+    if (name === "draw") line.append(", drawn at random"); // the number drawn says nothing
+    else line.append(`, ${name} `, make("b", score(value)));
+  }
   const list = make("ul");
-  list.append(...means.map((text) => make("li", text)));
+  list.append(...Object.entries(pick.meanings).map(([name, text]) => make("li", `${name}: ${text}`)));
   const details = make("details");
   details.append(line, list);
   return [details];
 }
 
-const MEANS = {
-  random: "drawn at random, so that the estimates of quality are honest",
-  distribution: "how far this example is from what the old and the new tasks need together; smaller is better",
-  magnitude: "how much the model can learn from this example; larger is better",
-  entropy: "how undecided the model is over all classes; larger is chosen first",
-  confidence: "how sure the model is of its guess; smaller is chosen first",
-  margin: "how far the first guess is before the second; smaller is chosen first",
-  distance: "how far it is from what is labelled already; larger is chosen first",
-  gain: "how much it adds to the examples chosen before it",
-};
 const score = (value) => (value === null ? "–" : Number(value).toPrecision(3));
 
 export function progress(state) {
@@ -88,7 +78,7 @@ function bar(id, value, max) {
 export function waiting(state, canUndo) {
   const training = state.phase === "training";
   const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
-  at("waiting-title").textContent = training && !state.total ? "Getting ready" : TITLES[phase];
+  at("waiting-title").textContent = training && !state.total ? "Preparing the first examples" : TITLES[phase];
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
   else at("train-bar").removeAttribute("value");
@@ -98,14 +88,14 @@ export function waiting(state, canUndo) {
 
 const TITLES = {
   training: "The model is learning",
-  labelling: "Others have the rest of this round",
+  labelling: "Others are labelling the rest of this round",
   done: "Everything is labelled",
-  waiting: "One moment",
+  waiting: "One moment, please",
 };
 const TEXTS = {
-  training: "The next examples appear here by themselves.",
-  labelling: "Examples that nobody finishes come back here by themselves.",
-  done: "Nothing is left to label until the next data are added (accuacl project add).",
+  training: "The next examples will appear here.",
+  labelling: "If someone leaves an example unfinished, it will appear here.",
+  done: "There is nothing to label until new data are added (accuacl project add).",
 };
 
 export function trouble(text) {
