@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.cli import app
 from accuacl.cli.screen import console
@@ -21,6 +22,7 @@ from accuacl.labeling.label_studio import sync as label_studio
 from accuacl.labeling.label_studio import tasks as label_studio_tasks
 from accuacl.labeling.label_studio.sync import connect
 from accuacl.labeling.project import NewItems, Project, make, read_images
+from accuacl.labeling.store import StoreUnavailable
 from scripted import answer, new_project, truth
 
 URL = "http://127.0.0.1:8091"
@@ -248,8 +250,8 @@ def test_late_second_thoughts_about_skips_are_told(project, server):
     pulled = pull(project, **both(server))
     assert pulled.refused == ()
     assert pulled.left == (
-        "task 100 in Label Studio was skipped and is labelled now; what was skipped stays so.",
-        "task 101 in Label Studio was labelled and is skipped now; its label stays.",
+        "task 100 in Label Studio was skipped before it was labelled; it stays skipped.",
+        "task 101 in Label Studio was labelled before it was skipped; it keeps its label.",
     )
 
 
@@ -264,7 +266,7 @@ def test_an_unknown_choice_is_refused_or_becomes_a_class(project, server):
     assert pulled.refused == (
         "task 101 in Label Studio: the choice 'ferret' is not a class; pull with --new-classes to add it.",
         "task 102 in Label Studio: the choice 'ferret' is not a class; pull with --new-classes to add it.",
-        "task 103 in Label Studio: 2 choices were made; make one, or skip it.",
+        "task 103 in Label Studio: 2 choices were made; make one, or skip the task.",
     )
     pulled = pull(project, **both(server), new_classes=True)
     assert (pulled.labelled, len(pulled.refused)) == (2, 1)
@@ -299,7 +301,7 @@ def test_who_may_not_label_any_more_is_refused(project, server):
     project.store.revoke("ada@example.org")
     server.say(server.all[2], "class 0")
     (refused,) = pull(project, **both(server)).refused
-    assert refused.startswith("task 102 in Label Studio: 'ada@example.org' may not label here any more")
+    assert refused.startswith("task 102 in Label Studio: 'ada@example.org' has lost access to this project")
 
 
 def test_waiting_asks_until_the_round_is_complete(project, server, monkeypatch):
@@ -312,7 +314,7 @@ def test_waiting_asks_until_the_round_is_complete(project, server, monkeypatch):
         label_all(project, server, server.all[: 4 * len(told)])
 
     monkeypatch.setattr(label_studio.time, "sleep", meanwhile)
-    with pytest.warns(UserWarning, match="Asking again"):
+    with pytest.warns(UserWarning, match="Trying again"):
         total = pull(project, **both(server), wait=True, every=3, tell=told.append)
     assert [one.labelled for one in told] == [0, 4, 4]
     assert total.labelled == 8
@@ -353,7 +355,7 @@ def test_large_rounds_are_sent_in_parts(project, server, monkeypatch):
 
 def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypatch):
     def says(text, call=push, **more):
-        with pytest.raises((ValueError, OSError), match=text) as error:
+        with pytest.raises(InputError, match=text) as error:
             call(project, **both(server) | more)
         assert TOKEN not in str(error.value)
 
@@ -362,7 +364,7 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
     says("there is no token; set LABEL_STUDIO_API_KEY", client=None, token="")
     says("there is no token", client=None, token=f"{TOKEN}\n{TOKEN}")
     monkeypatch.setitem(sys.modules, "label_studio_sdk", None)
-    with pytest.raises(ValueError, match=r"pip install 'accuacl\[labelstudio\]'"):
+    with pytest.raises(InputError, match=r"pip install 'accuacl\[labelstudio\]'"):
         connect(URL, TOKEN)
     for said, known in (({"release": "1.23.2"}, True), ({"hello": "world"}, False), ({"release": None}, False)):
         there = Thing(versions=Thing(get=lambda said=said: Thing(**said)))
@@ -372,7 +374,7 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
             assert connect(URL, TOKEN) is there
         else:
             says("answers, but not as Label Studio does", client=None)
-    says("nothing of this project is at http://127.0.0.1:8091 yet; push it first", pull)
+    says("this project has not been pushed to http://127.0.0.1:8091 yet; push it first", pull)
     server.broken = Refusal(401)
     says("does not accept the token", url="http://elsewhere")  # and is not remembered
     server.broken = None
@@ -382,26 +384,28 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
         server.broken = Refusal(401)
         says("does not accept the token in LABEL_STUDIO_API_KEY", call)
         server.broken = Refusal(500)
-        says("answered with status 500; is that a Label Studio, and is it well", call)
+        says("answered with status 500; check that it is a Label Studio server", call)
         server.broken = type("ConnectError", (Exception,), {"__module__": "httpx"})()
-        says("Label Studio is not at http://127.0.0.1:8091", call)
+        says("no Label Studio server answers at http://127.0.0.1:8091", call)
+        server.broken = json.JSONDecodeError("Expecting value", "<html>", 0)
+        says("http://127.0.0.1:8091 answers, but not as Label Studio does; check the address", call)
         server.broken = KeyError("a mistake of ours")
         with pytest.raises(KeyError):
             call(project, **both(server))
         server.broken = None
     kept, server.made = server.made, {}
-    says("project 5 is not at http://127.0.0.1:8091 any more; remove .*label_studio.json", pull)
-    says("is not at http://127.0.0.1:8091 any more")
+    says("http://127.0.0.1:8091 has no project 5 any more; remove .*label_studio.json", pull)
+    says("has no project 5 any more")
     server.made = kept
     kept[5].label_config = "<View/>"
     says('no <Choices name="class"> any more')
     (project.directory / "label_studio.json").write_text("{")
     says("is damaged")
     with new_project(tmp_path / "none") as empty:
-        with pytest.raises(ValueError, match=r"nothing to push; task 1: ready to train and to choose\. Next"):
+        with pytest.raises(InputError, match=r"nothing to push; task 1: ready to train and to choose\. Next"):
             push(empty, **both(server))
         empty.advance()
-        with pytest.raises(ValueError, match="no classes"):
+        with pytest.raises(InputError, match="no classes"):
             push(empty, **both(server))
 
 
@@ -435,3 +439,17 @@ def test_the_command_line(project, server, monkeypatch):
     ran = run("pull", *where, "--watch", "--train")
     assert ran.exit_code == 0
     assert "all 1 tasks are labelled and learned" in ran.output
+
+
+def test_a_full_disk_ends_the_pull_instead_of_refusing_annotations(project, server, monkeypatch):
+    push(project, **both(server))
+    label_all(project, server)
+
+    def full(*_, **__):
+        raise StoreUnavailable(project.directory / "labels.sqlite", "database or disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.store, "label", full)
+        with pytest.raises(StoreUnavailable):
+            pull(project, **both(server))
+    assert pull(project, **both(server)).labelled == 8

@@ -344,7 +344,7 @@ def test_columns_of_numbers_are_known_by_their_names(tmp_path):
     [
         (["new", "P"], "give one of --images"),
         (["new", "P", "--vectors", "V", "--texts", "V"], "give one of --images"),
-        (["new", "P", "--vectors", "nowhere.parquet"], "there is no nowhere.parquet"),
+        (["new", "P", "--vectors", "nowhere.parquet"], "nowhere.parquet does not exist"),
         (["new", "P", "--vectors", "V", "--learner", "magic"], "there is no learner 'magic'"),
         (["new", "P", "--vectors", "V", "--mean", "x"], "--mean is 'x'"),
         (["new", "P", "--vectors", "V", "--classes", "a,a"], "not all different"),

@@ -70,6 +70,24 @@ def check_new_file(path: Path) -> None:
         raise InputError(f"the folder {folder} may not be written to; give another.")
 
 
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Trouble with the disk in this block is an InputError that says that `path` cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; mend that and do it again.") from error
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Trouble with the disk in this block is an InputError that says that `path` cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotWrite(path, reason(error)) from error
+
+
 def make_folder(folder: Path) -> None:
     """Make a folder and those above it, if it is not there yet. Trouble with the disk is an InputError."""
     try:

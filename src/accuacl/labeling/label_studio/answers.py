@@ -1,4 +1,4 @@
-"""What annotations made in Label Studio say of items, taken into the store once each."""
+"""Annotations made in Label Studio, each taken into the store once."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import LONGEST_NAME, LabelEvent, Person, Store, clean_name, living
+from accuacl.labeling.store import LONGEST_NAME, LabelEvent, Person, Store, StoreUnavailable, clean_name, living
 
-NOBODY = "label-studio"  # whose e-mail is not to be had
+NOBODY = "label-studio"  # the name of people whose e-mail is not known
 
 
 @dataclass(frozen=True)
 class Pulled:
-    """What was taken: labels, skips, corrections. refused: what could not be; left: second thoughts that came late."""
+    """How many labels, skips and corrections were taken; what was refused, and changes that came too late (`left`)."""
 
     labelled: int = 0
     skipped: int = 0
@@ -33,7 +33,7 @@ class Pulled:
 
 
 class Intake:
-    """Takes annotations. prefix: of all requests; choices: the class of each, which grows; emails: by user."""
+    """Takes annotations. prefix: of all its requests; choices: the class of each, may grow; emails: by user id."""
 
     def __init__(
         self, store: Store, prefix: str, choices: dict[str, int], emails: Mapping[int, str], new_classes: bool
@@ -42,51 +42,53 @@ class Intake:
         self.new_classes = new_classes
         self.pulled = Pulled()
         self._answered = {answer.item for answer in store.answers()}
-        self._before: dict[str, list[LabelEvent]] = {}  # what came of the versions of each annotation
+        self._before: dict[str, list[LabelEvent]] = {}  # by annotation: the events that its versions made
         for request, event in store.requests(f"{prefix} ").items():
             self._before.setdefault(request.split()[-2], []).append(event)
 
     def take(self, task: int, item: int, annotations: Sequence[Mapping[str, Any]]) -> None:
-        """What was said of an item: the first label counts, then the first skip; others' are left alone."""
-        for one in sorted(annotations, key=lambda one: (bool(one.get("was_cancelled")), one["id"])):
+        """Take the annotations of an item: the first label counts, or else the first skip; others are ignored."""
+        for annotation in sorted(annotations, key=lambda one: (bool(one.get("was_cancelled")), one["id"])):
             try:
-                self.pulled += self._take(task, item, one)
-            except ValueError as error:
+                self.pulled += self._take(task, item, annotation)
+            except StoreUnavailable:
+                raise
+            except InputError as error:
                 self.pulled += Pulled(refused=(f"task {task} in Label Studio: {error}",))
 
-    def _take(self, task: int, item: int, one: Mapping[str, Any]) -> Pulled:
-        # An annotation that is changed keeps its id: its first version is request 0, its next one 1, and so on.
-        before = self._before.get(str(one["id"]), [])
-        request = f"{self.prefix} {one['id']} {len(before)}"
+    def _take(self, task: int, item: int, annotation: Mapping[str, Any]) -> Pulled:
+        # A changed annotation keeps its id: its first version is request 0, its next one 1, and so on.
+        before = self._before.get(str(annotation["id"]), [])
+        request = f"{self.prefix} {annotation['id']} {len(before)}"
         answered = item in self._answered
         if not before and answered:
-            return Pulled()  # by someone else, there or on the page
-        if one.get("was_cancelled"):
+            return Pulled()  # someone else has answered it, there or on the page
+        if annotation.get("was_cancelled"):
             if not before:
-                self.store.skip(self._person(one), item, request)
+                self.store.skip(self._person(annotation), item, request)
                 self._answered.add(item)
                 return Pulled(skipped=1)
-            late = "was labelled and is skipped now; its label stays"
+            late = "was labelled before it was skipped; it keeps its label"
             return Pulled() if before[-1].kind == "skip" else Pulled(left=(f"task {task} in Label Studio {late}.",))
-        id = self._class(one)
+        id = self._class(annotation)
         if not before:
-            self.store.label(self._person(one), item, id, request)
+            self.store.label(self._person(annotation), item, id, request)
             self._answered.add(item)
             return Pulled(labelled=1)
         if before[-1].kind == "skip":
-            late = "was skipped and is labelled now; what was skipped stays so"
+            late = "was skipped before it was labelled; it stays skipped"
             return Pulled(left=(f"task {task} in Label Studio {late}.",))
-        if before[-1].class_id == id or not answered:  # the same still, or taken back on the page
+        if before[-1].class_id == id or not answered:  # unchanged, or undone on the page
             return Pulled()
-        self.store.correct(self._person(one), item, id, request)
+        self.store.correct(self._person(annotation), item, id, request)
         return Pulled(corrected=1)
 
-    def _class(self, one: Mapping[str, Any]) -> int:
-        """The class of what was chosen."""
-        said = [part for part in one.get("result") or () if part.get("type") == "choices"]
-        chosen = [choice for part in said for choice in (part.get("value") or {}).get("choices") or ()]
+    def _class(self, annotation: Mapping[str, Any]) -> int:
+        """The class that was chosen."""
+        results = [result for result in annotation.get("result") or () if result.get("type") == "choices"]
+        chosen = [choice for result in results for choice in (result.get("value") or {}).get("choices") or ()]
         if len(chosen) != 1 or not isinstance(chosen[0], str):
-            raise InputError(f"{len(chosen)} choices were made; make one, or skip it.")
+            raise InputError(f"{len(chosen)} choices were made; make one, or skip the task.")
         choice = chosen[0]
         if choice not in self.choices:
             known = {c.name: c.id for c in living(self.store.classes())}
@@ -94,25 +96,25 @@ class Intake:
                 raise InputError(
                     f"the choice {choice[:LONGEST_NAME]!r} is not a class; pull with --new-classes to add it."
                 )
-            self.choices[choice] = known[choice] if choice in known else self._add(choice, one)
+            self.choices[choice] = known[choice] if choice in known else self._add(choice, annotation)
         return self.choices[choice]
 
-    def _add(self, choice: str, one: Mapping[str, Any]) -> int:
-        return self.store.add_class(choice, self._person(one)).id
+    def _add(self, choice: str, annotation: Mapping[str, Any]) -> int:
+        return self.store.add_class(choice, self._person(annotation)).id
 
-    def _person(self, one: Mapping[str, Any]) -> Person:
-        """Whoever made the annotation, by e-mail; someone new is written down, with a token that nobody has."""
-        who = one.get("completed_by")
+    def _person(self, annotation: Mapping[str, Any]) -> Person:
+        """Who made the annotation, by e-mail; someone new is added, with a token that nobody knows."""
+        who = annotation.get("completed_by")
         email = who.get("email") if isinstance(who, Mapping) else self.emails.get(who) if who is not None else None
         try:
             name = clean_name(str(email or NOBODY), "a person")
-        except ValueError:
+        except InputError:
             name = NOBODY
         same = [person for person in self.store.people() if person.name == name]
         for person in same:
             if not person.revoked:
                 return person
         if same:
-            raise InputError(f"{name!r} may not label here any more; `accuacl project person` lets them in again.")
+            raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
         self.store.add_person(name)
-        return self._person(one)
+        return self._person(annotation)

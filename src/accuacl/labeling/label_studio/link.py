@@ -1,4 +1,4 @@
-"""Which Label Studio project is ours, and how its server's troubles are told."""
+"""Which Label Studio project belongs to a project, and errors of its server as sentences."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from urllib.parse import urlsplit
 
+import pydantic
+
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, write_text
+from accuacl.base.files import Lock, reading, write_text
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Class, living
 
@@ -19,7 +21,10 @@ TOKEN = "LABEL_STUDIO_API_KEY"  # the environment variable
 
 @dataclass
 class Link:
-    """What the file remembers. key: random, marks the project there and names requests; choices: their classes."""
+    """The contents of label_studio.json.
+
+    key: random; marks our project on the server and begins the names of requests. choices: the class of each choice.
+    """
 
     url: str
     key: str
@@ -28,28 +33,31 @@ class Link:
 
 
 def offer(link: Link, classes: list[Class]) -> None:
-    """A choice for each class that has none; those there stay, so that a class renamed here is still known."""
+    """Add a choice for each class that has none. Existing ones stay, so that a class renamed here is still known."""
     for c in living(classes):
         if c.id not in link.choices.values():
             link.choices[c.name if c.name not in link.choices else f"{c.name} ({c.id})"] = c.id
 
 
 def address(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or "@" in parts.netloc:
-        raise InputError("that is not the address of a Label Studio; give one like http://127.0.0.1:8080.")
+    """The address of a server, checked. It is not repeated in the error: it may contain a token."""
+    split = urlsplit(url)
+    if split.scheme not in ("http", "https") or not split.hostname or "@" in split.netloc:
+        raise InputError("this is not the address of a Label Studio server; give one like http://127.0.0.1:8080.")
     return url.rstrip("/")
 
 
 def load(project: Project, url: str) -> Link | None:
+    """The link to the server at `url`; None if the project has not been pushed yet."""
     path = project.directory / FILE
-    try:
-        link = Link(**json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (ValueError, TypeError):
+    try:
+        with reading(path):
+            link = Link(**json.loads(path.read_text(encoding="utf-8")))
+    except (UnicodeDecodeError, json.JSONDecodeError, TypeError):
         raise InputError(f"{path} is damaged; restore it from a copy, or remove it and push again.") from None
-    if link.url != url and link.project is None:  # a wrong address was tried, and nothing came of it
+    if link.url != url and link.project is None:  # a push to a wrong address, which failed
         return None
     if link.url != url:
         raise InputError(
@@ -60,40 +68,52 @@ def load(project: Project, url: str) -> Link | None:
 
 
 def save(project: Project, link: Link) -> None:
+    """Remember the link."""
     write_text(project.directory / FILE, json.dumps(asdict(link), indent=1) + "\n")
 
 
 @contextlib.contextmanager
 def alone(project: Project) -> Iterator[None]:
-    """Two who push at once come one after the other, so that nothing is there twice."""
+    """One process at a time pushes, so that nothing is pushed twice."""
     with Lock(project.directory / f"{FILE}.lock", wait=True):
         yield
 
 
+class Unreachable(InputError):
+    """The server at `url` does not answer."""
+
+    def __init__(self, url: str, why: str) -> None:
+        super().__init__(f"no Label Studio server answers at {url} ({why}); start it, or give another address.")
+        self.url = url
+
+
 @contextlib.contextmanager
-def clear(url: str) -> Iterator[None]:
-    """What can go wrong with a server, in a sentence; never with what was sent, which has the token."""
+def clear_errors(url: str) -> Iterator[None]:
+    """Errors of the server and on the way to it as InputErrors, which never repeat what was sent: the token."""
     try:
         yield
-    except (ValueError, OSError):
+    except InputError:
         raise
-    except Exception as error:
-        status = getattr(error, "status_code", None)
+    except (json.JSONDecodeError, pydantic.ValidationError):
+        raise InputError(f"{url} answers, but not as Label Studio does; check the address.") from None
+    except Exception as error:  # the SDK's, or the HTTP library's: known by their fields and module, so that
+        status = getattr(error, "status_code", None)  # neither needs to be installed for this file
         if status in (401, 403):
             raise InputError(
                 f"Label Studio at {url} does not accept the token in {TOKEN}; copy it from your account there, and "
-                "look whether tokens of its kind are allowed."
+                "check that the server allows tokens of this kind."
             ) from None
         if status is not None:
             raise InputError(
-                f"{url} answered with status {status}; is that a Label Studio, and is it well?{_detail(error)}"
+                f"{url} answered with status {status}; check that it is a Label Studio server without errors in its "
+                f"log.{_detail(error)}"
             ) from None
         if type(error).__module__.split(".")[0] in ("httpx", "httpcore", "requests", "urllib3"):
-            raise ConnectionError(f"Label Studio is not at {url} ({type(error).__name__}); start it there.") from None
+            raise Unreachable(url, type(error).__name__) from None
         raise
 
 
 def _detail(error: Exception) -> str:
     body = getattr(error, "body", None)
-    said = body.get("detail") if isinstance(body, dict) else None
-    return f" It says: {str(said)[:200]!r}." if said else ""
+    detail = body.get("detail") if isinstance(body, dict) else None
+    return f" It says: {str(detail)[:200]!r}." if detail else ""

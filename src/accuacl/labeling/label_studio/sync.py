@@ -1,10 +1,10 @@
-"""Label Studio as the page: push a round's picks there as tasks, pull what people said of them. Extra `labelstudio`.
+"""Label Studio as the page: push a round's picks as tasks, pull people's annotations. Needs the extra `labelstudio`.
 
     push(project, "http://127.0.0.1:8080", token)
     pull(project, "http://127.0.0.1:8080", token, wait=True)
 
-Both can be done again at any time: push adds what is missing there, pull takes each annotation once. In the project's
-directory `label_studio.json` remembers which Label Studio project it is, and which choice there is which class.
+Both can be repeated at any time: push adds the tasks that are missing, pull takes each annotation once. In the
+project's directory `label_studio.json` remembers which Label Studio project it is, and which choice is which class.
 """
 
 from __future__ import annotations
@@ -19,17 +19,28 @@ from xml.etree import ElementTree
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.label_studio.answers import Intake, Pulled
-from accuacl.labeling.label_studio.link import FILE, TOKEN, Link, address, alone, clear, load, offer, save
+from accuacl.labeling.label_studio.link import (
+    FILE,
+    TOKEN,
+    Link,
+    Unreachable,
+    address,
+    alone,
+    clear_errors,
+    load,
+    offer,
+    save,
+)
 from accuacl.labeling.label_studio.tasks import batches, config_of, task_of
 from accuacl.labeling.project import Project
 
-# What is asked for of tasks and, since the server takes names for both, of annotations; not the data, which are large.
+# The fields to fetch of tasks and, since the server takes names for both, of annotations; not the large data.
 FIELDS = "id,meta,annotations,result,was_cancelled,completed_by"
 
 
 @dataclass(frozen=True)
 class Pushed:
-    """The Label Studio project, how many tasks were added now, and how many of the round were there before."""
+    """The Label Studio project, how many tasks were added, and how many of the round it had before."""
 
     project: int
     added: int
@@ -37,21 +48,21 @@ class Pushed:
 
 
 def push(project: Project, url: str, token: str, *, client: Any = None) -> Pushed:
-    """Create the project there if it is not, and a task for each pick of the open round that nobody has answered."""
+    """Create the Label Studio project if needed, and a task for each pick of the open round without an answer."""
     url = address(url)
     client = client or connect(url, token)
     status = project.store.status()
     if status is None or not status.open:
         raise InputError(f"there is nothing to push; {project.state().text} Next: `accuacl project train`.")
-    with alone(project), clear(url):
+    with alone(project), clear_errors(url):
         link = load(project, url) or Link(url, secrets.token_hex(8))
         offer(link, project.store.classes())
         if not link.choices:
             raise InputError("the project has no classes to choose from yet; name some with `accuacl project new`.")
-        save(project, link)  # before the project is made there, so that it is found if we are stopped in between
+        save(project, link)  # before the project is made, so that it is found if this process is killed meanwhile
         _settle(client, project, link)
         there = {item for _, item, _ in _tasks(client, link)}
-        answered = {one.item for one in project.store.answers()}
+        answered = {answer.item for answer in project.store.answers()}
         picks = project.store.picks(status.task, status.round)
         missing = [pick for pick in picks if pick.item not in there | answered]
         names = {id: choice for choice, id in link.choices.items()}
@@ -72,25 +83,26 @@ def pull(
     tell: Callable[[Pulled], None] = lambda pulled: None,
     client: Any = None,
 ) -> Pulled:
-    """Take what people have said there since; wait: ask every so many seconds until the round is complete.
+    """Take the annotations made since; wait: repeat every so many seconds until the round is complete.
 
-    new_classes: a choice that is not known becomes a class; else its annotation is refused until it is known.
+    new_classes: an unknown choice becomes a class; otherwise its annotation is refused until the class is added.
     """
     url = address(url)
     client = client or connect(url, token)
-    asked, total = False, Pulled()
+    answered, total = False, Pulled()
     while True:
         link = load(project, url)
         if link is None or link.project is None:
-            raise InputError(f"nothing of this project is at {url} yet; push it first.")
+            raise InputError(f"this project has not been pushed to {url} yet; push it first.")
         try:
             now = _pull(client, project, link, new_classes)
-        except ConnectionError as error:
-            if not asked:
+        except Unreachable as error:
+            if not answered:
                 raise
-            warnings.warn(f"{error} Asking again.", stacklevel=2)  # a server may be away for a while
+            warnings.warn(f"{error} Trying again.", stacklevel=2)  # it has answered before, so it may come back
         else:
-            asked, total = True, replace(total + now, refused=now.refused, left=now.left)  # what is so still
+            answered = True
+            total = replace(total + now, refused=now.refused, left=now.left)  # the last pull lists all that remain
             tell(now)
         if not wait or project.state().waiting != "labels":
             return total
@@ -101,22 +113,22 @@ def connect(url: str, token: str) -> Any:
     """The SDK's client."""
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable():
-        raise InputError(f"there is no token; set {TOKEN} to that of your account in Label Studio.")
+        raise InputError(f"there is no token; set {TOKEN} to the access token of your account in Label Studio.")
     try:
         from label_studio_sdk import LabelStudio
     except ModuleNotFoundError:
-        raise InputError("Label Studio needs an extra; pip install 'accuacl[labelstudio]'.") from None
-    with clear(url):
+        raise InputError("Label Studio needs the extra `labelstudio`; pip install 'accuacl[labelstudio]'.") from None
+    with clear_errors(url):
         client = LabelStudio(base_url=url, api_key=token)
         version = client.versions.get()
     if not isinstance(getattr(version, "release", None), str):
-        raise InputError(f"{url} answers, but not as Label Studio does; look at the address.")
+        raise InputError(f"{url} answers, but not as Label Studio does; check the address.")
     return client
 
 
 def _pull(client: Any, project: Project, link: Link, new_classes: bool) -> Pulled:
-    with clear(link.url):
-        _found(client, project, link)
+    with clear_errors(link.url):
+        _fetch_project(client, project, link)
         tasks = _tasks(client, link)
         emails = {user.id: user.email for user in client.users.list()} if any(said for *_, said in tasks) else {}
     before = dict(link.choices)
@@ -126,7 +138,7 @@ def _pull(client: Any, project: Project, link: Link, new_classes: bool) -> Pulle
             intake.take(id, item, annotations)
     finally:
         if link.choices != before:
-            with alone(project):  # a push meanwhile may have offered more
+            with alone(project):  # a push may have added choices meanwhile
                 latest = load(project, link.url) or link
                 latest.choices |= link.choices
                 save(project, latest)
@@ -134,51 +146,51 @@ def _pull(client: Any, project: Project, link: Link, new_classes: bool) -> Pulle
 
 
 def _tasks(client: Any, link: Link) -> list[tuple[int, int, list[Any]]]:
-    """Our tasks there, by id: (task, item, annotations). What others have put there is none of our business."""
-    found = []
+    """Our tasks as (task, item, annotations), by task id. Tasks that others have added are ignored."""
+    ours = []
     for task in client.tasks.list(project=link.project, fields="all", include=FIELDS):
         meta = task.meta if isinstance(task.meta, dict) else {}
         if meta.get("accuacl") == link.key and isinstance(meta.get("item"), int):
-            found.append((int(task.id), int(meta["item"]), list(task.annotations or [])))
-    return sorted(found, key=lambda task: task[0])
+            ours.append((int(task.id), int(meta["item"]), list(task.annotations or [])))
+    return sorted(ours, key=lambda task: task[0])
 
 
 def _settle(client: Any, project: Project, link: Link) -> None:
-    """Make the project there, or see that it offers all choices."""
-    if link.project is None:  # perhaps it was made, and we were stopped before we knew its number
-        made = next((one.id for one in client.projects.list() if one.description == _mark(link)), None)
+    """Create the Label Studio project if needed, and make it offer all choices."""
+    if link.project is None:  # it may exist already, if an earlier push was killed before it knew the number
+        made = next((there.id for there in client.projects.list() if there.description == _mark(link)), None)
         if made is None:
             made = client.projects.create(
                 title=f"accuacl {project.directory.resolve().name}"[:50],
                 description=_mark(link),
                 label_config=config_of(project, link),
-                show_collab_predictions=False,  # nobody is led by the model's guess
-                skip_queue="IGNORE_SKIPPED",  # what was skipped is not asked for again
+                show_collab_predictions=False,  # the model's guess shall influence nobody
+                skip_queue="IGNORE_SKIPPED",  # skipped tasks are not shown again
                 sampling="Sequential sampling",  # by rank
             ).id
         link.project = int(made)
         save(project, link)
-    config = str(_found(client, project, link).label_config)
+    config = str(_fetch_project(client, project, link).label_config)
     view = ElementTree.fromstring(config)
     choices = view.find(".//Choices[@name='class']")
     if choices is None:
-        raise InputError(f'project {link.project} at {link.url} has no <Choices name="class"> any more; put it back.')
-    missing = [name for name in link.choices if name not in {one.get("value") for one in choices}]
+        raise InputError(f'project {link.project} at {link.url} has no <Choices name="class"> any more; add it again.')
+    missing = [name for name in link.choices if name not in {choice.get("value") for choice in choices}]
     for name in missing:
         ElementTree.SubElement(choices, "Choice", value=name)
     if missing:
         client.projects.update(id=link.project, label_config=ElementTree.tostring(view, encoding="unicode"))
 
 
-def _found(client: Any, project: Project, link: Link) -> Any:
+def _fetch_project(client: Any, project: Project, link: Link) -> Any:
     try:
         return client.projects.get(id=link.project)
     except Exception as error:
         if getattr(error, "status_code", None) != 404:
             raise
         raise InputError(
-            f"project {link.project} is not at {link.url} any more; remove {project.directory / FILE} and push again "
-            "to make a new one. What was pulled stays."
+            f"{link.url} has no project {link.project} any more; remove {project.directory / FILE} and push again "
+            "to make a new one. Labels that were pulled stay."
         ) from None
 
 

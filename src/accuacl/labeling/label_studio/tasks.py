@@ -1,4 +1,4 @@
-"""What Label Studio shows: picks as its tasks, and the page with a button for each class."""
+"""What Label Studio shows: picks as its tasks, and a page with a button for each class."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from xml.etree import ElementTree
 
 from PIL import Image, ImageDraw
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.label_studio.link import Link
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Pick
 
 TAGS = {"images": "Image", "texts": "Text", "vectors": "Table"}
-MOST = 8 * 2**20  # characters of tasks in one request; one that has more goes alone
+MOST = 8 * 2**20  # characters of tasks in one request; a longer task is sent alone
 
 
 def task_of(
     project: Project, link: Link, pick: Pick, place: tuple[int, int, int], names: dict[int, str]
 ) -> dict[str, Any]:
-    """A pick as a task; the best-ranked has the score 1. Its order there is by rank too."""
+    """A pick as a task with a prediction, whose score is 1 for the best-ranked pick and falls with the rank."""
     task, round, count = place
     meta = {"accuacl": link.key, "item": pick.item, "task": task + 1, "round": round + 1}
-    said = []  # nothing before there is a model
+    guess = []  # empty before there is a model
     if pick.guess is not None and pick.guess in names:
         value = {"choices": [names[pick.guess]]}
-        said = [{"from_name": "class", "to_name": "item", "type": "choices", "value": value}]
+        guess = [{"from_name": "class", "to_name": "item", "type": "choices", "value": value}]
     version = f"task {task + 1} round {round + 1}"
-    prediction = {"result": said, "score": 1 - pick.rank / count, "model_version": version}
+    prediction = {"result": guess, "score": 1 - pick.rank / count, "model_version": version}
     return {"data": {project.settings.kind: _shown(project, pick.item)}, "meta": meta, "predictions": [prediction]}
 
 
@@ -43,13 +44,13 @@ def _shown(project: Project, id: int) -> Any:
         return {str(name): str(value) for name, value in item.fields}
     try:
         data, kind = project.image_bytes(id)
-    except (ValueError, OSError):  # vanished or damaged since: a task must show something, to be skipped
-        data, kind = _notice("This image cannot be read any more; skip it."), "image/png"
+    except InputError:  # missing or damaged by now; the task must show something, so that people skip it
+        data, kind = _notice("This image cannot be shown. Skip it."), "image/png"
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
 def _notice(text: str) -> bytes:
-    """A picture of a sentence."""
+    """A PNG that shows a sentence."""
     image = Image.new("RGB", (320, 40), "white")
     ImageDraw.Draw(image).text((10, 12), text, fill="black")
     buffer = io.BytesIO()
@@ -58,7 +59,7 @@ def _notice(text: str) -> bytes:
 
 
 def batches(tasks: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
-    """Tasks in lists that are not too long to send."""
+    """Tasks in lists that are short enough to send."""
     batch: list[dict[str, Any]] = []
     size = 0
     for task in tasks:
@@ -73,7 +74,7 @@ def batches(tasks: Iterator[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
 
 
 def config_of(project: Project, link: Link) -> str:
-    """What people see there: the item, and a button for each class."""
+    """Label Studio's configuration of what people see: the item, and a button for each class."""
     view = ElementTree.Element("View")
     kind = project.settings.kind
     ElementTree.SubElement(view, TAGS[kind], name="item", value=f"${kind}")

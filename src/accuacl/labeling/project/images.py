@@ -1,4 +1,4 @@
-"""Images in folders: which there are, and their bytes and pixels, read with care."""
+"""Images in folders: which there are, and their bytes and pixels. Nothing outside of the folder is read."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as
 
 
 def read_images(folder: Path, tell: OnProgress) -> NewItems:
-    """All images under the folder, each opened and decoded once: one that cannot be is left out."""
+    """All images in the folder and those below, each decoded once: what cannot be decoded is left out."""
     root = there(folder, "a folder of images").resolve()
     if not root.is_dir():
         raise InputError(f"{folder} is not a folder; give one with images in it.")
-    found = sorted(_walk(root))
+    candidates = sorted(_walk(root))
     names, bad = [], {}
-    for i, name in enumerate(found):
+    for i, name in enumerate(candidates):
         try:
             name.encode()  # names are kept as UTF-8
             check_image(read_inside(root, name))
@@ -38,47 +38,50 @@ def read_images(folder: Path, tell: OnProgress) -> NewItems:
             bad[name] = f"not a readable image ({error.reason})"
         except UnicodeEncodeError:
             bad[name.encode("utf-8", "replace").decode()] = "its name is not UTF-8"
-        except (InputError, OSError) as error:
-            bad[name] = reason(error)
-        tell(Progress(i + 1, len(found), f"reading images {i + 1}/{len(found)}"))
+        except InputError as error:
+            bad[name] = str(error)
+        tell(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
     return NewItems("images", str(root), names, bad=bad)
 
 
 def read_inside(folder: Path, name: str) -> bytes:
-    """The bytes of a file in the folder: links that lead out of it, and whatever is no plain file, are refused."""
+    """The bytes of a file in the folder; links that lead out of it, and anything but plain files, are refused."""
     root = folder.resolve()
-    path = (root / name).resolve()
+    path = Path(os.path.realpath(root / name))  # Path.resolve fails on links that lead to themselves
     if not path.is_relative_to(root):
         raise InputError(f"{name!r} is not inside {folder}")
-    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(descriptor, "rb") as file:
-        state = os.fstat(descriptor)
-        if not stat.S_ISREG(state.st_mode):
-            raise InputError(f"{name!r} is not a file")
-        if state.st_size > LARGEST_FILE:
-            raise InputError(f"{name!r} has {state.st_size} bytes, more than the {LARGEST_FILE} an image may have")
-        return file.read(LARGEST_FILE + 1)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            state = os.fstat(descriptor)
+            if not stat.S_ISREG(state.st_mode):
+                raise InputError(f"{name!r} is not a file")
+            if state.st_size > LARGEST_FILE:
+                raise InputError(f"{name!r} has {state.st_size} bytes; an image may have at most {LARGEST_FILE}")
+            return file.read(LARGEST_FILE + 1)
+    except OSError as error:
+        raise InputError(f"{name!r} cannot be read: {reason(error)}") from error
 
 
 def image_type(data: bytes) -> str:
-    """The MIME type of an image, from its bytes; BadImage if they are none, or one too large to be decoded."""
+    """The MIME type of an image, from its bytes; BadImage if they are not an image, or one too large to decode."""
     with reading_image("this"), Image.open(io.BytesIO(data)) as image:  # looks at the header only
         width, height, kind = image.width, image.height, image.get_format_mimetype()
     if width * height > LARGEST_IMAGE:
-        raise BadImage("this", f"{width} x {height} pixels are more than the {LARGEST_IMAGE} an image may have")
+        raise BadImage("this", f"{width} x {height} pixels; an image may have at most {LARGEST_IMAGE}")
     return kind or "application/octet-stream"
 
 
 def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
-    """The pixels; BadImage if there are none that can be read."""
+    """The pixels; BadImage if they cannot be decoded."""
     image_type(data)
     return decode(data, size)
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """Image files below, by their names from there; hidden ones are no data, and links to folders are not followed."""
-    for place, folders, files in os.walk(root):
+    """Paths of image files relative to the folder. Hidden ones are skipped, and links to folders are not followed."""
+    for parent, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in files:
             if not name.startswith(".") and name.lower().endswith(IMAGE_SUFFIXES):
-                yield os.path.relpath(os.path.join(place, name), root).replace(os.sep, "/")
+                yield os.path.relpath(os.path.join(parent, name), root).replace(os.sep, "/")

@@ -149,7 +149,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
         for i, name in enumerate(names[part]):
             try:
                 pixels[i] = check_image(read_inside(root, name), settings.side)
-            except (InputError, OSError):
+            except InputError:
                 bad.append(i)
         if embed is None:
             return pixels, bad

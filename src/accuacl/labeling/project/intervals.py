@@ -1,17 +1,18 @@
-"""Intervals for shares and for the change of a share, 95 % unless told otherwise. Fit for small counts."""
+"""95 % confidence intervals for shares and for the change of a share, which hold for small counts too."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 Z = 1.959963984540054  # two-sided 95 %
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value in percent, between what and what it probably lies, and from how many examples."""
+    """A value in percent, its confidence interval, and how many examples it comes from."""
 
     value: float
     low: float
@@ -26,29 +27,30 @@ def share(right: int, count: int) -> Estimate:
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
     (49.0, 80.0, 94.3)
     """
-    p, n = right / count, count
-    centre = (p + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z * math.sqrt(p * (1 - p) / n + Z**2 / (4 * n**2)) / (1 + Z**2 / n)
-    return Estimate(100 * p, 100 * max(0.0, centre - half), 100 * min(1.0, centre + half), n)
+    return _binomial(right, count, "wilson")
 
 
 def exact(right: int, count: int) -> Estimate:
-    """The same with Clopper's and Pearson's interval, which is never too narrow.
+    """A share with the interval of Clopper and Pearson, which is never too narrow.
 
     >>> estimate = exact(8, 10)
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
     (44.4, 80.0, 97.5)
     """
-    from scipy.special import betaincinv  # scikit-learn brings it
+    return _binomial(right, count, "exact")
 
-    low = betaincinv(right, count - right + 1, 0.025) if right else 0.0
-    high = betaincinv(right + 1, count - right, 0.975) if right < count else 1.0
-    return Estimate(100 * right / count, 100 * float(low), 100 * float(high), count)
+
+@lru_cache(maxsize=4096)  # the same few counts come again for every task and round
+def _binomial(right: int, count: int, method: str) -> Estimate:
+    from scipy.stats import binomtest  # here, for it takes long to import
+
+    interval = binomtest(right, count).proportion_ci(0.95, method)
+    return Estimate(100 * right / count, 100 * float(interval.low), 100 * float(interval.high), count)
 
 
 def change(lost: int, gained: int, count: int) -> Estimate:
-    """By how much a share has fallen, when `lost` of the same examples were right and now are wrong, `gained` the other
-    way round: paired, with the interval of Bonett and Price (2012), which holds its level in small samples.
+    """By how much a share has fallen, when `lost` of the same examples were right before and are wrong now, and
+    `gained` the other way round; with the paired interval of Bonett and Price (2012), made for small samples.
 
     >>> estimate = change(3, 1, 20)
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
@@ -60,16 +62,16 @@ def change(lost: int, gained: int, count: int) -> Estimate:
     return Estimate(100 * (lost - gained) / count, 100 * low, 100 * high, count)
 
 
-def mean(parts: Sequence[Estimate]) -> Estimate:
-    """The mean over tasks, each counting alike. Its interval is made of theirs, as by Zou and Donner (2008).
+def mean(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean over tasks, each with the same weight. Its interval combines theirs, after Zou and Donner (2008).
 
-    Of shares take the `exact` ones: many intervals that are a little too narrow make one that is much so.
+    For shares give the `exact` ones: intervals that are each a little too narrow combine to one far too narrow.
 
     >>> estimate = mean([exact(8, 10), exact(10, 10)])
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
     (66.4, 90.0, 98.7)
     """
-    value = sum(part.value for part in parts) / len(parts)
-    below = math.sqrt(sum((part.value - part.low) ** 2 for part in parts)) / len(parts)
-    above = math.sqrt(sum((part.high - part.value) ** 2 for part in parts)) / len(parts)
-    return Estimate(value, value - below, value + above, sum(part.count for part in parts))
+    value = sum(e.value for e in estimates) / len(estimates)
+    below = math.sqrt(sum((e.value - e.low) ** 2 for e in estimates)) / len(estimates)
+    above = math.sqrt(sum((e.high - e.value) ** 2 for e in estimates)) / len(estimates)
+    return Estimate(value, value - below, value + above, sum(e.count for e in estimates))

@@ -130,12 +130,12 @@ def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
 
 
 def _words(texts: list[str], idf: NDArray[np.float64]) -> Tensor:
-    from sklearn.feature_extraction.text import HashingVectorizer
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
     hashing = HashingVectorizer(n_features=len(idf), alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b")
-    counts = hashing.transform(texts)
-    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
-    rows = counts.toarray()
+    weighting = TfidfTransformer(norm=None, sublinear_tf=True)
+    weighting.idf_ = idf
+    rows = weighting.transform(hashing.transform(texts)).toarray()
     return torch.from_numpy((rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32))
 
 

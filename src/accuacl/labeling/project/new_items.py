@@ -1,4 +1,4 @@
-"""What a task is made of, before it belongs to a project."""
+"""New data: what a task is made of, before it belongs to a project."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from accuacl.base.errors import InputError
 
 @dataclass(frozen=True, eq=False)
 class NewItems:
-    """Items of one kind. names: unique among them; shown: what people see of a vector; bad: left out, and why."""
+    """Items of one kind, with unique names. shown: what people see of vectors; bad: what was left out, and why."""
 
     kind: str
-    place: str  # the folder or file
+    place: str  # the folder or file that they come from
     names: list[str]
     texts: list[str] | None = None
     vectors: NDArray[np.float32] | None = None
     shown: list[dict[str, Any]] | None = None
-    columns: list[str] | None = None  # that the vectors were taken from, one a number
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
     bad: dict[str, str] = field(default_factory=dict)
 
     def only(self, rows: list[int]) -> NewItems:
-        """Some of the items."""
+        """The items in these rows."""
 
         def some(values: list[Any] | None) -> Any:
             return None if values is None else [values[i] for i in rows]
@@ -35,7 +35,7 @@ class NewItems:
         return replace(self, names=some(self.names), texts=some(self.texts), vectors=vectors, shown=some(self.shown))
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
-        """The same with its numbers in the order of the first task's columns, by their names."""
+        """The same vectors with their numbers in the order of the first task's columns, matched by name."""
         assert self.vectors is not None
         if columns is None or self.columns is None:
             if (columns is None) != (self.columns is None):
@@ -59,7 +59,7 @@ class NewItems:
 
 
 def there(path: Path, what: str) -> Path:
-    """The path, if something is there."""
+    """The path, if there is something at it."""
     if not path.exists():
-        raise InputError(f"there is no {path}; give {what}.")
+        raise InputError(f"{path} does not exist; give {what}.")
     return path

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reading, reason
 from accuacl.labeling.project.new_items import NewItems, there
 
 LONGEST_TEXT = 100_000  # characters
@@ -24,8 +25,8 @@ def read_vectors(path: Path) -> NewItems:
 
     try:
         table = pq.read_table(there(path, "a Parquet file"))
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({error}); write it again.") from error
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); write it again.") from error
     if "embedding" in table.column_names:
         kind = table.schema.field("embedding").type
         if not (_is_row(kind) and _is_number(kind.value_type)):
@@ -70,7 +71,7 @@ def read_texts(path: Path, column: str) -> NewItems:
 def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:
     csv.field_size_limit(2**27)
     try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
+        with reading(path), path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
             if column not in (reader.fieldnames or ()):
                 has = ", ".join(reader.fieldnames or ())
@@ -82,7 +83,7 @@ def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:
 
 def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with reading(path), path.open(encoding="utf-8-sig") as file:
             for number, line in enumerate(file):
                 if line.strip():
                     row = json.loads(line)

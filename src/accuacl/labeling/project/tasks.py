@@ -1,8 +1,7 @@
-"""The tasks of a project: what there is to label, in order of arrival. A task is written once and never changed."""
+"""The tasks of a project: what there is to label, in the order in which it was added. Tasks never change."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import io
@@ -10,7 +9,6 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, sync_folder, write_bytes, write_text
+from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
 from accuacl.labeling.project.new_items import NewItems
 
 KINDS = {"images": "image", "texts": "text", "vectors": "vector"}
@@ -27,16 +25,16 @@ KINDS = {"images": "image", "texts": "text", "vectors": "vector"}
 
 @dataclass(frozen=True)
 class TaskInfo:
-    """A task's items are numbered from `first`, over all tasks. bad: files that were left out, and why."""
+    """A task. Items are numbered over all tasks, this one's from `first`. bad: files that were left out, and why."""
 
     index: int
     kind: str
-    place: str
+    place: str  # the folder or file that its items come from
     first: int
     count: int
     bad: dict[str, str]
     sha256: str  # of the list of items
-    columns: list[str] | None = None  # that vectors were taken from; unset: from one column of them
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
 
     @property
     def ids(self) -> NDArray[np.int64]:
@@ -45,7 +43,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image, text or vector; path is that of an image; fields are what a vector shows."""
+    """Something to label. kind: image (at `path`), text, or vector, of which people see the `fields`."""
 
     id: int
     task: int
@@ -57,17 +55,18 @@ class Item:
 
 
 class Tasks:
-    """What is in the project's folder `tasks`."""
+    """The project's folder `tasks`."""
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "tasks"
-        self._known: list[TaskInfo] = []  # they never change, so what was read once is known
+        self._known: list[TaskInfo] = []  # tasks never change, so each is read once
 
     def all(self) -> list[TaskInfo]:
         """All tasks so far."""
         known = list(self._known)
         while (path := self.folder_of(len(known)) / "task.json").exists():
-            known.append(TaskInfo(**json.loads(path.read_text(encoding="utf-8"))))
+            with reading(path):
+                known.append(TaskInfo(**json.loads(path.read_text(encoding="utf-8"))))
         self._known = known
         return known
 
@@ -75,25 +74,25 @@ class Tasks:
         """The folder of a task."""
         return self.folder / f"{index:03}"
 
-    def add(self, source: NewItems) -> TaskInfo:
-        """Make a task of the source: it is there as a whole or not at all, and to stay. Known images are left out."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self._alone():
-            for left in self.folder.glob(".adding-*"):  # by someone who was killed
-                shutil.rmtree(left)
+    def add(self, items: NewItems) -> TaskInfo:
+        """Make the items the next task, as a whole or not at all. Images that an earlier task has are left out."""
+        make_folder(self.folder)
+        with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
+            for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
+                shutil.rmtree(leftover)
             before = self.all()
-            if source.kind == "images":
-                known = {name for t in before if t.place == source.place for name in self.table(t.index)["name"]}
-                source = source.only([i for i, name in enumerate(source.names) if name not in known])
-            if source.vectors is not None and before:
-                source = self.as_first(source)
-            if not source.names:
-                left_out = f"; {len(source.bad)} could not be read" if source.bad else ""
-                raise InputError(f"{source.place} has nothing new to label{left_out}; give other data.")
+            if items.kind == "images":
+                known = {name for t in before if t.place == items.place for name in self.table(t.index)["name"]}
+                items = items.only([i for i, name in enumerate(items.names) if name not in known])
+            if items.vectors is not None and before:
+                items = self.as_first(items)
+            if not items.names:
+                left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
+                raise InputError(f"{items.place} has nothing new to label{left_out}; give other data.")
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
-                task = _write(aside, source, len(before), before[-1].first + before[-1].count if before else 0)
+                task = _write(aside, items, len(before), before[-1].first + before[-1].count if before else 0)
                 os.rename(aside, self.folder_of(task.index))
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -101,20 +100,22 @@ class Tasks:
             sync_folder(self.folder)
         return task
 
-    def as_first(self, source: NewItems) -> NewItems:
-        """Vectors as the first task's: the same columns in the same order."""
-        width = np.load(self.folder_of(0) / "vectors.npy", mmap_mode="r", allow_pickle=False).shape[1]
-        return source.like(self.all()[0].columns, width)
+    def as_first(self, items: NewItems) -> NewItems:
+        """Vectors with the columns of the first task, in the same order."""
+        path = self.folder_of(0) / "vectors.npy"
+        with reading(path):
+            width = np.load(path, mmap_mode="r", allow_pickle=False).shape[1]
+        return items.like(self.all()[0].columns, width)
 
     def find(self, id: int) -> TaskInfo:
         """The task that an item belongs to."""
         for task in self.all():
             if task.first <= id < task.first + task.count:
                 return task
-        raise InputError(f"there is no item {id}.")
+        raise InputError(f"there is no item {id}; give one of a task.")
 
     def item(self, id: int) -> Item:
-        """One item, with what people see of it."""
+        """An item, with what people see of it."""
         task = self.find(id)
         table, row = self.table(task.index), id - task.first
         name = table["name"][row]
@@ -127,39 +128,35 @@ class Tasks:
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
     def table(self, index: int) -> dict[str, list[Any]]:
-        """The columns of a task's list of items."""
+        """The list of a task's items, as columns."""
         import pyarrow.parquet as pq
 
         task = self.all()[index]
-        data = (self.folder_of(index) / "items.parquet").read_bytes()
+        path = self.folder_of(index) / "items.parquet"
+        with reading(path):
+            data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != task.sha256:
-            raise InputError(f"{self.folder_of(index) / 'items.parquet'} is damaged; restore it from a copy.")
+            raise InputError(f"{path} is damaged; restore it from a copy.")
         return dict(pq.read_table(io.BytesIO(data)).to_pydict())
 
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Two processes that add at once come one after the other; training meanwhile goes on."""
-        with Lock(self.folder / "lock", wait=True):
-            yield
 
-
-def _write(folder: Path, source: NewItems, index: int, first: int) -> TaskInfo:
+def _write(folder: Path, items: NewItems, index: int, first: int) -> TaskInfo:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, list[Any]] = {"name": source.names}
-    if source.texts is not None:
-        columns["text"] = source.texts
-    if source.kind == "vectors":
-        columns["shown"] = [json.dumps(row, default=str) for row in source.shown or [{}] * len(source.names)]
-    if source.vectors is not None:
+    columns: dict[str, list[Any]] = {"name": items.names}
+    if items.texts is not None:
+        columns["text"] = items.texts
+    if items.kind == "vectors":
+        columns["shown"] = [json.dumps(row, default=str) for row in items.shown or [{}] * len(items.names)]
+    if items.vectors is not None:
         buffer = io.BytesIO()
-        np.save(buffer, source.vectors)
+        np.save(buffer, items.vectors)
         write_bytes(folder / "vectors.npy", buffer.getvalue())
     sink = io.BytesIO()
     pq.write_table(pa.table(columns), sink)
     write_bytes(folder / "items.parquet", sink.getvalue())
     digest = hashlib.sha256(sink.getvalue()).hexdigest()
-    task = TaskInfo(index, source.kind, source.place, first, len(source.names), source.bad, digest, source.columns)
+    task = TaskInfo(index, items.kind, items.place, first, len(items.names), items.bad, digest, items.columns)
     write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")
     return task

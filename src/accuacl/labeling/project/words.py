@@ -1,7 +1,7 @@
-"""Texts as vectors: scikit-learn's TF-IDF over hashed words.
+"""Texts as vectors: scikit-learn's sublinear TF-IDF over hashed words.
 
-Hashing has no vocabulary to run out: words that first come up in a later task count too. How telling a word is (idf)
-is learned from the first task's texts and then stays, so that a text's vector never changes.
+Hashing needs no vocabulary, so words that first appear in a later task count too. The weights of words (idf) are
+learned from the first task's texts and then stay, so that the vector of a text never changes.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.files import write_text
+from accuacl.base.files import reading, write_text
 
 
 def fit(texts: list[str], columns: int, path: Path) -> None:
-    """Learn how telling words are and write it down."""
+    """Learn the weights of words and write them to a file."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     fitted = TfidfTransformer().fit(_counts(texts, columns))
@@ -25,11 +25,14 @@ def fit(texts: list[str], columns: int, path: Path) -> None:
 
 
 def vectors(texts: list[str], path: Path) -> NDArray[np.float32]:
-    """A row of length 1 for each text; of length 0 where it has no word."""
-    idf = np.array(json.loads(path.read_text())["idf"])
-    counts = _counts(texts, len(idf))
-    counts.data = (1 + np.log(counts.data)) * idf[counts.indices]
-    rows = counts.toarray()
+    """A row of length 1 for each text; all zeros for a text without words."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    with reading(path):
+        idf = np.array(json.loads(path.read_text())["idf"])
+    weighting = TfidfTransformer(norm=None, sublinear_tf=True)
+    weighting.idf_ = idf
+    rows = weighting.transform(_counts(texts, len(idf))).toarray()
     return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
