@@ -130,3 +130,9 @@ def test_torch_is_imported_only_by_what_needs_it():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_importing_the_package_is_enough_to_look_a_strategy_up():
+    code = "import accuacl\nassert 'k-means++' in accuacl.strategies.REGISTRY['badge'].__doc__"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

@@ -17,6 +17,8 @@ __all__ = ["NAMES", "Features", "Selection", "__version__", "get", "select"]
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that the command line's help need not wait for it."""
+    if name in ("features", "strategies"):
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{'features' if name == 'Features' else 'strategies'}"), name)

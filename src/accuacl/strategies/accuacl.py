@@ -120,16 +120,7 @@ def accuacl_magnitude(
     )
 
 
-@row_strategy("embedding", "probability", passes=2)
-def accuacl_full(
-    context: Context,
-    *,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
-    oversample: float = 2.0,
-) -> Ranking:
+accuacl_full = accuacl.described(
     """AccuACL with nothing forgotten: give as `memory` the features of every example of all past tasks.
 
     The paper's control for the replay buffer as an estimate of the past; computed exactly as accuacl. The experiment
@@ -143,9 +134,7 @@ def accuacl_full(
     >>> select("accuacl-full", pool=pool, budget=1, memory=everything, past=6).indices
     array([2])
     """
-    return accuacl.prepare(
-        context, variant=variant, keep=keep, total_classes=total_classes, lam=lam, oversample=oversample
-    )
+)
 
 
 def _target(

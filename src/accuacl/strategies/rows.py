@@ -152,6 +152,12 @@ class RowStrategy:
         self.prepare, self.reads, self.passes = prepare, reads, passes
         functools.update_wrapper(self, prepare)  # its name, docstring and signature
 
+    def described(self, doc: str) -> RowStrategy:
+        """The same strategy, to be registered by another name, with a docstring of its own."""
+        other = RowStrategy(self.prepare, self.reads, self.passes)
+        other.__doc__ = doc
+        return other
+
     def __call__(self, query: Query, **options: Any) -> Selection:
         pool, memory, n = query.pool, query.memory, len(query.pool)
         tick, size = query.ticker(self.passes * n), query.chunk or SUM_ROWS
