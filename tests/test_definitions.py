@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, fisher, reference, select
+from accuacl.strategies.ratio import Ratio
 from effort import times
 from problems import Problem, features, random_problem, with_copies
 
@@ -221,3 +222,62 @@ def test_coverage(which):
                 picks, gains = reference.coverage(pool, budget, labelled, weights, L)
                 np.testing.assert_array_equal(got.indices, picks)
                 np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+def test_fisher_ratio(which):
+    problem = problem_of(which, most=120)
+    pool, n = problem.pool, len(problem.pool)
+    rng = np.random.default_rng(0 if isinstance(which, str) else which)
+    chunk, ridge, lam = int(rng.integers(0, 9)), float(10 ** rng.uniform(-2, 1)), float(rng.choice([0, 0.6, 1]))
+    for labelled, memory in ((problem.labelled, problem.memory), (None, problem.memory), (None, None)):
+        for uncertainty in (True, False):
+            given = {"labelled": labelled, "memory": memory, "lam": lam, "ridge": ridge, "uncertainty": uncertainty}
+            for budget in {problem.budget, n} if n < 20 else {problem.budget}:
+                got = select("fisher-ratio", pool=pool, budget=budget, chunk=chunk, **given)
+                picks, gains = reference.fisher_ratio(pool, budget, **given, dtype=L)
+                np.testing.assert_array_equal(got.indices, picks)
+                np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-6, atol=1e-12 * gains[0])
+
+
+@pytest.mark.parametrize("seed", range(times(10, 40)))
+def test_fisher_ratio_with_more_columns_than_rows(seed):
+    rng = np.random.default_rng(seed)
+    pool = with_copies(rng, features(rng, int(rng.integers(2, 40)), 45, 4, 0.3))
+    known = features(rng, 6, 45, 4), features(rng, int(rng.integers(0, 9)), 45, 4)
+    given = dict(zip(("labelled", "memory"), known, strict=True)) | {"lam": 0.7, "ridge": 0.5}
+    got = select("fisher-ratio", pool=pool, budget=30, **given)
+    picks, gains = reference.fisher_ratio(pool, 30, **given, dtype=L)
+    np.testing.assert_array_equal(got.indices, picks)
+    np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [12, 700])
+def test_fisher_ratio_over_many_blocks_of_picks(columns):
+    rng = np.random.default_rng(columns)
+    pool, memory = features(rng, 500, columns, 5, 0.3), features(rng, 30, columns, 5)
+    got = select("fisher-ratio", pool=pool, budget=150, memory=memory, past=500, ridge=0.1)
+    picks, gains = reference.fisher_ratio(pool, 150, None, memory, 0.5, 0.1)
+    np.testing.assert_array_equal(got.indices, picks)
+    np.testing.assert_allclose(got.scores["gain"], gains, rtol=1e-8)
+    assert got.scores["gain"].sum() == pytest.approx(_trace(pool, memory, []) - _trace(pool, memory, got.indices))
+
+
+def _trace(pool, memory, picks):
+    """tr(M^-1 T) with lam = 0.5 and a ridge of 0.1."""
+    x, past = (h / np.linalg.norm(h, axis=1)[:, None] for h in (pool.embeddings.astype(float), memory.embeddings))
+    u, v = (1 - np.diff(np.sort(some.probabilities.astype(float))[:, -2:])[:, 0] for some in (pool, memory))
+    M = 0.1 * np.eye(x.shape[1]) + past.T @ past + x[picks].T @ x[picks]
+    T = (x.T * u) @ x / len(x) / 2 + (past.T * v) @ past / len(past) / 2
+    return np.trace(np.linalg.solve(M, T))
+
+
+def test_fisher_ratio_is_computed_anew_where_digits_are_lost(monkeypatch):
+    rng = np.random.default_rng(0)
+    pool = with_copies(rng, features(rng, 60, 5, 3))
+    computed = []
+    compute = Ratio.compute
+    monkeypatch.setattr(Ratio, "compute", lambda *given: (computed.append(1), compute(*given))[1])
+    got = select("fisher-ratio", pool=pool, budget=60, ridge=1e-6)
+    np.testing.assert_array_equal(got.indices, reference.fisher_ratio(pool, 60, ridge=1e-6, dtype=L)[0])
+    assert len(computed) > 1

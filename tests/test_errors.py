@@ -50,6 +50,9 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"keep": True}, "keep is True"),
         ("accuacl", {"oversample": True}, "oversample is True"),
         ("accuacl", {"oversample": float("inf")}, "oversample is inf"),
+        ("fisher-ratio", {"memory": OTHER}, "memory was given without past or lam"),
+        ("fisher-ratio", {"lam": 2}, "lam is 2"),
+        ("fisher-ratio", {"ridge": 0}, "ridge is 0; give a number from 1e-6"),
         (["accuacl"], {}, r"there is no strategy \['accuacl'\]"),
     ],
 )
@@ -71,12 +74,14 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
         select("bait", pool=POOL, budget=5, memory_limit=1000)
 
 
-@pytest.mark.parametrize("name", ["coverage", "uncertain-coverage"])
-def test_coverage_refuses_before_allocating_and_says_how_many_bytes(name, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "need"), [("coverage", 24_080), ("uncertain-coverage", 24_080), ("fisher-ratio", 38_144)]
+)
+def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
     monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)
-    with pytest.raises(TooLarge, match=r"coverage needs 24,080 bytes for 20 .*d=4, and 10,000 are free") as refusal:
+    with pytest.raises(TooLarge, match=rf"needs {need:,} bytes for 20 .*d=4, and 10,000 are free") as refusal:
         select(name, pool=POOL, budget=5)
-    assert refusal.value.bytes == 24_080
+    assert refusal.value.bytes == need
 
 
 @pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1.0, 1e-300)])

@@ -217,6 +217,42 @@ def coverage(
     return np.array(picks, np.int64), np.array(gains)
 
 
+def fisher_ratio(
+    pool: Features,
+    budget: int,
+    labelled: Features | None = None,
+    memory: Features | None = None,
+    lam: float = 0.0,
+    ridge: float = 1.0,
+    uncertainty: bool = True,
+    dtype: Any = np.float64,
+) -> tuple[Indices, Array]:
+    """Greedy on tr(M^-1 T) with M inverted anew and every gain computed at every pick."""
+    sets = [pool, memory if memory is not None else pool.rows(slice(0, 0))]
+    x, past = (_unit(some, dtype) for some in sets)
+    shares = [np.full(len(x), (1 - lam if len(past) else 1) / max(1, len(x)), dtype), np.full(len(past), lam, dtype)]
+    shares[1] /= max(1, len(past))
+    ordered = [np.sort(np.pad(_arrays(some, dtype)[1], ((0, 0), (1, 0))), axis=1) for some in sets]
+    weights = [share * (1 - (p[:, -1] - p[:, -2])) for share, p in zip(shares, ordered, strict=True)]
+    if not uncertainty or not any(some.any() for some in weights):
+        weights = shares
+    T = sum((h.T * weight) @ h for h, weight in zip((x, past), weights, strict=True))
+    M = dtype(ridge) * np.eye(x.shape[1], dtype=dtype) + past.T @ past
+    if labelled is not None:
+        M = M + _unit(labelled, dtype).T @ _unit(labelled, dtype)
+    picks: list[int] = []
+    gains: list[Any] = []
+    for _ in range(min(budget, len(x))):
+        A = x @ _inverse(M)
+        gain = ((A @ T) * A).sum(axis=1) / (1 + (A * x).sum(axis=1))
+        gain[gain <= 1e-13 * max(gains, default=0)] = 0
+        gain[picks] = -np.inf
+        picks.append(_first_largest(gain, tie=1e-9))
+        gains.append(gain[picks[-1]])
+        M = M + np.outer(x[picks[-1]], x[picks[-1]])
+    return np.array(picks, np.int64), np.array(gains)
+
+
 def _first_largest(values: Array, tie: float = 1e-12) -> int:
     """The first of those that agree with the largest."""
     return int(np.argmax(values >= values.max() - tie * abs(values.max())))

@@ -52,3 +52,22 @@ def ticker(total: float, on_progress: OnProgress | None, text: str = "") -> Tick
             on_progress(Progress(done, total, text))
 
     return tick
+
+
+def portion(tick: Tick, total: int, steps: int) -> Tick:
+    """A function that is told of `steps` in all and tells `tick` of `total` in all, in the same proportion.
+
+    >>> part = portion(ticker(3, lambda progress: print(progress.done)), 3, 9)
+    >>> part(5), part(4)
+    1
+    3
+    (None, None)
+    """
+    done = 0
+
+    def part(more: int) -> None:
+        nonlocal done
+        tick(total * (done + more) // steps - total * done // steps)
+        done += more
+
+    return part

@@ -64,6 +64,7 @@ def standard(full: bool = False) -> list[Case]:
         Case("kcenter", 50_000, 512, 100, 1_000, labelled=100),
         Case("bait", 2_000, 64, 10, 20, labelled=100),
         Case("coverage", 20_000, 512, 100, 1_000),
+        Case("fisher-ratio", 50_000, 512, 100, 1_000),
     ]
     if full:
         cases += [Case("accuacl", 1_000_000, 512, 100, 1_000), Case("bait", 5_000, 160, 100, 10, labelled=200)]

@@ -45,6 +45,9 @@ def floor(case: Case, pool: Features) -> float | None:
     if case.strategy in COVERAGE:  # H H^T in blocks, and a pass over it
         blocks = math.ceil(case.n / 512)
         return blocks * timed(lambda: np.maximum(np.exp(h[:512] @ h.T), h[:512, :1]).sum(axis=1))[0]
+    if case.strategy == "fisher-ratio":  # H M^-1 and H M^-1 T once, and each times a vector at every pick
+        double, wide = h[:4096].astype(np.float64), np.ones((case.d, 2 * case.d + 2 * case.b))
+        return case.n / len(double) * timed(lambda: double @ wide)[0]
     if case.strategy == "uniform":
         return None
     return timed(lambda: _read(p))[0]
@@ -81,6 +84,8 @@ def dense(
         job = functools.partial(reference.bait, pool, case.b, labelled)
     elif case.strategy in COVERAGE and 16 * case.n**2 <= limit:
         return _extrapolated(lambda b: reference.coverage(pool, b, labelled, dtype=np.float32), case.b)
+    elif case.strategy == "fisher-ratio" and 32 * case.n * case.d <= limit:
+        return _extrapolated(lambda b: reference.fisher_ratio(pool, b, labelled, memory, 0.9), case.b)
     elif case.strategy in UNCERTAINTY:
         job = functools.partial(reference.uncertainty, pool, case.b, case.strategy, np.float32)
     else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.progress import Tick
+from accuacl.base.progress import Tick, portion
 from accuacl.greedy.kernel import Array, Indices, Kernel, Vector, distinct
 
 LIMIT = 2 << 30  # bytes for the parts of the kernel that are kept
@@ -55,7 +55,7 @@ def facility_location(
         if start is not None:
             state.add(kernel.scaled(start))
         gains = state.add(kernel.x[group[picks]]).tolist()
-        state.first_bounds(lambda done, more: tick(total * (done + more) // len(keep) - total * done // len(keep)))
+        state.first_bounds(portion(tick, total, len(keep)))
         tick(len(picks))
     while len(picks) < total:
         row, gain = state.pick()
@@ -104,13 +104,13 @@ class Coverage:
                 gains[i + j] = self._cover(columns, self.kernel.exact(block[j], columns))
         return gains
 
-    def first_bounds(self, tick: Callable[[int, int], None]) -> None:
-        """Bound the gains of all rows; `tick` is told how many rows were done before, and how many now."""
+    def first_bounds(self, tick: Tick) -> None:
+        """Bound the gains of all rows."""
         for i in range(0, len(self.bounds), self.rows):
             x = self.kernel.x[i : i + self.rows]
             out = self.buffers[0, : len(x)] if self.whole is None else self.whole[i : i + len(x)]
             self._bound(np.arange(i, i + len(x)), self.kernel.above(x, out=out), ROUGH)
-            tick(i, len(x))
+            tick(len(x))
 
     def pick(self) -> tuple[int, float]:
         """Add the row that gains most, the first of those that tie; it and its gain, 0 if there is none left."""

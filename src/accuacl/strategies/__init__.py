@@ -24,6 +24,7 @@ from accuacl.strategies.bait import bait
 from accuacl.strategies.confidence import least_confidence
 from accuacl.strategies.coverage import coverage, uncertain_coverage
 from accuacl.strategies.entropy import entropy
+from accuacl.strategies.fisher_ratio import fisher_ratio
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
@@ -75,6 +76,7 @@ REGISTRY: dict[str, Callable[..., Selection]] = {
     "accuacl-full": accuacl_full,
     "coverage": coverage,
     "uncertain-coverage": uncertain_coverage,
+    "fisher-ratio": fisher_ratio,
 }
 NAMES = tuple(REGISTRY)
 

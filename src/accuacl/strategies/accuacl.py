@@ -147,8 +147,9 @@ def _target(
     total = context.K if total_classes is None else whole_number("total_classes", total_classes, context.K)
     if keep is None:
         keep = 5 * total // context.K if released else (10 if total <= 10 else 5)
-    keep, weight = whole_number("keep", keep, 1), _weight(context, lam)
+    keep = whole_number("keep", keep, 1)
     pool, memory = context.pool, context.memory
+    weight = weight_of_past(lam, context.past, len(memory or ()), context.current)
     mean = fisher.settle(
         pool.fisher_sum(),
         memory.fisher_sum() if memory is not None else None,
@@ -159,13 +160,13 @@ def _target(
     return target, target if released else None
 
 
-def _weight(context: Context, lam: float | None) -> float:
-    """The weight of the past: as given, or its share."""
+def weight_of_past(lam: float | None, past: int | None, remembered: int, current: int) -> float:
+    """As given, or the share of the past, of which `remembered` examples are in the memory, in all examples."""
     if lam is not None:
         return number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
-    if context.past is None and context.memory is not None and len(context.memory):
+    if past is None and remembered:
         raise InputError("memory was given without past or lam; say how many examples the finished tasks had (past=).")
-    return fisher.past_weight(context.past or 0, context.current)
+    return fisher.past_weight(past or 0, current)
 
 
 def _candidates(oversample: float, count: int, n: int) -> int:

@@ -60,7 +60,8 @@ def uncertain_coverage(query: Query) -> Selection:
     >>> select("uncertain-coverage", pool=pool, budget=2).indices
     array([2, 0])
     """
-    return cover(query, uncertainties(query.pool))
+    weights = uncertainties(query.pool)
+    return cover(query, weights if weights.any() else None)
 
 
 def cover(query: Query, weights: Vector | None = None, first: Sequence[int] = ()) -> Selection:
@@ -83,7 +84,5 @@ def cover(query: Query, weights: Vector | None = None, first: Sequence[int] = ()
 
 
 def uncertainties(features: Features) -> Vector:
-    """1 - margin of each example; 1 of all where none is uncertain."""
-    blocks = [1 - margins(block.probabilities) for _, block in features.blocks(4096)]
-    out = np.concatenate([np.empty(0), *blocks])
-    return out if out.any() else np.ones(len(out))
+    """1 - margin of each example."""
+    return np.concatenate([np.empty(0)] + [1 - margins(block.probabilities) for _, block in features.blocks(4096)])
