@@ -55,6 +55,11 @@ def test_the_problem_is_one_each_strategy_can_solve(name):
     assert bench.measure(Case(name, 60, 6, 4, 5, m=10, labelled=8), 0).cpu >= 0
 
 
+@pytest.mark.parametrize("name", ["badge", "kcenter", "bait", "coverage"])
+def test_a_budget_may_be_larger_than_the_pool(name):
+    assert bench.measure(Case(name, 5, 6, 4, 20, m=10), 1 << 20).cpu >= 0
+
+
 def test_a_refusal_is_a_row_not_a_crash():
     result = bench.measure(Case("bait", 10, 5_000, 100, 5, m=0), 0)
     assert result == Measurement(result.case, needs=result.needs)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -73,6 +74,55 @@ def test_the_package_is_a_command_too():
     done = run("--version")
     assert (done.returncode, done.stdout) == (0, f"accuacl {accuacl.__version__}\n")
     assert "Usage: accuacl project " in run("project", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("run --out /proc/a/b", "the folder /proc/a/b/weights cannot be made: no such file or directory"),
+        ("run --out file", "the folder file/weights cannot be made: not a directory"),
+        ("run --config folder", "folder cannot be read (Is a directory)"),
+        ("run --plugin folder", "there is no Python file folder"),
+        ("sweep sweep.yaml --out file", "the folder file cannot be made: file exists"),
+        ("sweep sweep.yaml --out a --results folder", "folder cannot be written"),
+        ("sweep binary", "binary cannot be read (it is not text)"),
+        ("paper list --results folder", "folder cannot be read: is a directory"),
+        ("paper list --results binary", "binary cannot be read: 'utf-8' codec can't decode"),
+        ("paper efficiency --out file", "the folder file cannot be made: file exists"),
+        ("report folder", "folder holds no finished run"),
+        ("report binary", "binary cannot be read: 'utf-8' codec can't decode"),
+        ("report nothing", "there is no nothing"),
+        ("embed --data x.npy --run folder --out a", "folder is not the directory of a finished run or of a project"),
+        ("embed --data binary.npy --run folder --out a", "folder is not the directory"),
+        ("embed --data binary.npy --model net.py:build --out a", "binary.npy cannot be read: "),
+        ("embed --data x.npy --model net.py:build --weights folder --out a", "as safetensors: is a directory"),
+        ("embed --data x.npy --model net.py:build --out file", "file is a file; give a folder for the pool"),
+        ("select --pool folder --budget 2 --out a.csv", "holds no Parquet files"),
+        ("select --pool binary --budget 2 --out a.csv", "binary is not a readable Parquet file"),
+        ("select --pool binary --exclude folder --budget 2 --out a.csv", "folder cannot be read: is a directory"),
+        ("bench --n 5 --json folder", "folder is a folder"),
+        ("project status folder", "folder holds no project"),
+        ("project new a --vectors binary", "binary is not a readable Parquet file"),
+        ("project new a --texts folder", "folder is neither a .csv file nor JSON lines in UTF-8 (is a directory)"),
+    ],
+)
+def test_a_wrong_place_is_told_in_one_sentence(command, says, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    for name in ("binary", "binary.npy"):
+        (tmp_path / name).write_bytes(bytes(range(256)))
+    (tmp_path / "sweep.yaml").write_text("benchmark: split-digits\n")
+    (tmp_path / "net.py").write_text("from torch import nn\n\ndef build():\n    return nn.Linear(3, 2)\n")
+    np.save(tmp_path / "x.npy", np.ones((4, 3)))
+    monkeypatch.setattr(sys, "argv", ["accuacl", *command.split()])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    said = capsys.readouterr()
+    assert end.value.code == 2
+    assert says in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""
 
 
 PLUGIN = """import numpy as np

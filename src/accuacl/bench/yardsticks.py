@@ -32,7 +32,7 @@ def floor(case: Case, pool: Features) -> float | None:
         blocks = math.ceil((case.n + case.m) / fisher.SUM_ROWS)
         return timed(lambda: ([a.T @ g for _ in range(blocks)], _read(h), _read(p)))[0]
     if case.strategy in BADGE:
-        return timed(lambda: [h @ h[row] for row in range(case.b)])[0]
+        return timed(lambda: [h @ h[row] for row in range(min(case.b, case.n))])[0]
     if case.strategy in KCENTER:
         start = case.labelled + (case.m if case.strategy in WITH_MEMORY else 0)
         centres = np.ones((case.d, case.b + start), np.float32)

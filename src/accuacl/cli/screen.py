@@ -19,7 +19,8 @@ console = Console()
 def progress_bar(*more: ProgressColumn) -> Progress:
     """A bar, the time spent, `more` columns, and the task's description, cut where the line ends."""
     text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
-    return Progress(BarColumn(24), *more, TimeElapsedColumn(), text, console=console, transient=True, expand=True)
+    columns = (BarColumn(24), *more, TimeElapsedColumn(), text)
+    return Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal)
 
 
 @contextmanager

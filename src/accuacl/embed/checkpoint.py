@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from accuacl import models
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
 from accuacl.experiment import Config, read_steps, settings_before, transform_of
@@ -101,7 +102,9 @@ def _weights(file: Path) -> tuple[dict[str, Tensor], str]:
         data = file.read_bytes()
         return safetensors.torch.load(data), hashlib.sha256(data).hexdigest()
     except (OSError, safetensors.SafetensorError) as error:
-        raise InputError(f"{file} cannot be read as safetensors ({error}); give the weights in that format.") from None
+        raise InputError(
+            f"{file} cannot be read as safetensors: {reason(error)}; give the weights in that format."
+        ) from None
 
 
 def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock
+from accuacl.base.files import Lock, make_folder
 from accuacl.experiment.configfile import read_config, write_config
 from accuacl.experiment.reader import VERSION, WAIT, check_version, split_key
 
@@ -61,7 +61,7 @@ class Journal:
         an older version lacks. fresh: remove the run that is there.
         """
         self.directory, self.path = directory, directory / "journal.sqlite"
-        self.weights.mkdir(parents=True, exist_ok=True)
+        make_folder(self.weights)
         self._db: sqlite3.Connection | None = None
         self._lock = Lock(
             directory / "lock",

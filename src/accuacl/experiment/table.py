@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, write_text
+from accuacl.base.files import Lock, reason, write_text
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
 from accuacl.experiment.record import METRICS, Row
@@ -28,14 +28,17 @@ def row_settings(row: Row) -> dict[str, Any]:
 
 def read_csv(path: Path) -> list[Row]:
     """The rows of a table, with numbers as numbers and lists as lists."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
-            raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
-        try:
-            return [_typed_row(line) for line in reader]
-        except ValueError as error:
-            raise InputError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; give a table of results.") from None
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
+        raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")
+    try:
+        return [_typed_row(line) for line in reader]
+    except (ValueError, csv.Error) as error:
+        raise InputError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
 
 
 def settings_key(settings: dict[str, Any]) -> tuple[str, ...]:

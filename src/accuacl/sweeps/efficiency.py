@@ -11,7 +11,7 @@ from typing import Any
 
 from accuacl import bench
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, write_text
+from accuacl.base.files import make_folder, reason, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.bench import Case
 
@@ -88,8 +88,11 @@ def _totals(rows: Iterable[Row], queries: int) -> dict[str, tuple[float, float]]
 
 def _read(table: Path) -> list[Row]:
     """The rows of the table; those without numbers, which earlier versions wrote for refused queries, are left out."""
-    with table.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    try:
+        with table.open(newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{table} cannot be read: {reason(error)}; give another --out.") from None
     if any(not {*SIZES, *MEASURED} <= set(row) for row in rows):
         raise InputError(f"{table} is not a table of query times; remove it or give another --out.")
     return [row for row in rows if row["cpu_seconds"]]
