@@ -153,7 +153,7 @@ def test_one_that_reads_ids_alone(folder):
 
 
 def test_the_example_of_the_manual(folder, tmp_path):
-    manual = (Path(__file__).parents[1] / "docs" / "scale.md").read_text()
+    manual = (Path(__file__).parents[1] / "docs" / "pools.md").read_text()
     code = next(part for part in manual.split("```python\n")[1:] if "@row_strategy" in part).split("```")[0]
     (tmp_path / "my_strategy.py").write_text(code)
     load_file(tmp_path / "my_strategy.py")

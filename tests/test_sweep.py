@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from accuacl.base.files import Lock
 from accuacl.base.progress import Progress
@@ -23,28 +22,8 @@ from accuacl.engines import Done, Failure, Local
 from accuacl.experiment import add_to_csv, data_note, make, read_csv, row_settings, write_csv
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import run_missing, runs_of
-
-SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
-PLUGIN = """
-import numpy as np
-from accuacl.strategies import Query, Selection, register
-
-@register("last")
-def last(query: Query) -> Selection:
-    '''The last rows of the pool.'''
-    return Selection(np.arange(len(query.pool))[::-1][: query.count], {})
-"""
-
-
-def accuacl(*arguments, **more):
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
-
-
-def file(folder: Path, **settings) -> Path:
-    path = folder / "sweep.yaml"
-    path.write_text(yaml.safe_dump(SMALL | settings))
-    return path
+from commands import PLUGIN, SMALL, accuacl, sweep_file
+from pool_files import Inline
 
 
 def without_times(path: Path) -> list[dict]:
@@ -70,10 +49,10 @@ def test_what_a_strategy_or_learner_ignores_makes_no_runs_of_its_own(tmp_path):
         ("accuacl", 0.5),
     ]
     table = tmp_path / "results.csv"
-    row = run_missing(wanted[:1], tmp_path, table, Local(1)).rows[0]
+    row = run_missing(wanted[:1], tmp_path, table, Inline()).rows[0]
     write_csv(table, [{**row, "lam": 0.5, "order_seed": 3}])  # as it was done before
     told = []
-    run_missing(wanted[:1], tmp_path / "b", table, Local(1), on_end=lambda *end: told.append(end))
+    run_missing(wanted[:1], tmp_path / "b", table, Inline(), on_end=lambda *end: told.append(end))
     assert not told
 
 
@@ -110,7 +89,7 @@ def test_runs_that_differ_in_anything_have_directories_of_their_own():
     ],
 )
 def test_a_wrong_file_is_told_in_a_sentence(tmp_path, settings, says):
-    done = accuacl("sweep", file(tmp_path, **settings), cwd=tmp_path)
+    done = accuacl("sweep", sweep_file(tmp_path, **settings), cwd=tmp_path)
     assert done.returncode == 2
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
@@ -127,7 +106,7 @@ def test_a_missing_file_is_told_in_a_sentence(tmp_path):
 
 def test_the_table_reads_as_it_was_written(tmp_path):
     wanted = runs_of(SMALL | {"strategy": ["uniform", "accuacl"], "lam": [0.3], "evaluate": "round"})
-    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Local(1))
+    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Inline())
     assert not outcome.failed
     rows = read_csv(tmp_path / "results.csv")
     assert sorted(map(repr, rows)) == sorted(map(repr, outcome.rows))
@@ -142,10 +121,10 @@ def test_the_table_reads_as_it_was_written(tmp_path):
 
 def test_what_the_table_has_is_not_done_again_even_without_its_directory(tmp_path):
     wanted = runs_of(SMALL | {"strategy": "uniform", "seeds": [0, 1]})
-    first = run_missing(wanted[:1], tmp_path / "a", tmp_path / "results.csv", Local(1))
+    first = run_missing(wanted[:1], tmp_path / "a", tmp_path / "results.csv", Inline())
     told = []
     second = run_missing(
-        wanted, tmp_path / "b", tmp_path / "results.csv", Local(1), on_end=lambda run, row, why: told.append(run.name)
+        wanted, tmp_path / "b", tmp_path / "results.csv", Inline(), on_end=lambda run, row, why: told.append(run.name)
     )
     assert told == [wanted[1].name]
     assert first.rows[0] == second.rows[0]
@@ -156,11 +135,11 @@ def test_what_the_table_has_is_not_done_again_even_without_its_directory(tmp_pat
 def test_an_older_table_without_a_newer_setting_still_counts(tmp_path):
     wanted = runs_of(SMALL | {"strategy": "uniform"})
     table = tmp_path / "results.csv"
-    run_missing(wanted, tmp_path, table, Local(1))
+    run_missing(wanted, tmp_path, table, Inline())
     rows = read_csv(table)
     write_csv(table, [{key: value for key, value in row.items() if key != "replay"} for row in rows])
     told = []
-    run_missing(wanted, tmp_path / "b", table, Local(1), on_end=lambda *end: told.append(end))
+    run_missing(wanted, tmp_path / "b", table, Inline(), on_end=lambda *end: told.append(end))
     assert not told
 
 
@@ -173,7 +152,7 @@ def test_one_failing_run_is_reported_and_does_not_stop_the_others(tmp_path):
     assert len(outcome.failed) == 2
     assert all("conv4" in name and why for name, why in outcome.failed.items())
     assert not list(tmp_path.rglob("error.txt"))  # wrong input is a sentence and leaves no trace
-    done = accuacl("sweep", file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
+    done = accuacl("sweep", sweep_file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
     assert done.returncode == 1
     assert "failed:" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
@@ -181,8 +160,9 @@ def test_one_failing_run_is_reported_and_does_not_stop_the_others(tmp_path):
 
 def test_the_traceback_of_a_failure_is_kept_and_named(tmp_path):
     (tmp_path / "mine.py").write_text(PLUGIN.replace("return Selection", "return None + Selection"))
-    command = ("sweep", file(tmp_path, strategy="last"), "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
-    done = accuacl(*command)
+    path = sweep_file(tmp_path, strategy="last")
+    command = ("sweep", path, "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
+    done = accuacl(*command, workers=True)
     assert done.returncode == 1
     (trace,) = tmp_path.rglob("error.txt")
     assert str(trace) in done.stdout
@@ -231,7 +211,7 @@ def test_how_far_a_sweep_is_does_not_count_what_was_there(tmp_path):
             tell(1, Progress(0.5))
 
     wanted, table = runs_of(SMALL | {"strategy": "uniform", "seeds": [0, 1, 2]}), tmp_path / "results.csv"
-    run_missing(wanted[2:], tmp_path, table, Local(1))
+    run_missing(wanted[2:], tmp_path, table, Inline())
     told = []
     run_missing(wanted, tmp_path, table, Steady(), on_progress=told.append)
     assert [(told_.done, round(told_.work, 3)) for told_ in told] == [
@@ -258,9 +238,9 @@ def test_the_time_left_is_from_the_work_of_this_start():
 
 
 def test_the_bar_stays_on_a_small_screen(tmp_path):
-    sweep_file = file(tmp_path, strategy=["uniform", "entropy"], seeds=list(range(12)), model=["conv4"])
+    path = sweep_file(tmp_path, strategy=["uniform", "entropy"], seeds=list(range(12)), model=["conv4"])
     start = "from accuacl.cli import main; main()"
-    inner = shlex.join([sys.executable, "-c", start, "sweep", str(sweep_file), "--out", str(tmp_path / "out")])
+    inner = shlex.join([sys.executable, "-c", start, "sweep", str(path), "--out", str(tmp_path / "out")])
     command = ["script", "-qec", f"stty rows 24 cols 80; {inner}", "/dev/null"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL).stdout
     frames = [frame for frame in re.split(r"(?:\x1b\[2K|\x1b\[1A|\r)+", shown) if "finished" in frame]
@@ -272,26 +252,26 @@ def test_the_bar_stays_on_a_small_screen(tmp_path):
 
 
 def test_what_is_printed_elsewhere_counts_all_runs(tmp_path):
-    sweep_file = file(tmp_path, strategy="uniform", seeds=[0, 1, 2])
-    accuacl("sweep", sweep_file, "--only", "seed=1", "--out", tmp_path / "out")
-    done = accuacl("sweep", sweep_file, "--out", tmp_path / "out", "--workers", 1)
+    path = sweep_file(tmp_path, strategy="uniform", seeds=[0, 1, 2])
+    accuacl("sweep", path, "--only", "seed=1", "--out", tmp_path / "out")
+    done = accuacl("sweep", path, "--out", tmp_path / "out", "--workers", 1)
     assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["2/3", "3/3"]
 
 
 def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
-    sweep_file = file(tmp_path, benchmark=["split-digits", "split-cifar100"], strategy=["uniform", "entropy"])
-    done = accuacl("sweep", sweep_file, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
+    path = sweep_file(tmp_path, benchmark=["split-digits", "split-cifar100"], strategy=["uniform", "entropy"])
+    done = accuacl("sweep", path, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.count("failed:") == 1
     assert len(read_csv(tmp_path / "runs/sweep/results.csv")) == 2
 
 
 def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
-    sweep_file = file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=10)
-    whole = accuacl("sweep", sweep_file, "--out", tmp_path / "whole", "--workers", 2)
+    path = sweep_file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=10)
+    whole = accuacl("sweep", path, "--out", tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr
     for begun in (1, 3):  # runs
-        command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
+        command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
         process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
         while process.poll() is None:
             journals = list(tmp_path.glob("cut/*/journal.sqlite"))
@@ -301,7 +281,7 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
             time.sleep(0.005)
         process.kill()
         assert process.wait() == -signal.SIGKILL  # it had not come to its end
-    last = accuacl("sweep", sweep_file, "--out", tmp_path / "cut")
+    last = accuacl("sweep", path, "--out", tmp_path / "cut")
     assert last.returncode == 0, last.stdout + last.stderr
     assert without_times(tmp_path / "cut/results.csv") == without_times(tmp_path / "whole/results.csv")
 
@@ -309,19 +289,19 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
 def test_a_second_sweep_in_the_same_place_is_told_so(tmp_path):
     (tmp_path / "out").mkdir()
     with Lock(tmp_path / "out/sweep.lock"):
-        done = accuacl("sweep", file(tmp_path), "--out", tmp_path / "out")
+        done = accuacl("sweep", sweep_file(tmp_path), "--out", tmp_path / "out")
     assert done.returncode == 2
     assert f"another sweep (process {os.getpid()}) is working in" in done.stderr
 
 
 def test_a_strategy_of_ones_own_sweeps_like_any_other(tmp_path):
     (tmp_path / "mine.py").write_text(PLUGIN)
-    sweep_file = file(tmp_path, strategy=["uniform", "last"])
-    done = accuacl("sweep", sweep_file, "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out")
+    path = sweep_file(tmp_path, strategy=["uniform", "last"])
+    done = accuacl("sweep", path, "--plugin", tmp_path / "mine.py", "--out", tmp_path / "out", workers=True)
     assert done.returncode == 0, done.stderr
     assert {row["strategy"] for row in read_csv(tmp_path / "out/results.csv")} == {"uniform", "last"}
     assert "last" not in REGISTRY
-    assert accuacl("sweep", sweep_file, "--out", tmp_path / "none").returncode == 2
+    assert accuacl("sweep", path, "--out", tmp_path / "none").returncode == 2
 
 
 @pytest.mark.parametrize(
@@ -342,8 +322,8 @@ def test_a_wrong_plugin_is_told_in_a_sentence(tmp_path, text, says):
 
 
 def test_only_narrows(tmp_path):
-    sweep_file = file(tmp_path, strategy=["uniform", "entropy"], seeds=[0, 1])
-    done = accuacl("sweep", sweep_file, "--only", "strategy=entropy", "--only", "seed=1", "--out", tmp_path / "out")
+    path = sweep_file(tmp_path, strategy=["uniform", "entropy"], seeds=[0, 1])
+    done = accuacl("sweep", path, "--only", "strategy=entropy", "--only", "seed=1", "--out", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     rows = read_csv(tmp_path / "out/results.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("entropy", 1)]
@@ -355,13 +335,13 @@ def test_only_narrows(tmp_path):
     assert chosen.config.order == "1,0,2,3,4,5,6,7,8,9"
     assert len(narrow_runs(numbers, ["seed=0, 1000"])) == 6
     for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give setting=value")):
-        done = accuacl("sweep", sweep_file, "--only", wrong, "--out", tmp_path / "out")
+        done = accuacl("sweep", path, "--only", wrong, "--out", tmp_path / "out")
         assert (done.returncode, says in done.stderr) == (2, True)
 
 
 def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
     table = tmp_path / "results.csv"
-    run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, table, Local(1))
+    run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, table, Inline())
     rows = read_csv(table)
     older = [{key: value for key, value in row.items() if key not in ("width", "lam_from", "test")} for row in rows]
     write_csv(table, [{**older[0], "seed": 7}])
@@ -376,19 +356,19 @@ def test_a_table_takes_rows_with_newer_settings_and_stays_readable(tmp_path):
 
 def test_two_sweeps_may_share_a_table(tmp_path):
     table = tmp_path / "results.csv"
-    first = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path / "a", table, Local(1)).rows
+    first = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path / "a", table, Inline()).rows
 
     def meanwhile(run, row, why):
         add_to_csv(table, [{**first[0], "seed": 99}])
 
-    run_missing(runs_of(SMALL | {"strategy": ["entropy", "margin"]}), tmp_path / "b", table, Local(1), on_end=meanwhile)
+    run_missing(runs_of(SMALL | {"strategy": ["entropy", "margin"]}), tmp_path / "b", table, Inline(), on_end=meanwhile)
     found = sorted((row["strategy"], row["seed"]) for row in read_csv(table))
     assert found == [("entropy", 0), ("margin", 0), ("uniform", 0), ("uniform", 99)]
 
 
 def test_a_wrong_order_fails_its_own_run_only(tmp_path):
     wanted = runs_of(SMALL | {"strategy": "uniform", "order": ["9,9,1,2", "fixed"]})
-    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Local(1))
+    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Inline())
     assert len(outcome.rows) == len(outcome.failed) == 1
 
 
@@ -412,7 +392,7 @@ def test_scales_may_be_a_list_too():
 
 def test_classes_without_a_test_example_are_counted_too(tmp_path):
     outcome = run_missing(
-        runs_of(SMALL | {"strategy": "uniform", "test": 1}), tmp_path, tmp_path / "results.csv", Local(1)
+        runs_of(SMALL | {"strategy": "uniform", "test": 1}), tmp_path, tmp_path / "results.csv", Inline()
     )
     assert [len(task) for task in outcome.rows[0]["picked"]] == [2, 2]
     assert [sum(task) for task in outcome.rows[0]["picked"]] == [8, 8]
@@ -421,21 +401,21 @@ def test_classes_without_a_test_example_are_counted_too(tmp_path):
 def test_what_is_known_about_the_data_is_told_at_once_and_kept(tmp_path):
     assert data_note("split-cifar100", 50_000) == data_note("split-digits", 3) == ""
     wanted, table = runs_of(SMALL | {"strategy": "uniform"}), tmp_path / "results.csv"
-    row = run_missing(wanted, tmp_path, table, Local(1)).rows[0]
+    row = run_missing(wanted, tmp_path, table, Inline()).rows[0]
     assert row["note"] == ""
     write_csv(table, [{**row, "note": "half of it"}])
     told = []
-    run_missing(wanted, tmp_path, table, Local(1), on_note=told.append)
+    run_missing(wanted, tmp_path, table, Inline(), on_note=told.append)
     assert told == ["half of it"]
 
 
 def test_ctrl_c_says_how_to_go_on(tmp_path):
-    sweep_file = file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(sweep_file)]
+    path = sweep_file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
+    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    deadline = time.monotonic() + 120
-    while not list(tmp_path.glob("runs/sweep/*/journal.sqlite")) and time.monotonic() < deadline:
-        time.sleep(0.1)
+    while not list(tmp_path.glob("runs/sweep/*/journal.sqlite")):
+        assert process.poll() is None
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -451,7 +431,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     ],
 )
 def test_wrong_options_are_told_before_anything_is_done(tmp_path, options, says):
-    done = accuacl("sweep", file(tmp_path), *options, "--out", tmp_path / "out")
+    done = accuacl("sweep", sweep_file(tmp_path), *options, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert says in done.stderr
     assert not list((tmp_path / "out").glob("*/journal.sqlite"))

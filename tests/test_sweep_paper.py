@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-import subprocess
-import sys
 
 import pytest
 
 from accuacl import bench
-from accuacl.engines import Local
+from accuacl.cli import paper
 from accuacl.experiment import read_csv, write_csv
 from accuacl.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
-from test_sweep import PLUGIN, SMALL, accuacl
+from commands import PLUGIN, SMALL, accuacl
+from pool_files import Inline
 
 
 @pytest.mark.parametrize("name", [name for name in RECIPES if name != "efficiency"])
@@ -38,6 +36,21 @@ def test_a_lambda_recipe_differs_in_the_fourth_task_alone():
     assert {(c.tasks, c.lam_from, c.benchmark) for c in found} == {(4, 4, "split-cifar10")}
 
 
+@pytest.fixture
+def measured(monkeypatch):
+    """Every query takes half a second and 1,000 bytes, and BAIT refuses more than four classes; (strategy, classes)."""
+    asked = []
+
+    def run(cases, dense_limit):
+        for case in cases:
+            asked.append((case.strategy, case.K))
+            refuses = case.strategy == "bait" and case.K > 4
+            yield bench.Measurement(case, needs=case.K << 30) if refuses else bench.Measurement(case, 0.5, 0.5, 1000)
+
+    monkeypatch.setattr(bench, "run", run)
+    return asked
+
+
 def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
     options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
     done = accuacl(*options)
@@ -48,7 +61,7 @@ def test_efficiency_measures_each_strategy_and_goes_on(tmp_path):
     assert (tmp_path / "efficiency.csv").read_text() == first
 
 
-def test_efficiency_names_the_machines_of_its_rows_and_its_whole_command(tmp_path):
+def test_efficiency_names_the_machines_of_its_rows_and_its_whole_command(tmp_path, measured):
     options = ("paper", "efficiency", "--only", "strategy=accuacl,uniform", "--out", tmp_path)
     assert accuacl(*options).returncode == 0
     table = tmp_path / "efficiency.csv"
@@ -66,6 +79,40 @@ def test_efficiency_names_the_machines_of_its_rows_and_its_whole_command(tmp_pat
     assert "--only strategy=accuacl,uniform" in page
 
 
+def test_a_query_that_is_refused_for_want_of_memory_is_left_out_and_asked_again(tmp_path, measured):
+    recipe, table = read_recipe("efficiency"), tmp_path / "efficiency.csv"
+    costs = measure_queries(recipe, "smoke", ["bait", "uniform"], table)
+    assert costs.totals == {"uniform": (9 * 5 * 0.5, 1000.0)}
+    assert costs.refused == {"bait": 10 << 30}
+    measured.clear()
+    assert measure_queries(recipe, "smoke", ["bait", "uniform"], table) == costs
+    assert measured == [("bait", 6), ("bait", 8), ("bait", 10)]
+    done = accuacl("paper", "efficiency", "--only", "strategy=bait,uniform", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "bait is left out: it needs 10.0 GiB" in (tmp_path / "efficiency.html").read_text()
+
+
+def test_a_table_with_empty_cells_for_refused_queries_goes_on(tmp_path, measured):
+    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
+    assert accuacl(*options).returncode == 0
+    table = tmp_path / "efficiency.csv"
+    lines = table.read_text().splitlines()
+    emptied = [*lines[1].split(",")[:7], "", "", "", "a machine"]  # as versions before wrote them
+    table.write_text("\n".join([lines[0], ",".join(emptied), *lines[2:]]) + "\n")
+    done = accuacl(*options)
+    assert done.returncode == 0, done.stderr
+    rows = list(csv.DictReader(io.StringIO(table.read_text())))
+    assert [row["cpu_seconds"] for row in rows] == ["0.5"] * 5
+
+
+def test_where_no_strategy_could_be_measured_there_is_no_report(tmp_path, monkeypatch):
+    monkeypatch.setattr(bench, "run", lambda cases, dense_limit: (bench.Measurement(c, needs=3 << 30) for c in cases))
+    done = accuacl("paper", "efficiency", "--only", "strategy=bait", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "bait is left out: it needs 3.0 GiB, more than there is here." in done.stdout
+    assert not (tmp_path / "efficiency.html").exists()
+
+
 @pytest.mark.parametrize("option", ["--results=x.csv", "--workers=2", "--engine=ray", "--gpus=0.5", "--plugin=mine.py"])
 def test_efficiency_refuses_what_it_would_ignore(tmp_path, option):
     (tmp_path / "mine.py").write_text(PLUGIN)
@@ -74,13 +121,13 @@ def test_efficiency_refuses_what_it_would_ignore(tmp_path, option):
     assert f"efficiency takes no {option.partition('=')[0]}" in done.stderr
 
 
-def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
+def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PLUGIN)
     recipe = {"title": "Digits", "about": "two", **SMALL, "strategy": "uniform", "seeds": [0, 1]}
-    start = f"from accuacl.cli import main, paper; paper.read_recipe = lambda name: {recipe!r}; main()"
-    command = [sys.executable, "-c", start, "paper", "scores", "--plugin", "mine.py", "--out", "out"]
+    monkeypatch.setattr(paper, "read_recipe", lambda name: recipe)
+    command = ["paper", "scores", "--plugin", "mine.py", "--out", "out"]
     for more in (["--only", "strategy=last"], ["--only", "seed=0"]):
-        done = subprocess.run([*command, *more], capture_output=True, text=True, cwd=tmp_path, timeout=300)
+        done = accuacl(*command, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         page = (tmp_path / "out/scores.html").read_text()
         assert ("--only" in page) == (more == ["--only", "strategy=last"])  # then it holds more than the last one did
@@ -88,15 +135,14 @@ def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path):
     assert "3 of the 4 runs of this recipe." in page
     rows = read_csv(tmp_path / "out/scores.csv")
     assert [(row["strategy"], row["seed"]) for row in rows] == [("last", 0), ("last", 1), ("uniform", 0)]
-    wrong = [*command, "--results", "out/scores.csv"]
-    done = subprocess.run(wrong, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+    done = accuacl(*command, "--results", "out/scores.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "gets the recipe's own rows and no others" in done.stderr
     assert read_csv(tmp_path / "out/scores.csv") == rows
 
 
 def test_costs_are_listed(tmp_path):
-    done = accuacl("paper", "list", cwd=tmp_path, env=os.environ | {"COLUMNS": "200"})
+    done = accuacl("paper", "list", cwd=tmp_path, width=200)
     assert done.returncode == 0
     for name in RECIPES:
         assert name in done.stdout
@@ -104,57 +150,12 @@ def test_costs_are_listed(tmp_path):
     assert "BAIT on split-cifar10 only" in done.stdout
     assert "35 queries" in done.stdout
     assert "done" not in done.stdout
-    row = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Local(1)).rows[0]
+    row = run_missing(runs_of(SMALL | {"strategy": "uniform"}), tmp_path, tmp_path / "results.csv", Inline()).rows[0]
     one = runs_of(read_recipe("scores"), {"scale": "smoke"})[0].config.model_dump()
     write_csv(tmp_path / "results.csv", [row | one])
-    done = accuacl("paper", "list", "--out", tmp_path, env=os.environ | {"COLUMNS": "200"})
+    done = accuacl("paper", "list", "--out", tmp_path, width=200)
     (line,) = (line for line in done.stdout.splitlines() if " scores " in line)
     assert line.split()[3:6:2] == ["3", "1"]
     assert accuacl("paper", "nothing").returncode == 2
     done = accuacl("paper", "list", "--only", "seed=0")
     assert (done.returncode, "list takes no --only" in done.stderr) == (2, True)
-
-
-def test_a_query_that_is_refused_for_want_of_memory_is_left_out_and_asked_again(tmp_path, monkeypatch):
-    recipe, table = read_recipe("efficiency"), tmp_path / "efficiency.csv"
-    asked = []
-
-    def run(cases, dense_limit):
-        for case in cases:
-            asked.append((case.strategy, case.K))
-            refuses = case.strategy == "bait" and case.K > 4
-            yield bench.Measurement(case, needs=case.K << 30) if refuses else bench.Measurement(case, 0.5, 0.5, 1000)
-
-    monkeypatch.setattr(bench, "run", run)
-    costs = measure_queries(recipe, "smoke", ["bait", "uniform"], table)
-    assert costs.totals == {"uniform": (9 * 5 * 0.5, 1000.0)}
-    assert costs.refused == {"bait": 10 << 30}
-    asked.clear()
-    assert measure_queries(recipe, "smoke", ["bait", "uniform"], table) == costs
-    assert asked == [("bait", 6), ("bait", 8), ("bait", 10)]
-
-
-def test_a_table_with_empty_cells_for_refused_queries_goes_on(tmp_path):
-    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
-    assert accuacl(*options).returncode == 0
-    table = tmp_path / "efficiency.csv"
-    lines = table.read_text().splitlines()
-    emptied = [*lines[1].split(",")[:7], "", "", "", "a machine"]  # as versions before 0.2 wrote them
-    table.write_text("\n".join([lines[0], ",".join(emptied), *lines[2:]]) + "\n")
-    done = accuacl(*options)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO(table.read_text())))
-    assert len(rows) == 5
-    assert all(float(row["cpu_seconds"]) >= 0 for row in rows)
-
-
-def test_strategies_that_need_more_memory_than_there_is_are_named(tmp_path, monkeypatch, capsys):
-    from accuacl.cli import paper
-
-    def run(cases, dense_limit):
-        return (bench.Measurement(case, needs=3 << 30) for case in cases)
-
-    monkeypatch.setattr(bench, "run", run)
-    paper.paper("efficiency", only=["strategy=bait"], out=tmp_path)
-    assert "bait is left out: it needs 3.0 GiB, more than there is here." in capsys.readouterr().out
-    assert not (tmp_path / "efficiency.html").exists()

@@ -1,0 +1,68 @@
+"""The command line in this process, and small sweeps, for tests of commands."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import yaml
+
+from accuacl import engines
+from accuacl.base.userfile import PREFIX
+from accuacl.cli import main
+from accuacl.cli.screen import console
+from accuacl.strategies import REGISTRY
+from pool_files import Inline
+
+GET = engines.get
+SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
+PLUGIN = """
+import numpy as np
+from accuacl.strategies import Query, Selection, register
+
+@register("last")
+def last(query: Query) -> Selection:
+    '''The last rows of the pool.'''
+    return Selection(np.arange(len(query.pool))[::-1][: query.count], {})
+"""
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it wrote."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool = False) -> Ended:
+    """Run a command; plugins that it loads are forgotten afterwards, as if it had had a process of its own.
+
+    workers: with processes that share its runs; otherwise they are done here too.
+    """
+    out, err, registered = io.StringIO(), io.StringIO(), dict(REGISTRY)
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
+        patch.setattr(console, "_width", width)
+        if not workers:
+            patch.setattr(engines, "get", lambda name, *more: Inline() if name == "local" else GET(name, *more))
+        if cwd:
+            patch.chdir(cwd)
+        with pytest.raises(SystemExit) as end:
+            main()
+    for name in set(REGISTRY) - set(registered):
+        del REGISTRY[name]
+    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+        del sys.modules[name]
+    return Ended(end.value.code or 0, out.getvalue(), err.getvalue())
+
+
+def sweep_file(folder: Path, **settings) -> Path:
+    """A sweep of small runs."""
+    path = folder / "sweep.yaml"
+    path.write_text(yaml.safe_dump(SMALL | settings))
+    return path
