@@ -103,7 +103,7 @@ def test_the_package_is_a_command_too():
         ("bench --n 5 --json folder", "folder is a folder"),
         ("project status folder", "folder holds no project"),
         ("project new a --vectors binary", "binary is not a readable Parquet file"),
-        ("project new a --texts folder", "folder is neither a .csv file nor JSON lines in UTF-8 (is a directory)"),
+        ("project new a --texts folder", "folder cannot be read: is a directory"),
     ],
 )
 def test_a_wrong_place_is_told_in_one_sentence(command, says, tmp_path, monkeypatch, capsys):
