@@ -202,7 +202,7 @@ def test_the_last_task_may_have_more_rounds_of_the_same_size(tmp_path, labels, l
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4])
 def test_lam_holds_from_its_task_on(tmp_path, monkeypatch, first):
-    loop = sys.modules["accuacl.experiment.steps"]
+    loop = sys.modules["accuacl.experiment.choosing"]
     select, lams = loop.strategies.select, []
 
     def watched(name, **given):
@@ -290,7 +290,7 @@ def test_a_wrong_answer_is_refused_and_can_be_corrected(tmp_path):
 
 
 def test_queries_see_the_memory_of_the_past_and_its_size(tmp_path, monkeypatch):
-    loop = sys.modules["accuacl.experiment.steps"]
+    loop = sys.modules["accuacl.experiment.choosing"]
     select, seen = loop.strategies.select, []
 
     def watched(name, **given):
@@ -510,8 +510,8 @@ def test_a_full_disk_says_so_and_the_run_goes_on_afterwards(tmp_path, monkeypatc
 def test_another_machine_is_warned_of(tmp_path, monkeypatch):
     with pytest.raises(LabelsPending):
         run(small(), tmp_path, oracle=stops_at(1, 0))
-    loop = sys.modules["accuacl.experiment.loop"]
-    monkeypatch.setattr(loop, "environment", lambda config: {"torch": "another"})
+    runner = sys.modules["accuacl.experiment.runner"]
+    monkeypatch.setattr(runner, "environment", lambda config: {"torch": "another"})
     with pytest.warns(UserWarning, match="may differ in the last bits"):
         run(small(), tmp_path)
 

@@ -5,6 +5,8 @@ result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("r
 """
 
 from accuacl.experiment import metrics
+from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
+from accuacl.experiment.choosing import choose, choose_uniformly
 from accuacl.experiment.config import (
     DEFAULTS,
     DEVICE,
@@ -19,13 +21,14 @@ from accuacl.experiment.config import (
 )
 from accuacl.experiment.configfile import read_config, settings_before
 from accuacl.experiment.journal import Journal
-from accuacl.experiment.loop import all_tasks, run
+from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
+from accuacl.experiment.loop import Steps, all_tasks
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.reader import Step, read_steps
 from accuacl.experiment.record import METRICS, Row, data_note, run_row
+from accuacl.experiment.runner import run
 from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
-from accuacl.experiment.steps import Handle, Ids, Steps
 from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
 from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 
@@ -38,7 +41,9 @@ __all__ = [
     "Handle",
     "Ids",
     "Journal",
+    "Known",
     "LabelsPending",
+    "Learning",
     "Oracle",
     "Row",
     "Scale",
@@ -48,20 +53,26 @@ __all__ = [
     "add_to_csv",
     "all_tasks",
     "canonical",
+    "carried_over",
+    "choose",
+    "choose_uniformly",
     "data_note",
     "decided_by_scale",
     "device_of",
     "environment",
     "load_arrays",
+    "load_memory",
     "load_plugins",
     "load_tensors",
     "make",
+    "memory_result",
     "metrics",
     "open_stream",
     "read_config",
     "read_csv",
     "read_steps",
     "read_yaml",
+    "round_progress",
     "row_settings",
     "run",
     "run_row",
@@ -70,7 +81,9 @@ __all__ = [
     "settings_before",
     "settings_key",
     "to_yaml",
+    "train_round",
     "training_of",
     "transform_of",
+    "update_memory",
     "write_csv",
 ]

@@ -6,127 +6,79 @@ people.
 
 from __future__ import annotations
 
-import json
-import warnings
-from pathlib import Path
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeVar
 
-import numpy as np
-import torch
-
-import accuacl
-from accuacl.base.files import write_text
-from accuacl.base.progress import OnProgress
-from accuacl.experiment import metrics
-from accuacl.experiment.config import Config
-from accuacl.experiment.configfile import settings_before
+from accuacl.data import Task
+from accuacl.experiment.checkpoints import tidy
 from accuacl.experiment.journal import Journal
-from accuacl.experiment.oracle import Oracle
-from accuacl.experiment.setting import environment
-from accuacl.experiment.steps import Handle, Steps
+from accuacl.experiment.known import Handle, Known
 
-NONE = np.empty(0, np.int64)
+K = TypeVar("K", bound=Known)
 
 
-def run(
-    config: Config,
-    out: Path,
-    *,
-    data_dir: Path | None = None,
-    fresh: bool = False,
-    skip_bad: bool = False,
-    oracle: Oracle | None = None,
-    progress: OnProgress | None = None,
-) -> dict[str, Any]:
-    """Do the experiment, or go on with it, or return its result at once if it is finished."""
+class Steps(Protocol[K]):
+    """The steps of Algorithm 1. Results are JSON, and depend on nothing but what is known and the settings."""
 
-    def prepare() -> Steps:
-        return Steps(config, out / "weights", data_dir, skip_bad, oracle, progress)
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """The tasks that have arrived."""
 
-    # A new run is made ready before its directory is touched: what fails here leaves no trace.
-    ready = prepare() if fresh or not (out / "config.json").exists() else None
-    with Journal(out, config.model_dump(), environment(config), fresh, settings_before(type(config))) as journal:
-        if journal.has("result"):
-            result = journal.once("result", dict)
-        else:
-            if journal.environment != environment(config):
-                warnings.warn(
-                    f"this run was begun with {journal.environment}, now it is {environment(config)}: "
-                    "its result may differ in the last bits from an undisturbed one.",
-                    stacklevel=2,
-                )
-            torch.set_num_threads(config.threads)
-            steps = ready or prepare()
-            loading = journal.once("load", lambda: steps.loading)
-            matrix, last, weights = all_tasks(steps, journal)
-            result = journal.once("result", _finish, config, journal, matrix, last, weights, loading)
-        _publish(out / "result.json", result)
-    return result
+    @property
+    def test_every_round(self) -> bool:
+        """Whether to evaluate after every round, not only after every task."""
+
+    def begin(self, task: Task, before: K | None) -> K:
+        """What is known when a task begins; before: at the end of the last one."""
+
+    def query(self, known: K) -> dict[str, Any]:
+        """Which examples shall be labelled: their `ids`."""
+
+    def label(self, known: K, picked: dict[str, Any]) -> dict[str, Any]:
+        """Their labels; raises `LabelsPending` while some are missing."""
+
+    def with_labels(self, known: K, answer: dict[str, Any]) -> K:
+        """What is known with these labels. Not a step: it is done again by a run that is resumed."""
+
+    def needs_training(self, known: K) -> bool:
+        """Whether the weights of this round will be looked at."""
+
+    def train(self, known: K) -> Handle:
+        """Train from `known.start` on all labels of the task; the weights."""
+
+    def memory(self, known: K) -> dict[str, Any]:
+        """Update the memory with the task; what it holds, and its `file`."""
+
+    def evaluate(self, known: K) -> dict[str, Any]:
+        """The `accuracy` on each task so far, and more."""
 
 
-def all_tasks(steps: Steps, journal: Journal) -> tuple[list[list[float | None]], dict[str, Any], Handle | None]:
-    """Algorithm 1; the accuracy matrix, the last evaluation and the last weights.
-
-    Weights and memory are handles, loaded only by a step that has not been done yet.
-    """
+def all_tasks(steps: Steps[K], journal: Journal) -> tuple[list[list[float | None]], dict[str, Any], Handle | None]:
+    """Algorithm 1; the accuracy matrix, the last evaluation and the last weights."""
     once = journal.once
-    steps.check_data(once("data", steps.fingerprint))
-    memory: Handle | None = None
-    start: Handle | None = None
-    weights: Handle | None = None
-    past, seen = 0, NONE
+    known: K | None = None
     matrix: list[list[float | None]] = []
     row: dict[str, Any] = {}
     for task in steps.tasks:
-        pool, asked, known, labels, start = steps.pool_of(task), NONE, NONE, NONE, weights
-        for r in range(steps.rounds(task)):
-            at = {"task": task.index, "round": r}
-            picked = once("query", steps.query, task, r, pool, asked, known, memory, past, weights, seen, **at)
-            asked = np.append(asked, np.array(picked["ids"], np.int64))
-            answer = once("label", steps.label, task, r, picked["ids"], len(known), **at)
-            known, labels, seen = steps.take(answer, known, labels, seen)
-            if not len(known) or not steps.needs_training(task, r):
+        known = steps.begin(task, known)
+        for r in range(known.rounds):
+            known, at = replace(known, round=r), {"task": task.index, "round": r}
+            picked = once("query", steps.query, known, **at)
+            known = known.with_asked(picked["ids"])
+            answer = once("label", steps.label, known, picked, **at)
+            known = steps.with_labels(known, answer)
+            if not len(known.ids) or not steps.needs_training(known):
                 continue
             done = journal.has("train", **at)
-            weights = once("train", steps.train, task, r, known, labels, memory, start, seen, **at)
+            known = replace(known, weights=once("train", steps.train, known, **at))
             if not done:
-                steps.tidy(start, weights)
-            if steps.config.evaluate == "round":
-                once("test", steps.evaluate, task, r, weights, seen, **at)
-        memory = once("memory", steps.remember, weights, task=task.index)["file"]
-        past += len(pool)
-        last = steps.rounds(task) - 1
-        row = once("evaluate", steps.evaluate, task, last, weights, seen, task=task.index)
+                tidy(journal.weights, known)
+            if steps.test_every_round:
+                once("test", steps.evaluate, known, **at)
+        known = replace(known, memory=once("memory", steps.memory, known, task=task.index)["file"])
+        row = once("evaluate", steps.evaluate, known, task=task.index)
         matrix.append(row["accuracy"] + [None] * (len(steps.tasks) - len(row["accuracy"])))
-    steps.tidy(start, weights)
-    return matrix, row, weights
-
-
-def _finish(
-    config: Config,
-    journal: Journal,
-    matrix: list[list[float | None]],
-    last: dict[str, Any],
-    weights: Handle | None,
-    loading: float,
-) -> dict[str, Any]:
-    """What result.json has."""
-    spent, cpu = journal.seconds(), journal.cpu_seconds()
-    spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
-    parts = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
-    return {
-        **metrics.summary(matrix),
-        "accuracy_matrix": matrix,
-        "recall": last["recall"],
-        "calibration_error": last["calibration_error"],
-        "weights": weights["file"] if weights else None,
-        "config": config.model_dump(),
-        "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
-        "version": accuacl.__version__,
-    }
-
-
-def _publish(path: Path, result: dict[str, Any]) -> None:
-    text = json.dumps(result, indent=1) + "\n"
-    if not path.exists() or path.read_text() != text:
-        write_text(path, text)
+    if known is not None:
+        tidy(journal.weights, known)
+    return matrix, row, known.weights if known is not None else None

@@ -1,36 +1,35 @@
-"""The steps of a run: query, label, train, remember, evaluate. Each is a function of its arguments and the config."""
+"""The steps of an experiment: a data set's tasks, and an oracle that knows its labels."""
 
 from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from accuacl import learners, models, strategies
+from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
 from accuacl.data import Rows, Task
 from accuacl.experiment import metrics
-from accuacl.experiment.config import Config, options_for
-from accuacl.experiment.journal import weight_files
+from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
+from accuacl.experiment.choosing import choose, choose_uniformly
+from accuacl.experiment.config import Config
+from accuacl.experiment.known import POOL, TEST, Handle, Ids, Known, carried_over, round_progress
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
-from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
+from accuacl.experiment.tensors import load_tensors
 from accuacl.features import Features
 from accuacl.memory import Memory
 
-Ids = NDArray[np.int64]
-Handle = dict[str, Any]  # of a file: its name and SHA-256; of weights, that of the memory after them too
 
-
-class Steps:
-    """What the steps of one run share: data and settings. Nothing here changes once it is built."""
+class ExperimentSteps:
+    """Implements `loop.Steps`. Nothing here changes once it is built."""
 
     def __init__(
         self,
@@ -39,27 +38,29 @@ class Steps:
         data_dir: Path | None,
         skip_bad: bool,
         oracle: Oracle | None,
-        progress: OnProgress | None,
+        on_progress: OnProgress | None,
     ) -> None:
         started = time.perf_counter()
         self.config, self.folder = config, folder
-        self.tell = progress or ignore
-        self.stream = open_stream(config, data_dir, skip_bad, self._decoding)
+        self.on_progress = on_progress or ignore
+        self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
         self.oracle = oracle or Simulated(self.data.train.labels)
         self.tasks = list(self.stream)[: config.tasks or None]
+        self.test_every_round = config.evaluate == "round"
         self.device = device_of(config)
         self.transform = transform_of(self.data.name, self.data.train.inputs)
-        self.settings = training_of(config, len(self.stream.order), self.device)
-        self.model(None)  # a network that does not fit the data is refused before anything is done
+        training = training_of(config, len(self.stream.order), self.device)
+        self.learning = Learning(config, folder, training, self.transform, self._inputs)
+        self._model(None)  # a network that does not fit the data is refused before anything is done
         self.loading = time.perf_counter() - started
 
     def fingerprint(self) -> dict[str, Any]:
         """What the data are known by: rows are numbers, and must mean the same examples when the run goes on."""
         parts: dict[str, Any] = {"classes": list(self.data.classes)}
         for name, split in (("train", self.data.train), ("test", self.data.test)):
-            some = split.inputs[:: max(1, len(split.inputs) // 64)]
-            digest = hashlib.sha256(split.labels.tobytes() + np.ascontiguousarray(some).tobytes()).hexdigest()
+            sample = split.inputs[:: max(1, len(split.inputs) // 64)]
+            digest = hashlib.sha256(split.labels.tobytes() + np.ascontiguousarray(sample).tobytes()).hexdigest()
             parts[name] = {"shape": list(split.inputs.shape), "sha256": digest}
         return parts
 
@@ -71,126 +72,68 @@ class Steps:
                     "or start over with --fresh."
                 )
 
-    def pool_of(self, task: Task) -> Ids:
-        """The task's pool; a part of it drawn by the seed, if the config wants one."""
-        return self._some(task.train, self.config.pool, self.rng(task.index, 0, 1))
-
-    def test_of(self, task: Task) -> Ids:
-        """The task's test examples; a part of them, if the config wants one."""
-        return self._some(task.test, self.config.test, self.rng(task.index, 0, 3))
-
-    def _some(self, rows: Ids, count: int, rng: np.random.Generator) -> Ids:
-        return np.sort(rng.choice(rows, count, replace=False)) if 0 < count < len(rows) else rows
-
-    def query(
-        self,
-        task: Task,
-        r: int,
-        pool: Ids,
-        asked: Ids,
-        known: Ids,
-        memory: Handle | None,
-        past: int,
-        weights: Handle | None,
-        seen: Ids,
-    ) -> dict[str, Any]:
-        """Which of the unlabelled should be labelled: the first round is uniform, the others ask the strategy."""
-        left = np.setdiff1d(pool, asked)
+    def begin(self, task: Task, before: Known | None) -> Known:
+        """The pool is all of the task's examples, or a part drawn by the seed."""
         c = self.config
-        if c.strategy == "full":
-            return {"ids": left.tolist(), "scores": {}}
-        budget = self.budget(task, r)
-        seed = int(self.rng(task.index, r, 2).integers(2**62))
-        self.say(task, r, "choosing", "choosing")
-        if r == 0 or c.strategy == "uniform":
-            nothing = np.ones((len(left), 1), np.float32)  # it looks at nothing
-            picked = strategies.select("uniform", pool=Features(nothing, nothing), budget=budget, seed=seed)
-        else:
-            model = self.model(weights)
-            earlier = np.concatenate([np.empty(0, np.int64), *(self.pool_of(t) for t in self.tasks[: task.index])])
-            replay = earlier if c.strategy == "accuacl-full" else self.memory(memory).ids
-            parts = {"pool": left, "labelled": known, "memory": replay}
-            options: dict[str, Any] = {name: self.features(model, ids, seen) for name, ids in parts.items()}
-            wanted: dict[str, Any] = {"variant": c.variant, "keep": c.keep or None, "oversample": c.oversample}
-            wanted["lam"] = c.lam if task.index + 1 >= c.lam_from else None
-            options |= {k: wanted[k] for k in options_for(c.strategy) if wanted[k] is not None}
-            if "total_classes" in strategies.options_of(c.strategy):
-                options["total_classes"] = self.total_classes
-            picked = strategies.select(c.strategy, budget=budget, past=past, seed=seed, **options)
-        scores = {name: values.tolist() for name, values in picked.scores.items()}
-        return {"ids": left[picked.indices].tolist(), "scores": scores}
+        extended = c.last_rounds and task.index == len(self.tasks) - 1
+        rounds = 1 if c.strategy == "full" else c.last_rounds if extended else c.rounds
+        return Known(task, rounds, self._part(task.train, c.pool, task, POOL), **carried_over(before))
 
-    def label(self, task: Task, r: int, ids: list[int], known: int) -> dict[str, Any]:
+    def query(self, known: Known) -> dict[str, Any]:
+        """The first round is uniform, the others ask the strategy."""
+        c, r = self.config, known.round
+        if c.strategy == "full":
+            return {"ids": known.left.tolist(), "scores": {}}
+        self._say(known, "choosing", "choosing")
+        budget = c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
+        if r == 0 or c.strategy == "uniform":
+            return choose_uniformly(c, known, budget)
+        model = self._model(known.weights)
+
+        def features(ids: Ids) -> Features:
+            inputs = Rows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
+            return Features(*models.predict(model, inputs, self.transform, known.seen, device=self.device))
+
+        return choose(c, known, budget, features, self._memory(known).ids, len(self.stream.order))
+
+    def label(self, known: Known, picked: dict[str, Any]) -> dict[str, Any]:
         """What the oracle says, as (row, class) pairs; examples it skipped are left out."""
-        rows = np.array(ids, np.int64)
-        labels = np.asarray(self.oracle(task.index, r, rows), np.int64)
+        rows = np.array(picked["ids"], np.int64)
+        labels = np.asarray(self.oracle(known.task.index, known.round, rows), np.int64)
         kept = labels >= 0
         self.stream.to_model(labels[kept])  # an unknown class is refused before it is recorded
-        if known + kept.sum() == 0:
-            raise LabelsPending(f"none of the {len(rows)} examples of task {task.index + 1} has a label; it needs one.")
+        if len(known.ids) + kept.sum() == 0:
+            number = known.task.index + 1
+            raise LabelsPending(f"none of the {len(rows)} examples of task {number} has a label; it needs one.")
         return {"labels": np.stack([rows, labels], axis=1)[kept].tolist()}
 
-    def take(self, answer: dict[str, Any], known: Ids, labels: Ids, seen: Ids) -> tuple[Ids, Ids, Ids]:
-        """What is known of the task with the answer of a round: its labelled rows, their classes, all classes seen."""
+    def with_labels(self, known: Known, answer: dict[str, Any]) -> Known:
         pairs = np.array(answer["labels"], np.int64).reshape(-1, 2)
-        labels = np.append(labels, self.stream.to_model(pairs[:, 1]))
-        return np.append(known, pairs[:, 0]), labels, np.union1d(seen, labels)
+        labels = np.append(known.labels, self.stream.to_model(pairs[:, 1]))
+        return replace(known, ids=np.append(known.ids, pairs[:, 0]), labels=labels, seen=np.union1d(known.seen, labels))
 
-    def train(
-        self, task: Task, r: int, known: Ids, labels: Ids, memory: Handle | None, start: Handle | None, seen: Ids
-    ) -> Handle:
-        """Train from the last task's weights on all labels of this task; the new weights, and the memory after them."""
-        model = self.model(start, classes=int(seen.max()) + 1)
-        last = r == self.rounds(task) - 1
-        round = learners.Round(
-            model,
-            learners.TaskData(known, labels, self.inputs(known)),
-            self.memory(memory),
-            self.inputs,
-            self.settings,
-            self.transform,
-            seed=(self.config.seed, task.index, r),
-            last_round=last,
-            seen=seen,
-        )
-        learner = learners.start(self.config.learner, round, self.config.learner_variant)
-        learners.train(learner, lambda epoch: self.say(task, r, epoch.text, "training", epoch.epochs or (0, 1)))
-        name = f"{task.index:03}-{r:03}"
-        handle: Handle = save_tensors(self.folder / f"{name}.safetensors", model.state_dict())
-        if last:
-            memory_after = learner.remember().to_arrays()
-            handle["memory"] = save_arrays(self.folder / f"{name}-memory.safetensors", memory_after)
-        return handle
+    def needs_training(self, known: Known) -> bool:
+        """Rounds train from the last task's weights, so that a round's own are only needed by what looks at them."""
+        looked_at = self.config.strategy not in ("uniform", "full") or self.test_every_round
+        return looked_at or known.last_round
 
-    def budget(self, task: Task, r: int) -> int:
-        """How many labels the round asks for."""
-        c = self.config
-        return c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
+    def train(self, known: Known) -> Handle:
+        def on_epoch(epoch: Progress) -> None:
+            self._say(known, epoch.text, "training", epoch.epochs or (0, 1))
 
-    @property
-    def total_classes(self) -> int:
-        """The classes there will be, as far as that is known."""
-        return len(self.stream.order)
+        return train_round(self.learning, known, self._model(known.start), self._memory(known), on_epoch)
 
-    def rounds(self, task: Task) -> int:
-        """How often the task asks for labels."""
-        if self.config.strategy == "full":
-            return 1
-        extended = self.config.last_rounds and task.index == len(self.tasks) - 1
-        return self.config.last_rounds if extended else self.config.rounds
+    def memory(self, known: Known) -> dict[str, Any]:
+        handle = update_memory(self.learning, known, self._model(known.weights), self._memory(known))
+        return memory_result(load_memory(self.folder, handle), handle)
 
-    def needs_training(self, task: Task, r: int) -> bool:
-        """Rounds restart from the last task's weights, so a round's own are needed by what looks at them only."""
-        looked_at = self.config.strategy not in ("uniform", "full") or self.config.evaluate == "round"
-        return looked_at or r == self.rounds(task) - 1
-
-    def evaluate(self, task: Task, r: int, weights: Handle, seen: Ids) -> dict[str, Any]:
+    def evaluate(self, known: Known) -> dict[str, Any]:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
-        self.say(task, r, "testing", "testing", (self.config.epochs, self.config.epochs))
-        model = self.model(weights)
+        self._say(known, "testing", "testing", (self.config.epochs, self.config.epochs))
+        model, seen = self._model(known.weights), known.seen
         accuracy, recall, confidences, hits = [], {}, [], []
-        for earlier in self.tasks[: task.index + 1]:
-            rows = self.test_of(earlier)
+        for task in self.tasks[: known.task.index + 1]:
+            rows = self._part(task.test, self.config.test, task, TEST)
             inputs = Rows(self.data.test.inputs, rows)
             truth = self.stream.to_model(self.data.test.labels[rows])
             _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
@@ -203,18 +146,16 @@ class Steps:
         error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
         return {"accuracy": accuracy, "recall": recall, "calibration_error": error}
 
-    def remember(self, weights: Handle) -> dict[str, Any]:
-        """Record what the memory holds after the task: all but DER++'s logits, which stay in its file."""
-        arrays = self.memory(weights["memory"]).to_arrays()
-        return {name: array.tolist() for name, array in arrays.items() if name != "logits"} | {
-            "file": weights["memory"]
-        }
+    def _part(self, rows: Ids, count: int, task: Task, purpose: int) -> Ids:
+        """So many of the rows, drawn by the seed; 0: all."""
+        rng = numpy_generator(self.config.seed, task.index, 0, purpose)
+        return np.sort(rng.choice(rows, count, replace=False)) if 0 < count < len(rows) else rows
 
-    def memory(self, handle: Handle | None) -> Memory:
-        return Memory.from_arrays(load_arrays(self.folder, handle)) if handle else Memory.empty()
+    def _memory(self, known: Known) -> Memory:
+        return load_memory(self.folder, known.memory)
 
-    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
-        """The network at the start, or with the weights of a handle; its head has room for `classes`, here for all."""
+    def _model(self, weights: Handle | None) -> models.Classifier:
+        """The network at the start, or with the weights of a handle; its head has room for all classes."""
         shape = self.data.train.inputs.shape[1:]
         shape = (shape[2], shape[0], shape[1]) if len(shape) == 3 else shape
         c = self.config
@@ -223,33 +164,12 @@ class Steps:
             model.load_state_dict(load_tensors(self.folder, weights))
         return model.to(self.device)
 
-    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        inputs = Rows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
-        return Features(*models.predict(model, inputs, self.transform, seen, device=self.device))
-
-    def inputs(self, ids: Ids) -> torch.Tensor:
+    def _inputs(self, ids: Ids) -> torch.Tensor:
         return torch.from_numpy(np.array(self.data.train.inputs[ids]))
 
-    def rng(self, task: int, r: int, purpose: int) -> np.random.Generator:
-        return numpy_generator(self.config.seed, task, r, purpose)
-
-    def _decoding(self, images: Progress) -> None:
+    def _on_decoding(self, images: Progress) -> None:
         """Decoding comes before the run itself, of which nothing is done yet."""
-        self.tell(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
+        self.on_progress(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
 
-    def say(self, task: Task, r: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
-        """Progress: a round costs as much as it has labels, so round r of R has done r (r + 1) / 2 of R (R + 1) / 2."""
-        rounds = self.rounds(task)
-        within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
-        text = f"task {task.index + 1}/{len(self.tasks)} round {r + 1}/{rounds} {what}"
-        self.tell(Progress(task.index + within, len(self.tasks), text, stage, epochs))
-
-    def tidy(self, *needed: Handle | None) -> None:
-        """Delete weights that no later step can need."""
-        keep = set()
-        for handle in needed:
-            if handle:
-                keep |= {handle["file"], handle.get("memory", {}).get("file")}
-        for path in weight_files(self.folder):
-            if path.name not in keep:
-                path.unlink()
+    def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
+        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))

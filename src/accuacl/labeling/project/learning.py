@@ -7,6 +7,7 @@ held out, and never trained on, remembered or shown to a strategy.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,25 @@ from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import held_out_rank
 from accuacl.data import Rows, Task
-from accuacl.experiment import Handle, Ids, Journal, LabelsPending, Steps, device_of, load_tensors, training_of
+from accuacl.experiment import (
+    Handle,
+    Ids,
+    Journal,
+    Known,
+    LabelsPending,
+    Learning,
+    carried_over,
+    choose,
+    choose_uniformly,
+    device_of,
+    load_memory,
+    load_tensors,
+    memory_result,
+    round_progress,
+    train_round,
+    training_of,
+    update_memory,
+)
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
@@ -26,11 +45,20 @@ from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import Pick, RoundIncomplete, Store, living
 from accuacl.memory import Memory
 
-EMPTY = np.empty(0, np.int64)
+Labels = dict[int, int]  # item: its class, as last corrected
 
 
-class PeopleSteps(Steps):
-    """The steps of one `advance`. What was taught so far is told to it again, by `take`, as the loop replays."""
+@dataclass(frozen=True, eq=False)
+class KnownFromPeople(Known):
+    """What a project knows besides: labels change when people correct them, and some are held out."""
+
+    taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
+    held: tuple[Labels, ...] = ()  # the held-out items of each task
+    answered: int = 0  # how many items of this task have a label, held-out ones too
+
+
+class PeopleSteps:
+    """Implements `experiment.Steps` for one `advance`."""
 
     def __init__(
         self,
@@ -39,120 +67,139 @@ class PeopleSteps(Steps):
         tasks: Tasks,
         store: Store,
         journal: Journal,
-        progress: OnProgress | None,
+        on_progress: OnProgress | None,
     ) -> None:
-        self.project, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
+        self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
         self.config = settings.as_config()
-        self.tell = progress or ignore
-        self.tasks = [Task(task.index, (), task.ids, EMPTY) for task in tasks.all()]
+        self.on_progress = on_progress or ignore
+        self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
+        self.test_every_round = True
         self.device = device_of(self.config)
         self.transform = learners.Transform() if settings.frozen else backbones.load(settings).transform
-        self.settings = training_of(self.config, 1, self.device)
-        self.loading = 0.0
-        self.made: list[dict[str, Any]] = []  # the tasks whose inputs are ready
-        self.all_inputs: TaskInputs | None = None
-        self.taught: dict[int, int] = {}  # items that are trained on, and their classes now
-        self.held: list[dict[int, int]] = []  # by task: held-out items and their classes now
-        self.answered: dict[int, int] = {}  # by task: labels so far, held-out ones too
+        training = training_of(self.config, 1, self.device)
+        self.learning = Learning(self.config, folder, training, self.transform, self._inputs)
+        self.made: list[dict[str, Any]] = []  # the tasks whose inputs are ready, as `prepare` describes them
+        self.inputs: TaskInputs | None = None  # of these tasks
 
-    def fingerprint(self) -> dict[str, Any]:
-        """The data grow; each task has a fingerprint of its own."""
-        return {}
+    def begin(self, task: Task, before: KnownFromPeople | None) -> KnownFromPeople:
+        pool, carried = self.pool_of(task), carried_over(before)
+        if before is not None:
+            carried |= {"taught": before.taught, "held": before.held}
+        carried["held"] = (*carried.get("held", ()), {})
+        return KnownFromPeople(task, self.settings.rounds, pool, **carried)
 
     def pool_of(self, task: Task) -> Ids:
         """The task's items that can be read. Their embeddings are computed now if they are not there yet."""
         if task.index == len(self.made):
             info = self.on_disk.all()[task.index]
 
-            def tell(items: Progress) -> None:
+            def on_items(items: Progress) -> None:
                 text = f"task {task.index + 1}: preparing {items.done:.0f}/{items.total:.0f}"
-                self.tell(Progress(items.done, items.total, text, "preparing"))
+                self.on_progress(Progress(items.done, items.total, text, "preparing"))
 
-            made = self.journal.once("data", prepare, self.on_disk, info, self.project, tell, task=task.index)
+            made = self.journal.once("data", prepare, self.on_disk, info, self.settings, on_items, task=task.index)
             self.made.append(made)
-            self.held.append({})
-            self.all_inputs = open_task_inputs(self.on_disk, self.made, self.project)
+            self.inputs = open_task_inputs(self.on_disk, self.made, self.settings)
         return np.delete(task.train, self.made[task.index]["bad"])
 
-    def query(self, task: Task, r: int, pool: Ids, asked: Ids, *rest: Any) -> dict[str, Any]:
+    def query(self, known: KnownFromPeople) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
-        known, memory, past, weights, seen = rest
-        if len(asked) == len(pool):
+        if not len(known.left):
             return {"ids": [], "scores": {}, "guess": [], "confidence": []}
-        if weights is None:
-            r = 0  # nothing has been learned yet, so there is nothing to choose by
-        picked = super().query(task, r, pool, asked, known, memory, past, weights, seen)
-        if weights is None:
-            return picked | {"guess": [], "confidence": []}
-        p = self.features(self.model(weights), np.array(picked["ids"], np.int64), seen).probabilities
+        self._say(known, "choosing", "choosing")
+        if known.weights is None:  # nothing has been learned yet, so there is nothing to choose by
+            first = replace(known, round=0)
+            return choose_uniformly(self.config, first, self._budget(first)) | {"guess": [], "confidence": []}
+        model, seen = self.model(known.weights), known.seen
+        if known.round == 0 or self.config.strategy == "uniform":
+            picked = choose_uniformly(self.config, known, self._budget(known))
+        else:
+            total = max(len(living(self.store.classes())), len(set(known.taught.values())))
+            memory = self._memory(known, known.memory).ids
+            picked = choose(
+                self.config, known, self._budget(known), lambda ids: self.features(model, ids, seen), memory, total
+            )
+        p = self.features(model, np.array(picked["ids"], np.int64), seen).probabilities
         return picked | {"guess": seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
 
-    def label(self, task: Task, r: int, ids: list[int], known: int) -> dict[str, Any]:
+    def _budget(self, known: KnownFromPeople) -> int:
+        """What is left of the task's labels up to this round: those skipped before are asked for again, as others."""
+        return self.settings.per_round * (known.round + 1) - known.answered
+
+    def label(self, known: KnownFromPeople, picked: dict[str, Any]) -> dict[str, Any]:
         """What people said: labels and skips of the round as it closed, and all that was corrected until now."""
-        self._publish(task, r)
+        task, r = known.task.index, known.round
+        self.store.open_round(task, r, _picks(picked))
         try:
-            snapshot = self.store.close_round(task.index, r)
+            snapshot = self.store.close_round(task, r)
         except RoundIncomplete as waiting:
             raise LabelsPending(
-                f"task {task.index + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
+                f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
         now = self.store.labels()
-        earlier = {item: label for part in (self.taught, *self.held) for item, label in part.items()}
+        earlier = {item: label for labels in (known.taught, *known.held) for item, label in labels.items()}
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
-            "held": held_out(ids, self.project.holdout, self.project.seed) if r == 0 else [],
+            "held": held_out(picked["ids"], self.settings.holdout, self.settings.seed) if r == 0 else [],
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
         }
 
-    def _publish(self, task: Task, r: int) -> None:
-        picked = self.journal.once("query", dict, task=task.index, round=r)
-        picks = []
-        for rank, item in enumerate(picked["ids"]):
-            scores = {name: float(values[rank]) for name, values in picked["scores"].items()}
-            guess = picked["guess"][rank] if picked["guess"] else None
-            picks.append(Pick(item, rank, scores, guess, picked["confidence"][rank] if picked["guess"] else None))
-        self.store.open_round(task.index, r, picks)
-
-    def take(self, answer: dict[str, Any], known: Ids, labels: Ids, seen: Ids) -> tuple[Ids, Ids, Ids]:
+    def with_labels(self, known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
         """What is trained on: all but the held-out, with the labels as they were when the round closed."""
-        task, held = len(self.made) - 1, set(answer["held"])
-        for item, label in answer["corrected"]:
-            for place in (self.taught, *self.held):
-                if item in place:
-                    place[item] = label
-        new = [item for item, _ in answer["labels"] if item not in held]
-        self.held[task] |= {item: label for item, label in answer["labels"] if item in held}
-        self.taught |= {item: label for item, label in answer["labels"] if item not in held}
-        self.answered[task] = self.answered.get(task, 0) + len(answer["labels"])
-        known = np.append(known, np.array(new, np.int64))
-        return known, self._labels(known), np.unique(np.array(list(self.taught.values()), np.int64))
+        corrected, held_out_now = dict(answer["corrected"]), set(answer["held"])
+        taught, *held = (
+            {item: corrected.get(item, label) for item, label in labels.items()}
+            for labels in (known.taught, *known.held)
+        )
+        new = {item: label for item, label in answer["labels"] if item not in held_out_now}
+        held[-1] |= {item: label for item, label in answer["labels"] if item in held_out_now}
+        taught |= new
+        ids = np.append(known.ids, np.array(list(new), np.int64))
+        return replace(
+            known,
+            ids=ids,
+            labels=_labels(taught, ids),
+            seen=np.unique(np.array(list(taught.values()), np.int64)),
+            taught=taught,
+            held=tuple(held),
+            answered=known.answered + len(answer["labels"]),
+        )
 
-    def _labels(self, ids: Ids) -> Ids:
-        return np.array([self.taught[item] for item in ids.tolist()], np.int64)
+    def needs_training(self, known: KnownFromPeople) -> bool:
+        return True
 
-    def train(
-        self, task: Task, r: int, known: Ids, labels: Ids, memory: Handle | None, start: Handle | None, seen: Ids
-    ) -> Handle:
+    def train(self, known: KnownFromPeople) -> Handle:
         """As in an experiment; the handle says which columns of the head count."""
-        return super().train(task, r, known, labels, memory, start, seen) | {"seen": seen.tolist()}
 
-    def budget(self, task: Task, r: int) -> int:
-        """What is left of the task's labels up to this round: those skipped before are asked for again, as others."""
-        return self.project.per_round * (r + 1) - self.answered.get(task.index, 0)
+        def on_epoch(epoch: Progress) -> None:
+            self._say(known, epoch.text, "training", epoch.epochs or (0, 1))
 
-    @property
-    def total_classes(self) -> int:
-        return max(len(living(self.store.classes())), len(set(self.taught.values())))
+        model = self.model(known.start, classes=int(known.seen.max()) + 1)
+        memory = self._memory(known, known.memory)
+        return train_round(self.learning, known, model, memory, on_epoch) | {"seen": known.seen.tolist()}
 
-    def evaluate(self, task: Task, r: int, weights: Handle | None, seen: Ids) -> dict[str, Any]:
+    def memory(self, known: KnownFromPeople) -> dict[str, Any]:
+        """As in an experiment; a task of which nothing was labelled leaves the memory as it was."""
+        handle = known.memory
+        if len(known.ids):
+            model, before = self.model(known.weights), self._memory(known, known.memory)
+            handle = update_memory(self.learning, known, model, before)
+        return memory_result(self._memory(known, handle), handle)
+
+    def _memory(self, known: KnownFromPeople, handle: Handle | None) -> Memory:
+        """The memory of a handle with its labels as they are now."""
+        memory = load_memory(self.folder, handle)
+        return Memory.from_arrays(memory.to_arrays() | {"labels": _labels(known.taught, memory.ids)})
+
+    def evaluate(self, known: KnownFromPeople) -> dict[str, Any]:
         """What the model says of every held-out item so far; accuracy by task, null where none is held out."""
-        if weights is None:
-            return {"accuracy": [None] * (task.index + 1), "predictions": []}
-        model = self.model(weights)
+        if known.weights is None:
+            return {"accuracy": [None] * (known.task.index + 1), "predictions": []}
+        model, seen = self.model(known.weights), known.seen
         accuracy: list[float | None] = []
-        said: list[list[float]] = []
-        for held in self.held[: task.index + 1]:
+        predictions: list[list[float]] = []
+        for held in known.held:
             ids, truth = np.array(list(held), np.int64), np.array(list(held.values()), np.int64)
             if not len(ids):
                 accuracy.append(None)
@@ -160,44 +207,52 @@ class PeopleSteps(Steps):
             p = self.features(model, ids, seen).probabilities
             guess = seen[p.argmax(axis=1)]
             accuracy.append(100 * float((guess == truth).mean()))
-            said += [[int(i), int(g), float(c)] for i, g, c in zip(ids, guess, p.max(axis=1), strict=True)]
-        return {"accuracy": accuracy, "predictions": said}
-
-    def remember(self, weights: Handle | None) -> dict[str, Any]:
-        """As in an experiment; a task of which nothing was labelled leaves the memory as it was."""
-        return super().remember(weights) if weights else {"ids": [], "labels": [], "file": None}
-
-    def memory(self, handle: Handle | None) -> Memory:
-        """The memory with its labels as they are now."""
-        memory = super().memory(handle)
-        return Memory.from_arrays(memory.to_arrays() | {"labels": self._labels(memory.ids)})
+            predictions += [[int(i), int(g), float(c)] for i, g, c in zip(ids, guess, p.max(axis=1), strict=True)]
+        return {"accuracy": accuracy, "predictions": predictions}
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
         """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
         state = load_tensors(self.folder, weights) if weights else None
         rows = len(state["head.weight"]) if state else max(1, classes)
-        model = self._new(rows)
+        model = self._new_model(rows)
         if state:
             model.load_state_dict(state)
-        model.grow(classes, self.project.seed)
+        model.grow(classes, self.settings.seed)
         return model.to(self.device)
 
-    def _new(self, classes: int) -> models.Classifier:
-        if not self.project.frozen:
-            return backbones.tuned(self.project, classes)
-        assert self.all_inputs is not None
-        c, shape = self.project, (self.all_inputs.shape[1],)
-        return models.build(c.head, classes, seed=c.seed, input_shape=shape, width=c.width)
+    def _new_model(self, classes: int) -> models.Classifier:
+        if not self.settings.frozen:
+            return backbones.tuned(self.settings, classes)
+        assert self.inputs is not None
+        s, shape = self.settings, (self.inputs.shape[1],)
+        return models.build(s.head, classes, seed=s.seed, input_shape=shape, width=s.width)
 
     def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        assert self.all_inputs is not None
-        model.grow(int(seen.max()) + 1, self.project.seed)  # a correction may have named a class not yet trained on
-        rows: Any = Rows(self.all_inputs, ids)  # type: ignore[arg-type]
+        assert self.inputs is not None
+        model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
+        rows: Any = Rows(self.inputs, ids)  # type: ignore[arg-type]
         return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
 
-    def inputs(self, ids: Ids) -> torch.Tensor:
-        assert self.all_inputs is not None
-        return torch.from_numpy(self.all_inputs[ids])
+    def _inputs(self, ids: Ids) -> torch.Tensor:
+        assert self.inputs is not None
+        return torch.from_numpy(self.inputs[ids])
+
+    def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
+        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
+
+
+def _labels(taught: Labels, ids: Ids) -> Ids:
+    return np.array([taught[item] for item in ids.tolist()], np.int64)
+
+
+def _picks(picked: dict[str, Any]) -> list[Pick]:
+    """The result of a query as the store takes it."""
+    picks = []
+    for rank, item in enumerate(picked["ids"]):
+        scores = {name: float(values[rank]) for name, values in picked["scores"].items()}
+        guess, confidence = (picked[name][rank] if picked["guess"] else None for name in ("guess", "confidence"))
+        picks.append(Pick(item, rank, scores, guess, confidence))
+    return picks
 
 
 def held_out(ids: list[int], share: float, seed: int) -> list[int]:

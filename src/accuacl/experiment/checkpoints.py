@@ -1,0 +1,96 @@
+"""The train and memory steps, and their files: weights and memories that later steps find by their handles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from accuacl import learners
+from accuacl.base.progress import OnProgress
+from accuacl.experiment.config import Config
+from accuacl.experiment.journal import weight_files
+from accuacl.experiment.known import Handle, Ids, Known
+from accuacl.experiment.tensors import load_arrays, save_arrays, save_tensors
+from accuacl.memory import Memory
+from accuacl.models import Classifier
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What all trainings of a run have in common. fetch: raw inputs by id."""
+
+    config: Config
+    folder: Path
+    training: learners.Training
+    transform: learners.Transform
+    fetch: Callable[[Ids], torch.Tensor]
+
+
+def train_round(learning: Learning, known: Known, model: Classifier, memory: Memory, on_epoch: OnProgress) -> Handle:
+    """Train the model in place on all labels of the task; the handle of its weights.
+
+    The last round of a learner that changes its memory while it trains (GSS, and ER and DER++ in their original form)
+    saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
+    """
+    learner = _start(learning, known, model, memory)
+    learners.train(learner, on_epoch)
+    handle: Handle = save_tensors(learning.folder / f"{_name(known)}.safetensors", model.state_dict())
+    if known.last_round and learner.buffer is not memory:
+        handle["memory"] = save_memory(learning, known, learner.buffer)
+    return handle
+
+
+def update_memory(learning: Learning, known: Known, model: Classifier, memory: Memory) -> Handle:
+    """The handle of the memory after the task. model: with `known.weights`; memory: as the task found it."""
+    assert known.weights is not None
+    if "memory" in known.weights:  # made in training: by such learners, and by older versions for all
+        return dict(known.weights["memory"])
+    return save_memory(learning, known, _start(learning, known, model, memory).remember())
+
+
+def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
+    """What the journal has of a memory: all but DER++'s logits, which stay in its file."""
+    return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
+
+
+def save_memory(learning: Learning, known: Known, memory: Memory) -> Handle:
+    return save_arrays(learning.folder / f"{_name(known)}-memory.safetensors", memory.to_arrays())
+
+
+def load_memory(folder: Path, handle: Handle | None) -> Memory:
+    return Memory.from_arrays(load_arrays(folder, handle)) if handle else Memory.empty()
+
+
+def tidy(folder: Path, known: Known) -> None:
+    """Delete the weights and memories that no later step can need: all but the last task's and the last round's."""
+    keep = set()
+    for handle in (known.start, known.weights):
+        if handle:
+            name = handle["file"].removesuffix(".safetensors")
+            keep |= {f"{name}.safetensors", f"{name}-memory.safetensors"}
+    for path in weight_files(folder):
+        if path.name not in keep:
+            path.unlink()
+
+
+def _start(learning: Learning, known: Known, model: Classifier, memory: Memory) -> learners.Learner:
+    round = learners.Round(
+        model,
+        learners.TaskData(known.ids, known.labels, learning.fetch(known.ids)),
+        memory,
+        learning.fetch,
+        learning.training,
+        learning.transform,
+        seed=(learning.config.seed, known.task.index, known.round),
+        last_round=known.last_round,
+        seen=known.seen,
+    )
+    return learners.start(learning.config.learner, round, learning.config.learner_variant)
+
+
+def _name(known: Known) -> str:
+    return f"{known.task.index:03}-{known.round:03}"

@@ -1,0 +1,58 @@
+"""The query step, with labels from a data set or from people: what to ask for next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accuacl import strategies
+from accuacl.base.randomness import numpy_generator
+from accuacl.experiment.config import Config, options_for
+from accuacl.experiment.known import QUERY, Ids, Known
+from accuacl.features import Features
+
+
+def choose_uniformly(config: Config, known: Known, budget: int) -> dict[str, Any]:
+    """Any of what is left, as the first round of every task has it."""
+    nothing = np.ones((len(known.left), 1), np.float32)  # it looks at nothing
+    picked = strategies.select("uniform", pool=Features(nothing, nothing), budget=budget, seed=_seed(config, known))
+    return _as_result(known, picked)
+
+
+def choose(
+    config: Config,
+    known: Known,
+    budget: int,
+    features: Callable[[Ids], Features],
+    memory: Ids,
+    total_classes: int,
+) -> dict[str, Any]:
+    """What the strategy picks. features: of examples by id; memory: ids; total_classes: as many as there will be."""
+    replayed = known.earlier if config.strategy == "accuacl-full" else memory
+    given: dict[str, Any] = {"variant": config.variant, "keep": config.keep or None, "oversample": config.oversample}
+    given["lam"] = config.lam if known.task.index + 1 >= config.lam_from else None
+    options = {name: given[name] for name in options_for(config.strategy) if given[name] is not None}
+    if "total_classes" in strategies.options_of(config.strategy):
+        options["total_classes"] = total_classes
+    picked = strategies.select(
+        config.strategy,
+        pool=features(known.left),
+        labelled=features(known.ids),
+        memory=features(replayed),
+        budget=budget,
+        past=len(known.earlier),
+        seed=_seed(config, known),
+        **options,
+    )
+    return _as_result(known, picked)
+
+
+def _seed(config: Config, known: Known) -> int:
+    return int(numpy_generator(config.seed, known.task.index, known.round, QUERY).integers(2**62))
+
+
+def _as_result(known: Known, picked: strategies.Selection) -> dict[str, Any]:
+    scores = {name: values.tolist() for name, values in picked.scores.items()}
+    return {"ids": known.left[picked.indices].tolist(), "scores": scores}

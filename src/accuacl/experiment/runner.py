@@ -1,0 +1,90 @@
+"""Runs: an experiment in its directory, begun, gone on with, or shown if it is finished."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import accuacl
+from accuacl.base.files import write_text
+from accuacl.base.progress import OnProgress
+from accuacl.experiment import metrics
+from accuacl.experiment.config import Config
+from accuacl.experiment.configfile import settings_before
+from accuacl.experiment.journal import Journal
+from accuacl.experiment.known import Handle
+from accuacl.experiment.loop import all_tasks
+from accuacl.experiment.oracle import Oracle
+from accuacl.experiment.setting import environment
+from accuacl.experiment.steps import ExperimentSteps
+
+
+def run(
+    config: Config,
+    out: Path,
+    *,
+    data_dir: Path | None = None,
+    fresh: bool = False,
+    skip_bad: bool = False,
+    oracle: Oracle | None = None,
+    progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Do the experiment, or go on with it, or return its result at once if it is finished."""
+
+    def prepare() -> ExperimentSteps:
+        return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)
+
+    # A new run is made ready before its directory is touched: what fails here leaves no trace.
+    ready = prepare() if fresh or not (out / "config.json").exists() else None
+    with Journal(out, config.model_dump(), environment(config), fresh, settings_before(type(config))) as journal:
+        if journal.has("result"):
+            result = journal.once("result", dict)
+        else:
+            if journal.environment != environment(config):
+                warnings.warn(
+                    f"this run was begun with {journal.environment}, now it is {environment(config)}: "
+                    "its result may differ in the last bits from an undisturbed one.",
+                    stacklevel=2,
+                )
+            torch.set_num_threads(config.threads)
+            steps = ready or prepare()
+            loading = journal.once("load", lambda: steps.loading)
+            steps.check_data(journal.once("data", steps.fingerprint))
+            matrix, last, weights = all_tasks(steps, journal)
+            result = journal.once("result", _finish, config, journal, matrix, last, weights, loading)
+        _publish(out / "result.json", result)
+    return result
+
+
+def _finish(
+    config: Config,
+    journal: Journal,
+    matrix: list[list[float | None]],
+    last: dict[str, Any],
+    weights: Handle | None,
+    loading: float,
+) -> dict[str, Any]:
+    """What result.json has."""
+    spent, cpu = journal.seconds(), journal.cpu_seconds()
+    spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
+    parts = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
+    return {
+        **metrics.summary(matrix),
+        "accuracy_matrix": matrix,
+        "recall": last["recall"],
+        "calibration_error": last["calibration_error"],
+        "weights": weights["file"] if weights else None,
+        "config": config.model_dump(),
+        "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
+        "version": accuacl.__version__,
+    }
+
+
+def _publish(path: Path, result: dict[str, Any]) -> None:
+    text = json.dumps(result, indent=1) + "\n"
+    if not path.exists() or path.read_text() != text:
+        write_text(path, text)
