@@ -20,6 +20,7 @@ from accuacl.cli import project
 
 FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
 COMMANDS = [("accuacl.cli", name, line) for name, line in cli.COMMANDS.items()]
+SLOW = {"torch", "pyarrow", "matplotlib", "sklearn", "scipy", "numpy", "fastapi", "uvicorn", "ray"}
 COMMANDS += [("accuacl.cli.project", name, line) for name, line in project.COMMANDS.items()]
 
 
@@ -29,6 +30,16 @@ def python(*arguments, **more):
 
 def run(*arguments, **more):
     return python("-m", "accuacl", *arguments, **more)
+
+
+def imports(arguments, modules):
+    """The command, which at its end writes to stderr those of the modules that it has imported."""
+    start = (
+        f"import sys, json, atexit; sys.argv = ['accuacl', *{arguments!r}]\n"
+        f"atexit.register(lambda: print(json.dumps(sorted({modules!r} & set(sys.modules))), file=sys.stderr))\n"
+        "from accuacl.cli import main; main()"
+    )
+    return python("-c", start)
 
 
 @pytest.mark.parametrize(("package", "name", "line"), COMMANDS)
@@ -48,26 +59,15 @@ def test_every_file_of_a_command_is_in_the_list():
     "arguments", [["--help"], ["--version"], ["bunch"], ["project", "--help"], ["project", "bunch"]]
 )
 def test_help_and_wrong_names_load_nothing_slow(arguments):
-    slow = {
-        "torch",
-        "pyarrow",
-        "matplotlib",
-        "sklearn",
-        "scipy",
-        "pandas",
-        "fastapi",
-        "uvicorn",
-        "ray",
-        "numpy",
-    }
-    start = (
-        f"import sys, json, atexit; sys.argv = ['accuacl', *{arguments!r}]\n"
-        f"atexit.register(lambda: print(json.dumps(sorted({slow!r} & set(sys.modules))), file=sys.stderr))\n"
-        "from accuacl.cli import main; main()"
-    )
-    done = python("-c", start)
+    done = imports(arguments, SLOW)
     assert json.loads(done.stderr.splitlines()[-1]) == []
     assert done.returncode == (2 if "bunch" in arguments else 0)
+
+
+@pytest.mark.parametrize("command", ["select", "bench"])
+def test_what_needs_no_network_does_not_load_torch(command):
+    done = imports([command, "--help"], {"torch", "sklearn", "matplotlib"})
+    assert json.loads(done.stderr.splitlines()[-1]) == []
 
 
 def test_the_package_is_a_command_too():

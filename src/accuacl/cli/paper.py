@@ -19,8 +19,7 @@ from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
 from accuacl.cli.screen import console, drawn, duration
 from accuacl.cli.sweep_screen import print_failures, run_and_show
-from accuacl.experiment import load_plugins
-from accuacl.strategies import REGISTRY
+from accuacl.strategies import load_plugins
 from accuacl.sweeps import (
     EFFICIENCY,
     RECIPES,
@@ -60,9 +59,7 @@ def paper(
     """
     if scale not in SCALES:
         raise InputError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
-    before = set(REGISTRY)
-    load_plugins(plugin or ())
-    own = [strategy for strategy in REGISTRY if strategy not in before]
+    own = load_plugins(plugin or ())
     usual_out = Path("runs") / f"paper-{scale}"
     folder = out or usual_out
     table, own_table = results or folder / "results.csv", folder / f"{name}.csv"

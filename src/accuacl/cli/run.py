@@ -13,8 +13,9 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config, decided_by_scale, load_plugins, make, read_yaml, to_yaml
+from accuacl.experiment import Config, decided_by_scale, make, read_yaml, to_yaml
 from accuacl.experiment import run as run_experiment
+from accuacl.strategies import load_plugins
 
 
 @with_settings(Config)

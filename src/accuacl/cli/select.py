@@ -16,10 +16,9 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import load_plugins
 from accuacl.pools import Columns, check_place, write_picks
 from accuacl.pools import select as select_from
-from accuacl.strategies import NAMES
+from accuacl.strategies import NAMES, load_plugins
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 

@@ -11,7 +11,8 @@ from accuacl import engines
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
 from accuacl.cli.sweep_screen import print_failures, run_and_show
-from accuacl.experiment import load_plugins, read_yaml
+from accuacl.experiment import read_yaml
+from accuacl.strategies import load_plugins
 from accuacl.sweeps import runs_of
 
 

@@ -24,7 +24,6 @@ from accuacl.experiment.journal import Journal
 from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
 from accuacl.experiment.loop import Steps, all_tasks
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
-from accuacl.experiment.plugins import load_plugins
 from accuacl.experiment.reader import Step, read_steps
 from accuacl.experiment.record import METRICS, Row, data_note, run_row
 from accuacl.experiment.runner import run
@@ -62,7 +61,6 @@ __all__ = [
     "environment",
     "load_arrays",
     "load_memory",
-    "load_plugins",
     "load_tensors",
     "make",
     "memory_result",

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
+from accuacl.base.userfile import is_loaded, load_file
 from accuacl.features import Features
 from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
 from accuacl.strategies.badge import badge, badge_memory
@@ -49,6 +51,7 @@ __all__ = [
     "available",
     "bytes_needed",
     "get",
+    "load_plugins",
     "made_exact",
     "needs",
     "options_of",
@@ -99,6 +102,18 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
         return strategy
 
     return keep
+
+
+def load_plugins(paths: Iterable[Path]) -> list[str]:
+    """Import users' files, each once, which `register` their strategies; the names of these."""
+    known = set(REGISTRY)
+    for path in paths:
+        if not is_loaded(path):
+            before = set(REGISTRY)
+            load_file(path)
+            if set(REGISTRY) == before:
+                raise InputError(f'{path} registers no strategy; put @accuacl.strategies.register("name") above one.')
+    return [name for name in REGISTRY if name not in known]
 
 
 def get(name: str, **options: Any) -> Callable[[Query], Selection]:

@@ -12,9 +12,10 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import write_text
 from accuacl.base.progress import OnProgress
 from accuacl.data import BENCHMARKS
-from accuacl.experiment import Config, Row, load_plugins
+from accuacl.experiment import Config, Row
 from accuacl.experiment import run as run_experiment
 from accuacl.experiment import run_row as row_of
+from accuacl.strategies import load_plugins
 from accuacl.sweeps.grid import SweepRun
 
 ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
