@@ -438,7 +438,7 @@ def test_the_command_line(project, server, monkeypatch):
     label_all(project, server)
     ran = run("pull", *where, "--watch", "--train")
     assert ran.exit_code == 0
-    assert "all 1 tasks are labelled and learned" in ran.output
+    assert "everything is labelled and learned" in ran.output
 
 
 def test_a_full_disk_ends_the_pull_instead_of_refusing_annotations(project, server, monkeypatch):

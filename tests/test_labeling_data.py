@@ -171,7 +171,7 @@ def test_images_that_vanish_later_do_not_stop_the_training(project, photos):
 
 def test_a_folder_that_is_not_there_now_is_waited_for(project, photos):
     photos.rename(photos.with_name("elsewhere"))
-    with pytest.raises(InputError, match="is not there now; bring it back"):
+    with pytest.raises(InputError, match="is missing; bring it back"):
         project.advance()
     photos.with_name("elsewhere").rename(photos)
     assert project.advance().waiting == "labels"
@@ -410,7 +410,7 @@ def test_a_model_of_ones_own(tmp_path, photos, finetune):
             assert np.allclose(made[2], pixels.mean(), atol=1e-5)
         project.add(read_images(folder_of(tmp_path / "more", 6), quiet))
         (tmp_path / "own.py").write_text(OWN + "# changed\n")
-        with pytest.raises(InputError, match="is not what this project began with"):
+        with pytest.raises(InputError, match="has changed since this project began"):
             finish(project)
 
 
@@ -418,7 +418,7 @@ def test_a_model_of_ones_own(tmp_path, photos, finetune):
     ("function", "kind", "says"),
     [
         ("empty", InputError, "has no nn.Linear"),
-        ("number", InputError, "returned a int"),
+        ("number", InputError, "returned int"),
         ("missing", InputError, "has no function missing"),
         ("fails", RuntimeError, "no"),  # the author's own, with its traceback
     ],

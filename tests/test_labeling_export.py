@@ -264,7 +264,7 @@ def test_the_commands_from_new_to_export(tmp_path):
     with Project.open(folder) as project:
         answer(project)
     code, text, _ = cli("train", folder)
-    assert (code, "all 2 tasks are labelled" in text) == (0, True)
+    assert (code, "everything is labelled and learned" in text) == (0, True)
     code, text, _ = cli("status", folder)
     assert code == 0
     for part in ("Estimates", "class 0", "Ada 12", "labels of task 2: 6 of 6"):
@@ -275,6 +275,20 @@ def test_the_commands_from_new_to_export(tmp_path):
     assert cli("person", folder, "revoke", "Ada")[0] == 0
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()) is None
+
+
+def test_a_folder_that_cannot_be_made_and_a_file_that_cannot_be_read_are_sentences(tmp_path):
+    (tmp_path / "file").write_text("")
+    with new_project(tmp_path / "p") as project:
+        finish(project)
+        with pytest.raises(InputError, match=r"file/e cannot be (made|read): not a directory"):
+            export(project, tmp_path / "file" / "e", None, "text", quiet)
+        with pytest.raises(InputError, match=r"file/p cannot be (made|read): not a directory|file cannot be made"):
+            Project.begin(tmp_path / "file" / "p", make(SMALL), ["a"], blobs(0)[0])
+        (project.tasks.folder_of(0) / "scale.safetensors").unlink()
+        (project.tasks.folder_of(0) / "scale.safetensors").mkdir()
+        with pytest.raises(InputError, match="cannot be read: is a directory"):
+            export(project, tmp_path / "e", None, "text", quiet)
 
 
 @pytest.mark.parametrize(("place", "what"), [(Tasks, "add"), (Store, "add_class")])

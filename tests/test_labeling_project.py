@@ -49,7 +49,7 @@ def test_a_project_goes_from_data_to_labels_to_training_and_back(project):
     answer(project)
     state = project.advance()
     assert state.finished
-    assert state.text == "all 1 tasks are labelled and learned; add data for the next."
+    assert state.text == "everything is labelled and learned; add data for the next task."
     assert state.used == state.budget == 16
     project.add(blobs(1)[0])
     assert project.state().ready
@@ -302,8 +302,8 @@ def test_a_full_disk_stops_training_and_loses_nothing(project, monkeypatch):
         ({"strategy": "full"}, "there is no strategy 'full'"),
         ({"learner": "magic"}, "there is no learner 'magic'"),
         ({"model": "conv4"}, "there is no model 'conv4' for vectors"),
-        ({"weights": "x"}, "--weights is for your own"),
-        ({"finetune": True}, "--finetune has nothing to tune"),
+        ({"weights": "x"}, "--weights goes with your own"),
+        ({"finetune": True}, "--finetune has nothing to train"),
         ({"per_round": 0}, "per_round is 0"),
         ({"holdout": 1.0}, "holdout is 1.0"),
         ({"mean": (0.5,)}, "--mean and --std go together"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pydantic
+
 
 class InputError(ValueError):
     """Something that the user gave, or a file or disk of theirs, is not as it must be.
@@ -13,3 +18,11 @@ class InputError(ValueError):
 
 class LabelsPending(Exception):
     """Not all labels are there yet. The process may end; the same command goes on from here when they are."""
+
+
+def wrong_setting(error: pydantic.ValidationError) -> InputError:
+    """The first wrong setting of a pydantic model as an InputError: its name, its value, and what is wrong with it."""
+    first = error.errors()[0]
+    field = "/".join(str(part) for part in first["loc"])
+    cause = first.get("ctx", {}).get("error", first["msg"])  # what a validator of ours raised
+    return InputError(f"{field} is {first['input']!r}: {cause}." if field else str(cause))

@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field
 
 from accuacl import learners, models
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, wrong_setting
 from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
 from accuacl.strategies import REGISTRY as STRATEGIES
 from accuacl.strategies import options_of
@@ -147,12 +147,11 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(field, Config.model_fields, 1)
             hint = f"did you mean {near[0]}?" if near else "`accuacl run --print-config` shows all."
             raise InputError(f"there is no setting {field}; {hint}") from None
-        raise InputError(f"{field} is {first['input']!r}: {message}." if field else message) from None
+        raise wrong_setting(error) from None
 
 
 def options_for(strategy: str) -> set[str]:

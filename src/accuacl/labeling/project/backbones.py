@@ -21,7 +21,7 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network without a head, the width of its embedding, and how raw inputs are brought to it."""
+    """A network without a head, the width of its embedding, and how raw inputs are transformed for it."""
 
     embed: nn.Module
     width: int
@@ -29,7 +29,7 @@ class Backbone:
 
 
 def load(settings: ProjectSettings) -> Backbone:
-    """The network that embeds, as it is before anything is learned."""
+    """The network that embeds, before any training."""
     if settings.model == PRETRAINED:
         return _of(pretrained.efficientnet_lite0(), learners.Transform(pretrained.MEAN, pretrained.STD, flip=True))
     if settings.own:
@@ -53,16 +53,18 @@ def _of(module: nn.Module, transform: learners.Transform) -> Backbone:
 
 
 def _own(settings: ProjectSettings) -> nn.Module:
-    """What the user's function returns, with the user's weights; both must be what the project began with."""
+    """The network of the user's function and weights; both files must be those that the project began with."""
     file = settings.model.rpartition(":")[0]
     paths = [Path(path) for path in (file, settings.weights) if path]
     if digest(*paths) != settings.digest:
-        raise InputError(f"{' or '.join(map(str, paths))} is not what this project began with; restore it.")
+        raise InputError(f"{' or '.join(map(str, paths))} has changed since this project began; restore it.")
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(settings.seed)  # a network without weights is the same every time
+        torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time
         made: Any = load_function(settings.model, fresh=True)()
     if not isinstance(made, nn.Module):
-        raise InputError(f"{settings.model} returned a {type(made).__name__}; return an nn.Module ending in nn.Linear.")
+        raise InputError(
+            f"{settings.model} returned {type(made).__name__}; return an nn.Module that ends in nn.Linear."
+        )
     if settings.weights:
         try:
             made.load_state_dict(safetensors.torch.load_file(settings.weights))

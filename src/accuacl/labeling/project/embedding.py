@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError
+from accuacl.base.files import reading
 from accuacl.embed import Checkpoint, Inputs, ReadOptions, open_inputs
 from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project import backbones, words
@@ -47,7 +48,9 @@ def checkpoint_of(project: Project) -> Checkpoint:
     classes, backbone = len(state["head.weight"]), backbones.load(s) if s.model != NONE else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
-        data = (project.tasks.folder_of(0) / "scale.safetensors").read_bytes()
+        path = project.tasks.folder_of(0) / "scale.safetensors"
+        with reading(path):
+            data = path.read_bytes()
         known.append(hashlib.sha256(data).hexdigest())
         scale = _Scale(safetensors.torch.load(data))
         head = models.build(s.head, classes, seed=s.seed, input_shape=(len(scale.mean),), width=s.width)

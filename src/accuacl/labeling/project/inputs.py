@@ -1,7 +1,7 @@
-"""What a project's model takes, computed once for each task and kept: embeddings, pixels, or vectors as they are.
+"""The inputs of a project's model, computed once for each task and kept: embeddings, pixels, or vectors as they are.
 
-`inputs.npy` in a task's folder is made in parts that survive a kill. An image that can no longer be read by then gets
-a row of zeros and is left out of the pool.
+`inputs.npy` in a task's folder is made from parts, so that after a kill the work goes on where it was. An image that
+can no longer be read by then gets a row of zeros and is left out of the pool.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from accuacl import models
 from accuacl.base.errors import InputError
-from accuacl.base.files import replacing, write_text
+from accuacl.base.files import make_folder, reading, replacing, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import device_of, save_arrays
 from accuacl.labeling.project import backbones, words
@@ -27,22 +27,23 @@ from accuacl.labeling.project.settings import NONE, ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
 PART = 256  # rows
-NORM = 8.0  # root mean square of the length of the vectors that are trained on
-LIMIT = 10.0  # standard deviations beyond which an entry is cut off
+NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
+LIMIT = 10.0  # standard deviations at which entries are clipped
 
 Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
 
 
 def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnProgress) -> dict[str, Any]:
     """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
-    place = tasks.folder_of(task.index)
-    target, made, folder = place / "inputs.npy", place / "inputs.json", place / "parts"
-    if made.exists():  # which is written last
+    task_folder = tasks.folder_of(task.index)
+    target, made, folder = task_folder / "inputs.npy", task_folder / "inputs.json", task_folder / "parts"
+    if made.exists():  # it is written last
         shutil.rmtree(folder, ignore_errors=True)
-        return dict(json.loads(made.read_text()))
+        with reading(made):
+            return dict(json.loads(made.read_text()))
     if task.kind == "images" and not Path(task.place).is_dir():
-        raise InputError(f"the folder {task.place} is not there now; bring it back.")
-    folder.mkdir(exist_ok=True)
+        raise InputError(f"the folder {task.place} is missing; bring it back.")
+    make_folder(folder)
     encode = _encoder(tasks, task, settings)
     starts = range(0, task.count, PART)
     bad: list[int] = []
@@ -56,12 +57,12 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     shape = [task.count, *_load(folder / f"{0:09}.safetensors")["rows"].shape[1:]]
     _join(target, [folder / f"{start:09}.safetensors" for start in starts], shape)
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
-    shutil.rmtree(folder)
+    shutil.rmtree(folder, ignore_errors=True)
     return dict(json.loads(made.read_text()))
 
 
 class TaskInputs:
-    """The inputs of all tasks as one array that can be asked for rows by item."""
+    """The inputs of all tasks as one array, indexed by item."""
 
     def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
@@ -84,15 +85,16 @@ class TaskInputs:
 
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
-    """The inputs of the tasks that `prepare` has made ready."""
+    """The inputs of the tasks that `prepare` has made."""
     arrays: list[NDArray[Any]] = []
     for index, known in enumerate(made):
         path = tasks.folder_of(index) / "inputs.npy"
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        with reading(path):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
             raise InputError(f"{path} is not what was written; restore the project's folder from a copy.")
         arrays.append(array)
-    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them as they are
+    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them unscaled
         return TaskInputs(arrays, None)
     path = tasks.folder_of(0) / "scale.safetensors"
     if not path.exists():
@@ -101,12 +103,12 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
 
 
 def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
-    """How vectors are brought to one size: by the first task's mean and deviation, or (words) its mean length."""
+    """How vectors are scaled: by the first task's means and deviations if `centred`, else by its mean length."""
     good = np.delete(np.arange(len(rows)), bad)
     total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for start in range(0, len(good), 4096):
-        some = rows[good[start : start + 4096]].astype(np.float64)
-        total, squares = total + some.sum(axis=0), squares + (some**2).sum(axis=0)
+        block = rows[good[start : start + 4096]].astype(np.float64)
+        total, squares = total + block.sum(axis=0), squares + (block**2).sum(axis=0)
     count = max(1, len(good))
     if not centred:
         length = max(float(np.sqrt(squares.sum() / count)), 1e-12)
@@ -120,7 +122,7 @@ def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> d
 
 
 def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
-    """The vectors that are trained on."""
+    """The vectors as they are trained on: centred, scaled, clipped."""
     return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
 
 
@@ -132,7 +134,9 @@ def _encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
         if not idf.exists():
             words.fit(tasks.table(0)["text"], settings.text_features, idf)
         return lambda part: (words.vectors(texts[part], idf), [])
-    vectors = np.load(tasks.folder_of(task.index) / "vectors.npy", mmap_mode="r", allow_pickle=False)
+    path = tasks.folder_of(task.index) / "vectors.npy"
+    with reading(path):
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     if settings.model == NONE or not settings.frozen:
         return lambda part: (np.array(vectors[part]), [])
     embed = _embedder(settings)
@@ -168,7 +172,7 @@ def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.
 
 
 def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
-    """All parts as one .npy file, never more than one of them in memory."""
+    """Write all parts to one .npy file, with one of them in memory at a time."""
     kind = _load(parts[0])["rows"].dtype
     with replacing(target) as file:
         header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(shape)}
@@ -180,4 +184,5 @@ def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
 def _load(path: Path) -> dict[str, NDArray[Any]]:
     import safetensors.numpy
 
-    return dict(safetensors.numpy.load(path.read_bytes()))
+    with reading(path):
+        return dict(safetensors.numpy.load(path.read_bytes()))

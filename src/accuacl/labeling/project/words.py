@@ -28,12 +28,17 @@ def vectors(texts: list[str], path: Path) -> NDArray[np.float32]:
     """A row of length 1 for each text; all zeros for a text without words."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    with reading(path):
-        idf = np.array(json.loads(path.read_text())["idf"])
+    idf = weights(path)
     weighting = TfidfTransformer(norm=None, sublinear_tf=True)
     weighting.idf_ = idf
     rows = weighting.transform(_counts(texts, len(idf))).toarray()
     return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+def weights(path: Path) -> NDArray[np.float64]:
+    """The weights of words that `fit` has written."""
+    with reading(path):
+        return np.array(json.loads(path.read_text())["idf"], np.float64)
 
 
 def _counts(texts: list[str], columns: int) -> Any:
