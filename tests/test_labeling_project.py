@@ -20,7 +20,7 @@ from accuacl.base import files
 from accuacl.base.errors import InputError
 from accuacl.experiment import Journal
 from accuacl.labeling.project import Project, ProjectSettings, make
-from accuacl.labeling.project.learning import held_out
+from accuacl.labeling.project.taught import held_out
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, outcome, records, truth
 
 

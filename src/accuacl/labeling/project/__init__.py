@@ -4,7 +4,8 @@
 
 - data come in: `images` and `tables` read them as `new_items`, `tasks` keeps them, `inputs` makes what the model takes
   of them (`words` for texts)
-- a model learns: `settings`, its network (`backbones`, `pretrained`), the steps of Algorithm 1 with people (`learning`)
+- a model learns: `settings`, its network (`backbones`, `pretrained`), the steps of Algorithm 1 with people (`learning`,
+  with what they have taught in `taught`)
 - how good it is: `estimates` from held-out labels, with `intervals`
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """

@@ -7,7 +7,7 @@ held out, and never trained on, remembered or shown to a strategy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import torch
 
 from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.base.randomness import held_out_rank
 from accuacl.data import Rows, Task
 from accuacl.experiment import (
     Handle,
@@ -42,19 +41,9 @@ from accuacl.labeling.project import backbones
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.taught import KnownFromPeople, held_out, labels_of, with_answer
 from accuacl.labeling.store import Pick, RoundIncomplete, Store, living
 from accuacl.memory import Memory
-
-Labels = dict[int, int]  # item: its class, as last corrected
-
-
-@dataclass(frozen=True, eq=False)
-class KnownFromPeople(Known):
-    """What a project knows besides: labels change when people correct them, and some are held out."""
-
-    taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
-    held: tuple[Labels, ...] = ()  # the held-out items of each task
-    answered: int = 0  # how many items of this task have a label, held-out ones too
 
 
 class PeopleSteps:
@@ -146,25 +135,7 @@ class PeopleSteps:
         }
 
     def with_labels(self, known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
-        """What is trained on: all but the held-out, with the labels as they were when the round closed."""
-        corrected, held_out_now = dict(answer["corrected"]), set(answer["held"])
-        taught, *held = (
-            {item: corrected.get(item, label) for item, label in labels.items()}
-            for labels in (known.taught, *known.held)
-        )
-        new = {item: label for item, label in answer["labels"] if item not in held_out_now}
-        held[-1] |= {item: label for item, label in answer["labels"] if item in held_out_now}
-        taught |= new
-        ids = np.append(known.ids, np.array(list(new), np.int64))
-        return replace(
-            known,
-            ids=ids,
-            labels=_labels(taught, ids),
-            seen=np.unique(np.array(list(taught.values()), np.int64)),
-            taught=taught,
-            held=tuple(held),
-            answered=known.answered + len(answer["labels"]),
-        )
+        return with_answer(known, answer)
 
     def needs_training(self, known: KnownFromPeople) -> bool:
         return True
@@ -190,7 +161,7 @@ class PeopleSteps:
     def _memory(self, known: KnownFromPeople, handle: Handle | None) -> Memory:
         """The memory of a handle with its labels as they are now."""
         memory = load_memory(self.folder, handle)
-        return Memory.from_arrays(memory.to_arrays() | {"labels": _labels(known.taught, memory.ids)})
+        return Memory.from_arrays(memory.to_arrays() | {"labels": labels_of(memory.ids, known.taught)})
 
     def evaluate(self, known: KnownFromPeople) -> dict[str, Any]:
         """What the model says of every held-out item so far; accuracy by task, null where none is held out."""
@@ -241,10 +212,6 @@ class PeopleSteps:
         self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
 
 
-def _labels(taught: Labels, ids: Ids) -> Ids:
-    return np.array([taught[item] for item in ids.tolist()], np.int64)
-
-
 def _picks(picked: dict[str, Any]) -> list[Pick]:
     """The result of a query as the store takes it."""
     picks = []
@@ -253,13 +220,3 @@ def _picks(picked: dict[str, Any]) -> list[Pick]:
         guess, confidence = (picked[name][rank] if picked["guess"] else None for name in ("guess", "confidence"))
         picks.append(Pick(item, rank, scores, guess, confidence))
     return picks
-
-
-def held_out(ids: list[int], share: float, seed: int) -> list[int]:
-    """The share of a uniform round that is held out: those with the smallest hashes of (seed, id), at most all but one.
-
-    >>> held_out([4, 5, 6, 7], 0.5, seed=0) == held_out([7, 6, 5, 4], 0.5, seed=0)
-    True
-    """
-    count = min(round(share * len(ids)), len(ids) - 1)
-    return sorted(sorted(ids, key=lambda item: held_out_rank(seed, item))[: max(0, count)])

@@ -1,0 +1,57 @@
+"""What people have taught a project so far, as the loop passes it from step to step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from accuacl.base.randomness import held_out_rank
+from accuacl.experiment import Ids, Known
+
+Labels = dict[int, int]  # item: its class, as last corrected
+
+
+@dataclass(frozen=True, eq=False)
+class KnownFromPeople(Known):
+    """What a project knows besides: labels change when people correct them, and some are held out."""
+
+    taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
+    held: tuple[Labels, ...] = ()  # the held-out items of each task
+    answered: int = 0  # how many items of this task have a label, held-out ones too
+
+
+def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
+    """What is known with the answer of a round: all but its held-out items are trained on, as they were corrected."""
+    corrected, held_out_now = dict(answer["corrected"]), set(answer["held"])
+    taught, *held = (
+        {item: corrected.get(item, label) for item, label in labels.items()} for labels in (known.taught, *known.held)
+    )
+    new = {item: label for item, label in answer["labels"] if item not in held_out_now}
+    held[-1] |= {item: label for item, label in answer["labels"] if item in held_out_now}
+    taught |= new
+    ids = np.append(known.ids, np.array(list(new), np.int64))
+    return replace(
+        known,
+        ids=ids,
+        labels=labels_of(ids, taught),
+        seen=np.unique(np.array(list(taught.values()), np.int64)),
+        taught=taught,
+        held=tuple(held),
+        answered=known.answered + len(answer["labels"]),
+    )
+
+
+def labels_of(ids: Ids, taught: Labels) -> Ids:
+    return np.array([taught[item] for item in ids.tolist()], np.int64)
+
+
+def held_out(ids: list[int], share: float, seed: int) -> list[int]:
+    """The share of a uniform round that is held out: those with the smallest hashes of (seed, id), at most all but one.
+
+    >>> held_out([4, 5, 6, 7], 0.5, seed=0) == held_out([7, 6, 5, 4], 0.5, seed=0)
+    True
+    """
+    count = min(round(share * len(ids)), len(ids) - 1)
+    return sorted(sorted(ids, key=lambda item: held_out_rank(seed, item))[: max(0, count)])
