@@ -499,6 +499,7 @@ def test_tables_with_only_the_needed_columns(command, tmp_path):
 
 def test_commands_do_not_load_what_draws(tmp_path):
     slow = {"matplotlib", "fastapi", "uvicorn", "ray"}
-    seen = f"import sys; import accuacl.cli; print([m for m in sys.modules if m.split('.')[0] in {slow}])"
+    commands = "import accuacl.cli.paper, accuacl.cli.report, accuacl.cli.project.status"
+    seen = f"import sys; {commands}; print([m for m in sys.modules if m.split('.')[0] in {slow}])"
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]"
