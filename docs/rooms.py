@@ -41,7 +41,7 @@ def direct(uses: dict[str, set[str]]) -> list[tuple[str, str]]:
 
     return [
         (room, other)
-        for room, others in uses.items()
+        for room, others in sorted(uses.items())
         for other in sorted(others)
         if not any(other in reach(between) for between in others - {other})
     ]
