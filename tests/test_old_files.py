@@ -106,7 +106,7 @@ def told(project: Project) -> dict:
     figures = asdict(estimates) | {"confusion": [[a, b, n] for (a, b), n in sorted(estimates.confusion.items())]}
     rounds = [(task, round) for task in range(2) for round in range(2)]
     said = {
-        "state": asdict(project.state()),
+        "state": {name: value for name, value in asdict(project.state()).items() if name != "text"},
         "people": [asdict(person) for person in store.people()],
         "classes": [asdict(one) for one in store.classes()],
         "picks": {f"{task}/{round}": [asdict(p) for p in store.picks(task, round)] for task, round in rounds},
@@ -129,6 +129,8 @@ def rounded(value):
 def test_a_project_goes_on_to_the_same_bytes(tmp_path, name):
     folder, expected = copied(name, tmp_path), json.loads((OLD / f"{name}-expected.json").read_text())
     tokens = json.loads((folder / "tokens.json").read_text())
+    for moment in (expected["begun"], expected["end"]):
+        del moment["state"]["text"]  # the words may change, the facts may not
     with Project.open(folder / "project") as project:
         exact = same_machine(project.journal, project.settings.as_config())
         assert told(project) == rounded(expected["begun"])
