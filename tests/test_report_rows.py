@@ -230,12 +230,13 @@ def test_no_table_is_opened_but_those_of_results(tmp_path, monkeypatch):
 
 
 def test_a_table_that_cannot_be_read_is_a_sentence(tmp_path, monkeypatch):
-    def refuse(path):
+    def refuse(path, **_):
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr(collecting, "read_csv", refuse)
+    path = table(tmp_path / "a.csv", grid(seed=[0]))
+    monkeypatch.setattr(Path, "read_text", refuse)
     with pytest.raises(InputError, match=r"a\.csv cannot be read: permission denied; "):
-        collect([table(tmp_path / "a.csv", grid(seed=[0]))])
+        collect([path])
 
 
 GROUPS = {  # what each part of the report may import of the others

@@ -165,7 +165,7 @@ class Journal:
     def _clear(self) -> None:
         """Remove what a run writes, and nothing else that may lie there."""
         config = self.directory / "config.json"
-        if config.exists() and not self.path.exists() and '"learner"' not in config.read_text():
+        if config.exists() and not self.path.exists() and b'"learner"' not in config.read_bytes():
             raise InputError(f"{config} is not that of a run; choose another --out.")
         for path in [self.directory / name for name in WRITTEN] + weight_files(self.weights):
             path.unlink(missing_ok=True)

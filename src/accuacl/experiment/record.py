@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.data import BENCHMARKS
 from accuacl.experiment.reader import Step, read_steps
 
@@ -25,6 +26,8 @@ def run_row(run: Path) -> Row:
         result = json.loads((run / "result.json").read_text())
     except FileNotFoundError:
         raise InputError(f"{run} has no result.json; finish the run first.") from None
+    except OSError as error:
+        raise InputError(f"{run / 'result.json'} cannot be read: {reason(error)}; mend that.") from error
     except ValueError as error:
         raise InputError(f"{run / 'result.json'} is not JSON ({error}); run the same command again.") from None
     steps = read_steps(run / "journal.sqlite", "environment", "data", "label", "test", "result")

@@ -29,9 +29,11 @@ def row_settings(row: Row) -> dict[str, Any]:
 def read_csv(path: Path) -> list[Row]:
     """The rows of a table, with numbers as numbers and lists as lists."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; give a table of results.") from None
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; mend that or give another table.") from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
     if not reader.fieldnames or not {*FIRST, *METRICS[:2]} <= set(reader.fieldnames):
         raise InputError(f"{path} is not a table of results; it needs columns {', '.join(FIRST)} and the metrics.")

@@ -11,7 +11,7 @@ import safetensors.torch
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_bytes
+from accuacl.base.files import reason, write_bytes
 
 
 def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, str]:
@@ -45,6 +45,8 @@ def _read(folder: Path, handle: dict[str, str]) -> bytes:
         data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(f"{path} is gone, but the journal needs it; restore it or start over with --fresh.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; mend that and do it again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
         raise InputError(f"{path} is damaged: it is not what was written; restore it or start over with --fresh.")
     return data

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
 from accuacl.experiment import Config, canonical, metrics, read_csv, row_settings, run_row
 from accuacl.report.statistics.groups import Row
 
@@ -92,12 +91,7 @@ def _read(path: Path) -> list[RowSource]:
 
 
 def _read_table(path: Path) -> RowSource:
-    try:
-        rows = read_csv(path)
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; mend that or give another table.") from None
+    rows = read_csv(path)
     if not rows:
         raise InputError(f"{path} has no rows; give a table with at least one run.")
     return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True)
