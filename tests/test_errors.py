@@ -75,7 +75,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
 
 
 @pytest.mark.parametrize(
-    ("name", "need"), [("coverage", 24_080), ("uncertain-coverage", 24_080), ("fisher-ratio", 38_144)]
+    ("name", "need"), [("coverage", 24_080), ("uncertain-coverage", 24_080), ("fisher-ratio", 33_024)]
 )
 def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
     monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)

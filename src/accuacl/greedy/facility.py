@@ -38,6 +38,7 @@ def facility_location(
     `start`. Its gain is what it adds. Gains that agree to twelve digits are ties, which go to the smaller index; when
     nothing is left to gain the rest follows in the order of indices. The rows in `first` are picked before all others.
     `rows` at a time are dealt with (0: chosen for you), which does not change the picks; `tick` is told 2 * count.
+    `x` is overwritten.
 
     Exact and lazy: one n x n product in blocks, of which up to `limit` bytes are kept, and few others.
 
@@ -50,7 +51,7 @@ def facility_location(
     picks, gains = list(first)[:total], []
     if total:
         keep, group = distinct(x)
-        kernel = Kernel(x[keep], squared_width)
+        kernel = Kernel(x[keep] if len(keep) < len(x) else x, squared_width)
         state = Coverage(kernel, np.bincount(group, weights, len(keep)).astype(np.float64), rows, limit)
         if start is not None:
             state.add(kernel.scaled(start))

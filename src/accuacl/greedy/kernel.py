@@ -28,10 +28,11 @@ def unit(rows: Array) -> Vector:
            [0. , 0. ]])
     """
     out = np.array(rows, np.float64, order="C")
-    for i in range(0, len(out), 1024):
-        block = out[i : i + 1024]
-        top = np.abs(block).max(axis=1, keepdims=True)  # first, so that no square leaves the range of float64
-        block /= np.where(top > 0, top, 1)
+    for i in range(0, len(out), 256):
+        block = out[i : i + 256]
+        top = np.maximum(block.max(axis=1, keepdims=True), -block.min(axis=1, keepdims=True))
+        if not ((top > 1e-100) & (top < 1e100)).all():  # no square may leave the range of float64
+            block /= np.where((top > 1e-100) & (top < 1e100) | (top == 0), 1, top)
         length = np.sqrt(np.square(block).sum(axis=1, keepdims=True))
         block /= np.where(length > 0, length, 1)
     return out
@@ -43,9 +44,12 @@ def distinct(x: Vector) -> tuple[Indices, Indices]:
     >>> distinct(np.array([[1.0], [2.0], [1.0]]))
     (array([0, 1]), array([0, 1, 0]))
     """
+    _, inverse, counts = np.unique(x.sum(axis=1), return_inverse=True, return_counts=True)
+    owner = np.arange(len(x))
     first: dict[bytes, int] = {}
-    group = [first.setdefault(row.tobytes(), len(first)) for row in x + 0.0]  # + 0: -0 becomes 0
-    return np.unique(group, return_index=True)[1], np.array(group, np.int64)
+    for row in np.flatnonzero(counts[inverse] > 1).tolist():  # only rows with the same sum can be alike
+        owner[row] = first.setdefault((x[row] + 0.0).tobytes(), row)  # + 0: -0 becomes 0
+    return np.unique(owner, return_inverse=True)
 
 
 def sample(n: int) -> Indices:
