@@ -45,8 +45,8 @@ def floor(case: Case, pool: Features) -> float | None:
     if case.strategy in COVERAGE:  # H H^T in blocks, and a pass over it
         blocks = math.ceil(case.n / 512)
         return blocks * timed(lambda: np.maximum(np.exp(h[:512] @ h.T), h[:512, :1]).sum(axis=1))[0]
-    if case.strategy == "fisher-ratio":  # H M^-1 and H M^-1 T once, and each times a vector at every pick
-        double, wide = h[:4096].astype(np.float64), np.ones((case.d, 2 * case.d + 2 * case.b))
+    if case.strategy == "fisher-ratio":  # T, H M^-1 and H M^-1 T once, and the last two times a vector at every pick
+        double, wide = h[:4096].astype(np.float64), np.ones((case.d, 3 * case.d + 2 * case.b))
         return case.n / len(double) * timed(lambda: double @ wide)[0]
     if case.strategy == "uniform":
         return None
