@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,12 +22,15 @@ ACCUACL = {
 BADGE, KCENTER = ("badge", "badge+memory"), ("kcenter", "kcenter+memory")
 WITH_MEMORY = ("badge+memory", "kcenter+memory")  # these choose apart from the memory too
 COVERAGE = ("coverage", "uncertain-coverage")
+MIXED = {"accuacl+uniform": ("accuacl",), "accuacl+coverage": ("accuacl", "coverage")}  # what they cannot leave out
 UNCERTAINTY = ("entropy", "least-confidence", "margin")
 
 
 def floor(case: Case, pool: Features) -> float | None:
     """CPU seconds of what cannot be left out; a long product is measured on a slice."""
     h, p = pool.embeddings, pool.probabilities
+    if case.strategy in MIXED:
+        return sum(floor(replace(case, strategy=part), pool) or 0.0 for part in MIXED[case.strategy])
     if case.strategy in ACCUACL:
         a, g = np.ones((fisher.SUM_ROWS, case.K)), np.ones((fisher.SUM_ROWS, case.d))
         blocks = math.ceil((case.n + case.m) / fisher.SUM_ROWS)
@@ -48,7 +52,7 @@ def floor(case: Case, pool: Features) -> float | None:
     if case.strategy == "fisher-ratio":  # T, H M^-1 and H M^-1 T once, and the last two times a vector at every pick
         double, wide = h[:4096].astype(np.float64), np.ones((case.d, 3 * case.d + 2 * case.b))
         return case.n / len(double) * timed(lambda: double @ wide)[0]
-    if case.strategy == "uniform":
+    if case.strategy in ("uniform", "typiclust"):
         return None
     return timed(lambda: _read(p))[0]
 

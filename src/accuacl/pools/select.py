@@ -22,7 +22,7 @@ from accuacl.pools.pool import SHARD_ROWS, Columns, Pool, open_pool
 from accuacl.pools.scan import Scan
 from accuacl.pools.shard_map import ShardMap
 from accuacl.pools.sieve import Sieve
-from accuacl.strategies import Context, Examples, InMemory, RowStrategy, whole_number
+from accuacl.strategies import Context, Examples, InMemory, Ranking, Rows, RowStrategy, whole_number
 
 VECTORS = ("embedding", "probability")
 
@@ -123,7 +123,7 @@ class _Query:
         return Picked(ids.astype(kind), scores, rows, excluded, max(0, len(self.left_out) - excluded))
 
 
-def _select_rows(strategy: RowStrategy, query: _Query, scan: Scan, options: dict[str, Any]) -> Picked:
+def _select_rows(strategy: RowStrategy[Any], query: _Query, scan: Scan, options: dict[str, Any]) -> Picked:
     """Rank the rows where they are. Rows that are left out count as labelled."""
     pool, shard_map = query.pool, scan.shard_map
     shard_map.expect(strategy.passes * pool.rows)
@@ -135,16 +135,18 @@ def _select_rows(strategy: RowStrategy, query: _Query, scan: Scan, options: dict
         memory = InMemory(query.memory)
     current = pool.rows + _rows(query.labelled)
     context = Context(*pool.layout.shape, scan, memory, current, query.past, query.seed)
-    ranking = strategy.prepare(context, **options)
 
-    def sieve() -> Sieve:
-        wanted = ranking.wanted(min(query.budget, len(scan)), len(scan))
-        return Sieve(ranking, wanted, "id" in strategy.reads)
+    def find(ranking: Ranking, count: int) -> tuple[NDArray[Any], Rows]:
+        def sieve() -> Sieve:
+            return Sieve(ranking, ranking.wanted(min(count, len(scan)), len(scan)), "id" in strategy.reads)
 
-    found = scan.smallest(sieve())
-    found = sieve().join([found])  # only now is it certain how many rows are left out
-    selection = ranking.pick(found.rows, np.arange(len(found)), min(query.budget, len(scan)))
-    return query.picked(found.ids[selection.indices], selection.scores, len(scan), scan.excluded)
+        found = scan.smallest(sieve())
+        found = sieve().join([found])  # only now is it certain how many rows are left out
+        picks = ranking.pick(found.rows, np.arange(len(found)), min(count, len(scan)))
+        return found.ids[picks], found.rows.take(picks)
+
+    ids, scores = strategy.prepare(context, **options).choose(find, min(query.budget, len(scan)))
+    return query.picked(ids, scores, len(scan), scan.excluded)
 
 
 def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:

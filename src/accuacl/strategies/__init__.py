@@ -27,12 +27,14 @@ from accuacl.strategies.confidence import least_confidence
 from accuacl.strategies.coverage import coverage, uncertain_coverage
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.fisher_ratio import fisher_ratio
+from accuacl.strategies.half_accuacl import accuacl_coverage, accuacl_uniform
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
 from accuacl.strategies.query import Query, Selection, whole_number
 from accuacl.strategies.rows import Context, Examples, InMemory, Ranking, Rows, RowStrategy, row_strategy
 from accuacl.strategies.smallest import among_smallest, made_exact, reach, round_off
+from accuacl.strategies.typiclust import typiclust
 from accuacl.strategies.uniform import uniform
 
 __all__ = [
@@ -80,6 +82,9 @@ REGISTRY: dict[str, Callable[..., Selection]] = {
     "coverage": coverage,
     "uncertain-coverage": uncertain_coverage,
     "fisher-ratio": fisher_ratio,
+    "typiclust": typiclust,
+    "accuacl+uniform": accuacl_uniform,
+    "accuacl+coverage": accuacl_coverage,
 }
 NAMES = tuple(REGISTRY)
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from accuacl.base.progress import Tick
 from accuacl.features import Features
 from accuacl.greedy import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.limits import check_fits, needs
@@ -64,7 +65,9 @@ def uncertain_coverage(query: Query) -> Selection:
     return cover(query, weights if weights.any() else None)
 
 
-def cover(query: Query, weights: Vector | None = None, first: Sequence[int] = ()) -> Selection:
+def cover(
+    query: Query, weights: Vector | None = None, first: Sequence[int] = (), tick: Tick | None = None
+) -> Selection:
     """The picks of coverage, with weights; those in `first` come first, and the others cover what these leave."""
     n, d, labelled = len(query.pool), query.pool.d, query.labelled
     check_fits("coverage", needed(n, d, query.pool.K), n, d)
@@ -78,7 +81,7 @@ def cover(query: Query, weights: Vector | None = None, first: Sequence[int] = ()
         start=unit(labelled.embeddings) if labelled is not None else None,
         first=first,
         rows=query.chunk,
-        tick=query.ticker(2 * query.count),
+        tick=tick or query.ticker(2 * query.count),
     )
     return Selection(indices, {"gain": gains})
 

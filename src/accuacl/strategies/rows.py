@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,13 +84,30 @@ class Ranking:
         """How many of the smallest of n rows are needed to pick `count`."""
         return min(n, self.candidates(count, n)) if self.candidates is not None else count
 
-    def pick(self, rows: Rows, candidates: Indices, count: int) -> Selection:
-        """The `count` best of the candidates, which are in the order of their ids."""
+    def pick(self, rows: Rows, candidates: Indices, count: int) -> Indices:
+        """The `count` best of the candidates, which are in the order of their ids; best first."""
         final = self.final or self.exact
         order = np.argsort(round_off(in_slices(lambda some: final(rows.take(some)), candidates)), kind="stable")
-        picks = candidates[order[:count]]
-        scores = [self.scores(rows.take(some)) for some in slices(picks)]
-        return Selection(picks, {name: np.concatenate([part[name] for part in scores]) for name in scores[0]})
+        return candidates[order[:count]]
+
+    def explain(self, rows: Rows) -> dict[str, Vector]:
+        """The scores of rows that were picked."""
+        parts = [self.scores(rows.take(some)) for some in slices(np.arange(len(rows)))]
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
+        """The `count` best rows of a pool, through `find`, and their scores."""
+        ids, rows = find(self, count)
+        return ids, self.explain(rows)
+
+
+Find = Callable[[Ranking, int], tuple[NDArray[Any], Rows]]  # the best rows of a pool by a ranking, and their ids
+
+
+class Choice(Protocol):
+    """What a row strategy prepares: a `Ranking`, or a `Mix` of two."""
+
+    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]: ...
 
 
 class Examples(Protocol):
@@ -141,48 +158,67 @@ class Context:
     seed: int
 
 
-class RowStrategy:
+Prepared = TypeVar("Prepared", bound=Choice)
+
+
+class RowStrategy(Generic[Prepared]):
     """A strategy that ranks rows one by one. Called with a `Query` and its options, it ranks a pool in memory.
 
     prepare: the ranking for a context, its options by name. reads: the columns that it needs. passes: how often it
     reads the pool, the ranking included.
     """
 
-    def __init__(self, prepare: Callable[..., Ranking], reads: tuple[Column, ...], passes: int) -> None:
+    def __init__(self, prepare: Callable[..., Prepared], reads: tuple[Column, ...], passes: int) -> None:
         self.prepare, self.reads, self.passes = prepare, reads, passes
         functools.update_wrapper(self, prepare)  # its name, docstring and signature
 
-    def described(self, doc: str) -> RowStrategy:
+    def described(self, doc: str) -> RowStrategy[Prepared]:
         """The same strategy, to be registered by another name, with a docstring of its own."""
         other = RowStrategy(self.prepare, self.reads, self.passes)
         other.__doc__ = doc
         return other
 
     def __call__(self, query: Query, **options: Any) -> Selection:
-        pool, memory, n = query.pool, query.memory, len(query.pool)
-        tick, size = query.ticker(self.passes * n), query.chunk or SUM_ROWS
-        context = Context(
-            pool.d,
-            pool.K,
-            InMemory(pool, size, tick),
-            InMemory(memory, size) if memory is not None else None,
-            n + len(query.labelled or ()),
-            query.past,
-            query.seed,
-        )
-        ranking = self.prepare(context, **options)
-        rows, parts = Rows(np.arange(n, dtype=np.uint64), pool), []
-        for start in range(0, max(1, n), query.chunk or BLOCK):
-            block = rows.take(slice(start, start + (query.chunk or BLOCK)))
+        tick = query.ticker(self.passes * len(query.pool))
+        choice = self.prepare(context_of(query, tick), **options)
+        return Selection(*choice.choose(finder(query, tick), query.count))
+
+
+def context_of(query: Query, tick: Tick) -> Context:
+    """What a row strategy may know of a query in memory."""
+    pool, memory, size = query.pool, query.memory, query.chunk or SUM_ROWS
+    return Context(
+        pool.d,
+        pool.K,
+        InMemory(pool, size, tick),
+        InMemory(memory, size) if memory is not None else None,
+        len(pool) + len(query.labelled or ()),
+        query.past,
+        query.seed,
+    )
+
+
+def finder(query: Query, tick: Tick) -> Find:
+    """How to find the best rows of a query's pool, which is in memory; their ids are their indices."""
+    n, size = len(query.pool), query.chunk or BLOCK
+    rows = Rows(np.arange(n, dtype=np.uint64), query.pool)
+
+    def find(ranking: Ranking, count: int) -> tuple[Indices, Rows]:
+        parts = []
+        for start in range(0, max(1, n), size):
+            block = rows.take(slice(start, start + size))
             parts.append(ranking.values(block))
             tick(len(block))
         value, bound = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        wanted = ranking.wanted(query.count, n)
+        wanted = ranking.wanted(count, n)
         candidates, _, _ = among_smallest(wanted, value, bound, lambda some: ranking.exact(rows.take(some)))
-        return ranking.pick(rows, candidates, query.count)
+        picks = ranking.pick(rows, candidates, count)
+        return picks, rows.take(picks)
+
+    return find
 
 
-def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Ranking]], RowStrategy]:
+def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Prepared]], RowStrategy[Prepared]]:
     """Make a function from a `Context` (and options) to a `Ranking` a strategy that reads these columns.
 
     >>> def norm(rows: Rows) -> Vector:

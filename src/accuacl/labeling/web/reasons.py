@@ -10,6 +10,7 @@ MEANINGS = {
     "margin": "how much more probable the model's first guess is than its second; smaller is chosen first",
     "gain": "how much this example adds to the information of those labelled or chosen before it; larger is better",
     "draw": "drawn at random from the task's examples",
+    "accuacl": "1 if AccuACL has chosen this example, 0 if the other half of the strategy has",
 }
 DISTANCES = {  # what `distance` is measured from depends on the strategy
     "kcenter": "how far this example is, in the model's embedding, from the nearest one labelled in this task or "
@@ -21,6 +22,16 @@ DISTANCES = {  # what `distance` is measured from depends on the strategy
     "badge+memory": "how much the training step that this example would cause differs from the most similar one among "
     "those in the replay memory or chosen before it in this round; examples with a larger distance are drawn more "
     "often",
+    "typiclust": "how far this example is, on average, from its 20 nearest in its cluster; the smallest is chosen "
+    "first",
+}
+COVERS = "how many of the task's examples this one newly stands for; larger is better"
+GAINS = {  # and so does what is gained
+    "coverage": COVERS,
+    "accuacl+coverage": COVERS,
+    "uncertain-coverage": "how many of the task's examples this one newly stands for, each counted by how undecided "
+    "the model is about it; larger is better",
+    "fisher-ratio": "how much this example lowers the uncertainty about old and new tasks together; larger is better",
 }
 UNKNOWN = "a score of the strategy"  # a plugin's
 
@@ -33,4 +44,6 @@ def meaning(strategy: str, score: str) -> str:
     """
     if score == "distance":
         return DISTANCES.get(strategy, UNKNOWN)
+    if score == "gain" and strategy in GAINS:
+        return GAINS[strategy]
     return MEANINGS.get(score, UNKNOWN)
