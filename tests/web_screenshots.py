@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import sys
 import tempfile
-import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 from sklearn.datasets import load_digits
 
+from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.store import Person
+from accuacl.labeling.web.trainer import Trainer
 from web_browser import Watch, browser
-from web_project import link, running
+from web_project import PATIENCE, TestTrainer, link, running, wait_until
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 OUT = Path(__file__).parents[1] / "docs" / "images"
@@ -34,28 +36,38 @@ def write_digits(folder: Path) -> None:
         image.save(place / f"{i:04}-{digit}.png")
 
 
+class StopsHalfway(TestTrainer):
+    """Waits in the middle of a training while it may not go on."""
+
+    def _report(self, progress: Progress) -> None:
+        Trainer._report(self, progress)
+        if progress.epochs and 2 * progress.epochs[0] >= progress.epochs[1]:
+            self.may_go_on.wait(PATIENCE)
+
+
 def truth(project: Project, item: int) -> int:
     return int(project.item(item).path.stem[-1])
 
 
 def label_one(project: Project, person: Person) -> bool:
-    """The next one, one in thirty wrong; whether there was any."""
+    """Label the next item, one in thirty wrong; whether there was one."""
     pick = project.store.lease(person)
     if pick is not None:
-        said = (truth(project, pick.item) + (pick.item % 30 == 7)) % len(project.store.classes())
-        project.store.label(person, pick.item, said, f"scripted-{pick.item}")
+        label = (truth(project, pick.item) + (pick.item % 30 == 7)) % len(project.store.classes())
+        project.store.label(person, pick.item, label, f"scripted-{pick.item}")
     return pick is not None
 
 
 def label_rest(project: Project, people: list[Person]) -> None:
-    """All that is left of the round and in nobody's hands."""
+    """Label all of the round that nobody else has."""
     while all(label_one(project, person) for person in people):
         pass
 
 
-def shoot(page: object, name: str) -> None:
-    """What is seen, as a PNG of few colours, since that is what the page has."""
+def shoot(page: Any, name: str) -> None:
+    """A picture of the page, as a PNG of 128 colours, which are enough for it."""
     path = OUT / f"labelling-{name}.png"
+    page.wait_for_function("() => [...document.images].every((image) => image.complete || image.loading === 'lazy')")
     page.screenshot(path=path)
     Image.open(path).convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
         path, optimize=True
@@ -63,16 +75,23 @@ def shoot(page: object, name: str) -> None:
     print(path, path.stat().st_size)
 
 
+def at(project: Project) -> tuple[int, int]:
+    """The task and round that the project is at."""
+    status = project.store.status()
+    return (status.task, status.round) if status else (-1, -1)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
     write_digits(folder / "digits")
     OUT.mkdir(parents=True, exist_ok=True)
-    watch, quiet = Watch(), lambda done, total: None
+    watch = Watch()
     settings = make({"kind": "images", "per_round": 40, "rounds": 3})
     with Project.create(folder / "digits-project", settings, NAMES[:5]) as project:
-        project.add(read_images(folder / "digits" / "first", quiet))
+        project.add(read_images(folder / "digits" / "first", ignore))
         people = [project.store.person_of(project.store.add_person(name)) for name in ("Grace", "Katherine")]
-        with running(project, pause=0.05) as server, browser() as chromium:
+        trainer = StopsHalfway(project)
+        with running(project, trainer=trainer) as server, browser() as chromium:
             page = watch.page(chromium)
             page.goto(link(server, project, "Ada"))
             page.wait_for_selector("#view img")
@@ -80,27 +99,27 @@ def main() -> None:
                 item = int(page.locator("#view img").get_attribute("src").split("/")[2])
                 page.keyboard.press(str(truth(project, item) + 1))
                 page.wait_for_selector(f"#view img:not([src='/item/{item}/image'])")
-            page.wait_for_timeout(300)
+            page.get_by_text("9 of 40 labelled").wait_for()
             shoot(page, "start")
+            trainer.may_go_on.clear()
             label_rest(project, people)
             item = int(page.locator("#view img").get_attribute("src").split("/")[2])
             page.keyboard.press(str(truth(project, item) + 1))
             page.get_by_text("The model is learning").wait_for()
-            page.wait_for_timeout(1500)
+            page.wait_for_function("() => document.getElementById('train-bar').value >= 0.5")
             shoot(page, "training")
-            page.wait_for_selector("#desk:not([hidden])", timeout=120_000)
+            trainer.may_go_on.set()
+            page.wait_for_selector("#desk:not([hidden])")
             page.locator("#why summary").click()
             page.keyboard.press("g")
             page.wait_for_selector("#guessed:not(:empty)")
             page.locator("#view").focus()
             shoot(page, "why")
             page.goto("about:blank")
-            project.add(read_images(folder / "digits" / "second", quiet))
+            project.add(read_images(folder / "digits" / "second", ignore))
             for name in NAMES[5:]:
                 project.store.add_class(name)
-            while (status := project.store.status()) and (status.task, status.round) != (1, 2):
-                label_rest(project, people)
-                time.sleep(0.2)
+            wait_until(lambda: at(project) == (1, 2) or label_rest(project, people))
             for _ in range(13):
                 label_one(project, people[0])
             page.goto(server)
@@ -113,7 +132,6 @@ def main() -> None:
                 one.goto(link(server, project, name))
                 one.wait_for_selector("#view img")
                 if dark:
-                    one.wait_for_timeout(300)
                     shoot(one, "dark")
                 one.goto(f"{server}/dashboard")
                 one.set_viewport_size({"width": 1100, "height": 800 if dark else 2100})
@@ -123,7 +141,6 @@ def main() -> None:
             phone = watch.page(chromium, phone=True)
             phone.goto(link(server, project, "Annie"))
             phone.wait_for_selector("#view img")
-            phone.wait_for_timeout(300)
             shoot(phone, "phone")
             phone.goto(f"{server}/dashboard")
             phone.wait_for_load_state("networkidle")

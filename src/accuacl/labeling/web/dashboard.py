@@ -138,7 +138,7 @@ def _sheet(app: State, names: dict[int, str], task: int, round: int) -> list[dic
     shown = []
     for item in (project.item(pick.item) for pick in picks):
         label = labels.get(item.id)
-        what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled yet"
+        what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
         snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
         shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
     return shown

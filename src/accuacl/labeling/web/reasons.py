@@ -18,10 +18,10 @@ DISTANCES = {  # what `distance` is measured from depends on the strategy
     "kcenter+memory": "how far this example is, in the model's embedding, from the nearest one labelled in this task, "
     "kept in the replay memory or chosen before it; the farthest is chosen first",
     "badge": "how much the training step that this example would cause differs from the most similar one among those "
-    "chosen before it in this round; examples with a larger distance are drawn more often",
+    "chosen before it in this round (for the first: how large the step is); larger distances are drawn more often",
     "badge+memory": "how much the training step that this example would cause differs from the most similar one among "
-    "those in the replay memory or chosen before it in this round; examples with a larger distance are drawn more "
-    "often",
+    "those in the replay memory or chosen before it in this round (for the first, without a memory: how large the step "
+    "is); larger distances are drawn more often",
     "typiclust": "how far this example is, on average, from its 20 nearest in its cluster; the smallest is chosen "
     "first",
 }

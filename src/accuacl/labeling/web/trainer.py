@@ -93,7 +93,9 @@ class Trainer:
     def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
-        self.now = Activity(busy=True, text=progress.text, done=_part(progress))
+        epochs = progress.epochs if progress.stage == "training" else None
+        text = f"Epoch {epochs[0]} of {epochs[1]}" if epochs else progress.text
+        self.now = Activity(busy=True, text=text, done=_part(progress))
 
 
 def sentence(error: Exception) -> str:
