@@ -141,7 +141,9 @@ def round_trip(folder: Path, url: str, token: str) -> None:
 
     assert "set LABEL_STUDIO_API_KEY" in accuacl("push", home, *at, code=2)
     nowhere = "http://127.0.0.1:1"
-    assert f"is not at {nowhere} " in accuacl("push", home, "--label-studio", nowhere, token=token, code=2)
+    assert f"no Label Studio server answers at {nowhere} " in accuacl(
+        "push", home, "--label-studio", nowhere, token=token, code=2
+    )
     assert "does not accept the token" in accuacl("push", home, *at, token="0" * 40, code=2)
 
     said = accuacl("push", home, *at, token=token)
