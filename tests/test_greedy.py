@@ -127,3 +127,23 @@ def test_lengths():
     rows = np.array([[3e-200, 4e-200], [0, 0], [3e60, 4e60]])
     np.testing.assert_allclose(unit(rows), [[0.6, 0.8], [0, 0], [0.6, 0.8]], rtol=1e-15)
     np.testing.assert_array_equal(unit(np.asfortranarray(rows)), unit(rows))
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+@pytest.mark.parametrize("n", [16, 40])
+def test_ties_are_decided_by_gains_and_not_by_bounds(n, rows):
+    """The first pick, at 0, lowers all gains alike; those that follow differ by less than a tie."""
+    start = np.full((1, n), (1 + np.sqrt(1 + n / 2)) / n)  # at the same distance from all
+    for seed in range(5):
+        weights = 1 - 5e-13 * np.random.default_rng(seed).random(n + 1)
+        x = np.concatenate([np.zeros((1, n)), np.eye(n)])
+        picks, _ = facility_location(x, 0.2, n + 1, weights=weights, start=start, rows=rows)
+        assert picks.tolist() == list(range(n + 1))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_gains_that_are_equal_but_for_rounding_tie(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.eye(40)[rng.permutation(40)] + 1e-9 * rng.normal(size=(40, 40))
+    picks, _ = facility_location(unit(np.concatenate([np.zeros((1, 40)), rows])), 0.2, 41)
+    assert picks.tolist() == list(range(41))

@@ -116,13 +116,17 @@ class Coverage:
     def pick(self) -> tuple[int, float]:
         """Add the row that gains most, the first of those that tie; it and its gain, 0 if there is none left."""
         while True:
-            top = self.bounds.max()
+            largest = int(np.argmax(self.bounds))
+            top = self.bounds[largest]
             row = int(np.argmax(self.bounds >= top * (1 - TIE)))
             if top <= 0:
                 return row, 0.0
-            if self.level[row] == EXACT:
+            if self.level[row] != EXACT:
+                self._look_closer(row)
+            elif self.level[largest] != EXACT and top > max(self.bounds[list(self.exact)]) * (1 + TIE / 8):
+                self._look_closer(largest)  # its gain may be less, and then an earlier row may tie with the largest
+            else:
                 break
-            self._look_closer(row)
         gain = float(self.bounds[row])
         self._cover(*self.exact[row])
         self.bounds[row] = -np.inf
@@ -178,7 +182,7 @@ class Coverage:
         if 2 * np.count_nonzero(matters) <= len(columns):
             columns, more = columns[matters], more[matters]
             self.near[row] = columns, above[matters]
-        bound = float(self.weights[columns] @ np.maximum(more, 0, out=more)) * (1 + 1e-12)
+        bound = float(self.weights[columns] @ np.maximum(more, 0, out=more)) * (1 + len(more) * 2.0**-52)
         self.bounds[row] = min(self.bounds[row], bound)
         self.level[row] = ROUGH
 
