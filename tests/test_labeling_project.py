@@ -108,6 +108,20 @@ def test_held_out_items_are_never_trained_on_nor_remembered(project):
     assert len(said["accuracy"]) == 2
 
 
+def test_a_first_round_that_covers_the_pool_holds_out_a_uniform_draw(tmp_path):
+    with new_project(tmp_path / "p", first_round="coverage") as project, new_project(tmp_path / "u") as uniform:
+        finish(project)
+        finish(uniform)
+        query = records(project, "000/000/query")["000/000/query"]
+        assert len(query["ids"]) == len(set(query["ids"])) == 8
+        assert sorted(query["ids"][:2]) == query["held"] == records(project, "000/000/label")["000/000/label"]["held"]
+        assert query["ids"][:2] == records(uniform, "000/000/query")["000/000/query"]["ids"][:2]
+        assert query["scores"]["gain"][:2] == [None, None]
+        assert min(query["scores"]["gain"][2:]) > 0
+        assert not project.store.picks(0, 0)[0].scores
+        assert project.store.picks(0, 0)[2].scores.keys() == {"gain"}
+
+
 def test_what_training_sees_has_nothing_of_the_held_out(project, monkeypatch):
     seen = []
     train = learners.train

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 
+from accuacl import learners
 from accuacl.base.errors import InputError
+from accuacl.base.randomness import derive
 from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
 from accuacl.learners.batches import cycle, every
-from accuacl.memory import Memory
-from accuacl.models import build, predict
+from accuacl.memory import FEATURE_POLICIES, Memory
+from accuacl.models import build, evaluating, predict
 
 RNG = np.random.default_rng(5)
 LABELS = np.repeat(np.arange(6), 20)
@@ -122,6 +124,23 @@ def test_a_learner_started_again_after_training_remembers_the_same(name, variant
     for key, array in memory.to_arrays().items():
         assert array.tobytes() == again.to_arrays()[key].tobytes(), key
     assert all(torch.equal(value, copy.state_dict()[key]) for key, value in state.items())
+
+
+@pytest.mark.parametrize("policy", FEATURE_POLICIES)
+def test_a_memory_policy_decides_what_is_kept(name, variant, policy):
+    if (name, variant) in learners.CHANGE_MEMORY_IN_TRAINING:
+        with pytest.raises(InputError, match=f"the memory policy {policy} cannot decide what is kept"):
+            run(name, variant, policy=policy)
+        return
+    model, memories = run(name, variant, policy=policy)
+    ids = np.concatenate([memories[2].ids, 80 + np.random.default_rng(2).permutation(40)])
+    with torch.no_grad(), evaluating(model):
+        features = model.embed(TRANSFORM.plain(IMAGES[ids])).numpy()
+    new, seed = ids[len(memories[2]) :], derive(*SEEDS, 2, "memory")
+    expected = FEATURE_POLICIES[policy](memories[2], new, LABELS[new], features, 12, seed)
+    np.testing.assert_array_equal(memories[3].ids, expected.ids)
+    np.testing.assert_array_equal(memories[3].keys, expected.keys)
+    assert (memories[3].logits is not None) == (name == "der++")
 
 
 @pytest.mark.parametrize("net_name", ["resnet18", "conv3"])

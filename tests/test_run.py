@@ -57,6 +57,35 @@ def records(out: Path, like: str = "*") -> dict:
 
 
 @pytest.mark.parametrize("learner", learners.NAMES)
+@pytest.mark.parametrize("policy", ["herding", "coverage"])
+def test_a_run_with_a_memory_policy_that_is_interrupted_goes_on_to_the_same_bytes(learner, policy, tmp_path):
+    settings = small(learner=learner, memory_policy=policy, first_round="coverage", strategy="coverage")
+    run(settings, tmp_path / "whole")
+    stopped = []
+
+    def stop(progress):
+        stopped.append(progress.text)
+        if len(stopped) == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(settings, tmp_path / "parts", progress=stop)
+    run(settings, tmp_path / "parts")
+    assert outcome(tmp_path / "parts") == outcome(tmp_path / "whole")
+    kept = records(tmp_path / "whole", "001/memory")["001/memory"]
+    assert sorted(kept["keys"]) == [0, 0, 0, 0, 1, 1, 1, 1]  # the order within each of four classes
+
+
+def test_the_first_round_covers_the_pool_once_there_is_a_model(tmp_path):
+    run(small(first_round="coverage"), tmp_path / "coverage")
+    run(small(), tmp_path / "uniform")
+    covered, drawn = (records(tmp_path / name, "*/000/query") for name in ("coverage", "uniform"))
+    assert covered["000/000/query"] == drawn["000/000/query"]
+    assert covered["001/000/query"]["scores"].keys() == {"gain"}
+    assert covered["001/000/query"]["ids"] != drawn["001/000/query"]["ids"]
+
+
+@pytest.mark.parametrize("learner", learners.NAMES)
 @pytest.mark.parametrize("variant", ["paper", "original"])
 def test_every_learner_runs(tmp_path, learner, variant):
     result = run(small(learner=learner, learner_variant=variant), tmp_path)

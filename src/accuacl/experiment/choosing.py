@@ -21,23 +21,29 @@ def choose_uniformly(config: Config, known: Known, budget: int) -> dict[str, Any
     return _as_result(known, picked)
 
 
+def first_strategy(config: Config, has_features: bool) -> str:
+    """What chooses the first round of a task. has_features: whether a model or an embedding can look at the pool."""
+    return config.first_round if has_features else "uniform"
+
+
 def choose(
     config: Config,
     known: Known,
+    strategy: str,
     budget: int,
     features: Callable[[Ids], Features],
     memory: Ids,
     total_classes: int,
 ) -> dict[str, Any]:
-    """What the strategy picks. features: of examples by id; memory: ids; total_classes: as many as there will be."""
-    replayed = known.earlier if config.strategy == "accuacl-full" else memory
+    """What a strategy picks. features: of examples by id; memory: ids; total_classes: as many as there will be."""
+    replayed = known.earlier if strategy == "accuacl-full" else memory
     given: dict[str, Any] = {"variant": config.variant, "keep": config.keep or None, "oversample": config.oversample}
     given["lam"] = config.lam if known.task.index + 1 >= config.lam_from else None
-    options = {name: given[name] for name in options_for(config.strategy) if given[name] is not None}
-    if "total_classes" in strategies.options_of(config.strategy):
+    options = {name: given[name] for name in options_for(strategy) if given[name] is not None}
+    if "total_classes" in strategies.options_of(strategy):
         options["total_classes"] = total_classes
     picked = strategies.select(
-        config.strategy,
+        strategy,
         pool=features(known.left),
         labelled=features(known.ids),
         memory=features(replayed),

@@ -44,7 +44,7 @@ class Config(pydantic.BaseModel):
     )
     order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
     labels: int = Field(100, ge=1, description="Labels per task.")
-    rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; the first is uniform.")
+    rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; --first-round says how the first is.")
     last_rounds: int = Field(0, ge=0, description="Rounds of the last task, each as large as before; 0: as many.")
     pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
     test: int = Field(0, ge=0, description="Only this many test examples of each task, drawn by the seed; 0: all.")
@@ -63,6 +63,14 @@ class Config(pydantic.BaseModel):
     )
     alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
+    memory_policy: str = Field(
+        "paper",
+        description=f"What the memory keeps: {', '.join(learners.MEMORY_POLICIES)}; paper: as the paper's learner.",
+    )
+    first_round: Literal["uniform", "coverage"] = Field(
+        "uniform",
+        description="How each task's first round is chosen: at random, or to cover the pool once there is a model.",
+    )
     variant: Literal["released", "paper"] = Field("released", description="AccuACL as the authors' code or their text.")
     keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
     lam: float | None = Field(
@@ -83,6 +91,7 @@ class Config(pydantic.BaseModel):
             )
         if self.learner not in learners.NAMES:
             raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+        learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
         if self.model not in models.NAMES:
             raise InputError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
         if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
@@ -175,6 +184,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
     unused = set(OPTIONS) - options_for(strategy) if known else set()
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
+    if strategy == "full":
+        unused.add("first_round")
     if config["learner"] != "er":
         unused.add("replay")
     if config["learner"] != "der++":

@@ -61,6 +61,7 @@ def training_of(config: Config, classes: int, device: str) -> learners.Training:
         cycled=config.replay == "cycled",
         alpha=config.alpha,
         beta=config.beta,
+        policy=config.memory_policy,
     )
 
 

@@ -18,7 +18,7 @@ from accuacl.base.randomness import numpy_generator
 from accuacl.data import Rows, Task
 from accuacl.experiment import metrics
 from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
-from accuacl.experiment.choosing import choose, choose_uniformly
+from accuacl.experiment.choosing import choose, choose_uniformly, first_strategy
 from accuacl.experiment.config import Config
 from accuacl.experiment.known import POOL, TEST, Handle, Ids, Known, carried_over, round_progress
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
@@ -80,13 +80,14 @@ class ExperimentSteps:
         return Known(task, rounds, self._part(task.train, c.pool, task, POOL), **carried_over(before))
 
     def query(self, known: Known) -> dict[str, Any]:
-        """The first round is uniform, the others ask the strategy."""
+        """The first round is uniform or covers the pool; the others ask the strategy."""
         c, r = self.config, known.round
         if c.strategy == "full":
             return {"ids": known.left.tolist(), "scores": {}}
         self._say(known, "choosing", "choosing")
         budget = c.labels * (r + 1) // c.rounds - c.labels * r // c.rounds
-        if r == 0 or c.strategy == "uniform":
+        strategy = first_strategy(c, known.weights is not None) if r == 0 else c.strategy
+        if strategy == "uniform":
             return choose_uniformly(c, known, budget)
         model = self._model(known.weights)
 
@@ -94,7 +95,7 @@ class ExperimentSteps:
             inputs = Rows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
             return Features(*models.predict(model, inputs, self.transform, known.seen, device=self.device))
 
-        return choose(c, known, budget, features, self._memory(known).ids, len(self.stream.order))
+        return choose(c, known, strategy, budget, features, self._memory(known).ids, len(self.stream.order))
 
     def label(self, known: Known, picked: dict[str, Any]) -> dict[str, Any]:
         """What the oracle says, as (row, class) pairs; examples it skipped are left out."""

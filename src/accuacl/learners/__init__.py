@@ -20,9 +20,11 @@ from accuacl.learners.gss import GSS
 from accuacl.learners.gss_original import OriginalGSS
 from accuacl.learners.loop import Learner, train
 from accuacl.learners.round import Round
-from accuacl.learners.training import TaskData, Training
+from accuacl.learners.training import PAPER, TaskData, Training
+from accuacl.memory import FEATURE_POLICIES
 
 __all__ = [
+    "MEMORY_POLICIES",
     "NAMES",
     "REGISTRY",
     "Learner",
@@ -30,6 +32,7 @@ __all__ = [
     "TaskData",
     "Training",
     "Transform",
+    "check_policy",
     "start",
     "train",
 ]
@@ -41,6 +44,19 @@ REGISTRY: dict[str, dict[str, Callable[[Round], Learner]]] = {
     "er-ace": {"paper": ERACE, "original": partial(ERACE, original=True)},
 }
 NAMES = tuple(REGISTRY)
+MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES)
+CHANGE_MEMORY_IN_TRAINING = {("er", "original"), ("gss", "original"), ("der++", "original")}
+
+
+def check_policy(policy: str, name: str, variant: str) -> None:
+    """Refuse a memory policy that there is not, or that the learner cannot have."""
+    if policy not in MEMORY_POLICIES:
+        raise InputError(f"there is no memory policy {policy!r}; the policies are {', '.join(MEMORY_POLICIES)}.")
+    if policy != PAPER and (name, variant) in CHANGE_MEMORY_IN_TRAINING:
+        raise InputError(
+            f"{name} in its original variant changes its memory at every step of training, so the memory policy "
+            f"{policy} cannot decide what is kept; take the variant paper or the memory policy paper."
+        )
 
 
 def start(name: str, round: Round, variant: str = "paper") -> Learner:
@@ -55,4 +71,5 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
     if variant not in REGISTRY[name]:
         variants = ", ".join(REGISTRY[name])
         raise InputError(f"there is no variant {variant!r} of {name}; its variants are {variants}.")
+    check_policy(round.training.policy, name, variant)
     return REGISTRY[name][variant](round)

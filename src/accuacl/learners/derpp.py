@@ -8,14 +8,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import torch_generator
 from accuacl.learners.batches import cycle
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
 from accuacl.memory import Memory, class_balanced
-from accuacl.models import evaluating
-
-EVALUATED = 256  # examples at a time
 
 
 class DERpp(Learner):
@@ -47,13 +44,7 @@ class DERpp(Learner):
         return self.round.step(loss)
 
     def remember(self) -> Memory:
-        rows = self.round.new_rows
-        with torch.no_grad(), evaluating(self.round.model):
-            parts = [self.round.model(self.round.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
-        ids, labels = self.round.ids_and_labels(rows)
-        seed = derive(*self.round.seed, "memory")
-        logits = torch.cat(parts).cpu().numpy()
-        return class_balanced(self.buffer, ids, labels, self.round.training.capacity, seed, logits)
+        return self.keep(class_balanced, self.round.evaluated(self.round.model, self.round.new_rows))
 
 
 def stored_logits(memory: Memory, inside: NDArray[np.int64]) -> Tensor:

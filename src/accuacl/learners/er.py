@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import torch_generator
 from accuacl.learners.batches import cycle, once
 from accuacl.learners.loop import Learner
 from accuacl.memory import Memory, reservoir
@@ -30,6 +30,4 @@ class ER(Learner):
         return self.round.step(cross_entropy(self.round.logits(x), y))
 
     def remember(self) -> Memory:
-        ids, labels = self.round.ids_and_labels(self.round.new_rows)
-        seed = derive(*self.round.seed, "memory")
-        return reservoir(self.buffer, ids, labels, self.round.training.capacity, seed)
+        return self.keep(reservoir)

@@ -45,7 +45,7 @@ class ERACE(Learner):
         return self.round.step(loss)
 
     def remember(self) -> Memory:
-        return self.with_task
+        return self.keep(class_balanced)
 
 
 def absent(labels: Tensor, classes: int, seen: Tensor | None = None) -> Tensor:

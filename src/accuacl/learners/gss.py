@@ -13,7 +13,8 @@ from accuacl.learners.batches import cycle
 from accuacl.learners.gradients import similarities, similarity, subset_directions
 from accuacl.learners.loop import Learner
 from accuacl.learners.round import Round
-from accuacl.memory import append_scored, replace_scored
+from accuacl.learners.training import PAPER
+from accuacl.memory import Memory, append_scored, class_balanced, replace_scored
 from accuacl.models import evaluating
 
 
@@ -23,19 +24,21 @@ class GSS(Learner):
     An example's score is the largest cosine of its gradient to those of random batches of the memory, over all
     parameters, in eval mode, un-augmented. Examples are scored in the last epoch of the last round. While the memory
     has room all enter; then only batches whose own largest cosine is below 0, in slots drawn by scores scaled to
-    [0, 1]. What is replayed is the memory as it was when the task began.
+    [0, 1]. What is replayed is the memory as it was when the task began. With another memory policy nothing is scored.
     """
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
-        self.buffer.require("scores", "gss")
+        self.scores_examples = round.training.policy == PAPER and round.training.capacity > 0
+        if self.scores_examples:
+            self.buffer.require("scores", "gss")
 
     def start_epoch(self, epoch: int) -> None:
         seed, training = self.round.seed, self.round.training
         draws = torch_generator(*seed, epoch, "replay")
         self.replay = cycle(self.round.memory_rows, training.batch, draws, full=False)
         self.subsets = torch_generator(*seed, epoch, "subsets")
-        self.scoring = self.round.last_round and epoch == training.epochs - 1 and training.capacity > 0
+        self.scoring = self.scores_examples and self.round.last_round and epoch == training.epochs - 1
         self.epoch, self.steps = epoch, 0
 
     def observe(self, rows: Tensor) -> Tensor:
@@ -47,6 +50,9 @@ class GSS(Learner):
                 self.offer(self.round.outside(self.buffer, rows))
         self.steps += 1
         return loss
+
+    def remember(self) -> Memory:
+        return self.buffer if self.round.training.policy == PAPER else self.keep(class_balanced)
 
     def offer(self, rows: Tensor) -> None:
         """Let the memory choose among the examples at `rows`, none of which is in it."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.base.randomness import torch_generator
+from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import every
 from accuacl.learners.round import Round
-from accuacl.learners.training import Training
-from accuacl.memory import Memory
+from accuacl.learners.training import PAPER, Training
+from accuacl.memory import FEATURE_POLICIES, Memory, Policy
 
 
 class Learner:
@@ -36,6 +37,19 @@ class Learner:
     def remember(self) -> Memory:
         """The memory as the task leaves it, once the model is trained; by default what training has put there."""
         return self.buffer
+
+    def keep(self, own: Policy, logits: Any = None) -> Memory:
+        """The memory with the task's examples offered to it: by the policy in the settings, or else the learner's own.
+
+        logits: of the task's examples, for learners that store them.
+        """
+        round, training = self.round, self.round.training
+        seed, (ids, labels) = derive(*round.seed, "memory"), round.ids_and_labels(round.new_rows)
+        if training.policy == PAPER:
+            return own(self.buffer, ids, labels, training.capacity, seed, logits)
+        rows = torch.cat([round.rows_of(self.buffer.ids), round.new_rows])
+        features = round.evaluated(round.model.embed, rows)
+        return FEATURE_POLICIES[training.policy](self.buffer, ids, labels, features, training.capacity, seed, logits)
 
 
 def train(learner: Learner, progress: OnProgress | None = None) -> None:

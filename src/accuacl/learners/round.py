@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +15,9 @@ from accuacl.learners.augment import Transform
 from accuacl.learners.sgd import SGD
 from accuacl.learners.training import Fetch, Ids, TaskData, Training
 from accuacl.memory import Memory
-from accuacl.models import Classifier
+from accuacl.models import Classifier, evaluating
+
+EVALUATED = 256  # examples at a time
 
 
 class Round:
@@ -89,6 +92,12 @@ class Round:
         """Inputs as they are stored, normalised, and labels."""
         rows = rows.to(self.inputs.device)
         return self.transform.plain(self.inputs[rows]), self.labels[rows]
+
+    def evaluated(self, network: Callable[[Tensor], Tensor], rows: Tensor) -> NDArray[np.float32]:
+        """What the network, which is the model or a part of it, gives for examples in eval mode, un-augmented."""
+        with torch.no_grad(), evaluating(self.model):
+            parts = [network(self.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
+        return torch.cat(parts).cpu().numpy()
 
     def logits(self, x: Tensor) -> Tensor:
         """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""

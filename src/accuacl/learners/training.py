@@ -12,6 +12,7 @@ from torch import Tensor
 from accuacl.base.errors import InputError
 
 Ids = NDArray[np.int64]
+PAPER = "paper"  # the memory policy of each learner's own
 Fetch = Callable[[Ids], Tensor]  # raw inputs by id
 
 
@@ -31,6 +32,7 @@ class Training:
     cycled: bool = False  # ER: replay at every step, not only until the memory has been gone through once an epoch
     alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
+    policy: str = PAPER  # what the memory keeps: as the paper has it for each learner, or a policy of `memory`
     subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
 
     def __post_init__(self) -> None:

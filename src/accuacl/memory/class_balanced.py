@@ -22,13 +22,17 @@ def class_balanced(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: i
     >>> np.bincount(class_balanced(Memory.empty(), np.arange(102), labels, capacity=12, seed=0).labels)
     array([2, 5, 5])
     """
-    offered = offer(memory, ids, labels, capacity, seed, logits)
-    classes, inverse, counts = np.unique(offered.labels, return_inverse=True, return_counts=True)
+    return first_of_each_class(offer(memory, ids, labels, capacity, seed, logits), capacity, seed)
+
+
+def first_of_each_class(memory: Memory, capacity: int, seed: int) -> Memory:
+    """Of every class those with the smallest keys, as many as its quota, in order of id."""
+    classes, inverse, counts = np.unique(memory.labels, return_inverse=True, return_counts=True)
     room = quotas(counts, capacity, hash_ids(seed, classes, "keep"))
-    rows = by_key(offered)
+    rows = by_key(memory)
     by_class = rows[np.argsort(inverse[rows], kind="stable")]
-    rank = np.arange(len(offered)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return offered.take(np.sort(by_class[rank < np.repeat(room, counts)]))
+    rank = np.arange(len(memory)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return memory.take(np.sort(by_class[rank < np.repeat(room, counts)]))
 
 
 def quotas(counts: Ids, capacity: int, order: NDArray[Any]) -> Ids:

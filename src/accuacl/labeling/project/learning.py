@@ -1,12 +1,13 @@
 """The steps of Algorithm 1 with people as the oracle.
 
 They differ from an experiment's in this: labels come from the store, and what was corrected or merged since is taken
-over at the next training; the head grows with the classes that people name; a part of each task's uniform round is
-held out, and never trained on, remembered or shown to a strategy.
+over at the next training; the head grows with the classes that people name; a part of each task's first round, drawn
+uniformly, is held out, and never trained on, remembered or shown to a strategy.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ from accuacl.experiment import (
 )
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
+from accuacl.labeling.project.first_round import cover_first_round
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import Tasks
@@ -96,20 +98,36 @@ class PeopleSteps:
         if not len(known.left):
             return {"ids": [], "scores": {}, "guess": [], "confidence": []}
         self._say(known, "choosing", "choosing")
-        if known.weights is None:  # nothing has been learned yet, so there is nothing to choose by
+        budget = self._budget(known)
+        if known.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or known.weights):
+            picked = cover_first_round(self.config, known, budget, self.settings.holdout, self._seen_first(known))
+        elif known.weights is None:  # nothing has been learned yet, so there is nothing to choose by
             first = replace(known, round=0)
-            return choose_uniformly(self.config, first, self._budget(first)) | {"guess": [], "confidence": []}
-        model, seen = self.model(known.weights), known.seen
-        if known.round == 0 or self.config.strategy == "uniform":
-            picked = choose_uniformly(self.config, known, self._budget(known))
+            picked = choose_uniformly(self.config, first, self._budget(first))
+        elif known.round == 0 or self.config.strategy == "uniform":
+            picked = choose_uniformly(self.config, known, budget)
         else:
             total = max(len(living(self.store.classes())), len(set(known.taught.values())))
-            memory = self._memory(known, known.memory).ids
-            picked = choose(
-                self.config, known, self._budget(known), lambda ids: self.features(model, ids, seen), memory, total
-            )
-        p = self.features(model, np.array(picked["ids"], np.int64), seen).probabilities
-        return picked | {"guess": seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
+            memory, features = self._memory(known, known.memory).ids, self._features_by(known)
+            picked = choose(self.config, known, self.config.strategy, budget, features, memory, total)
+        return picked | self._guesses(known, picked["ids"])
+
+    def _guesses(self, known: KnownFromPeople, items: list[int]) -> dict[str, Any]:
+        if known.weights is None:
+            return {"guess": [], "confidence": []}
+        p = self._features_by(known)(np.array(items, np.int64)).probabilities
+        return {"guess": known.seen[p.argmax(axis=1)].tolist(), "confidence": p.max(axis=1).tolist()}
+
+    def _features_by(self, known: KnownFromPeople) -> Callable[[Ids], Features]:
+        """How the model as it is sees items."""
+        model = self.model(known.weights)
+        return lambda ids: self.features(model, ids, known.seen)
+
+    def _seen_first(self, known: KnownFromPeople) -> Callable[[Ids], Features]:
+        """How the first round sees items: as a frozen network does, or as the one trained on the tasks before."""
+        if not self.settings.frozen:
+            return self._features_by(known)
+        return lambda ids: Features(self._inputs(ids).numpy(), np.ones((len(ids), 1), np.float32))
 
     def _budget(self, known: KnownFromPeople) -> int:
         """What is left of the task's labels up to this round: those skipped before are asked for again, as others."""
@@ -130,9 +148,14 @@ class PeopleSteps:
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
-            "held": held_out(picked["ids"], self.settings.holdout, self.settings.seed) if r == 0 else [],
+            "held": self._held_out(picked) if r == 0 else [],
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
         }
+
+    def _held_out(self, picked: dict[str, Any]) -> list[int]:
+        return (
+            picked["held"] if "held" in picked else held_out(picked["ids"], self.settings.holdout, self.settings.seed)
+        )
 
     def with_labels(self, known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
         return with_answer(known, answer)
@@ -216,7 +239,7 @@ def _picks(picked: dict[str, Any]) -> list[Pick]:
     """The result of a query as the store takes it."""
     picks = []
     for rank, item in enumerate(picked["ids"]):
-        scores = {name: float(values[rank]) for name, values in picked["scores"].items()}
+        scores = {name: float(values[rank]) for name, values in picked["scores"].items() if values[rank] is not None}
         guess, confidence = (picked[name][rank] if picked["guess"] else None for name in ("guess", "confidence"))
         picks.append(Pick(item, rank, scores, guess, confidence))
     return picks

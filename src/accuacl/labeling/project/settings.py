@@ -31,8 +31,12 @@ class ProjectSettings(pydantic.BaseModel):
     strategy: str = Field("badge", description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}.")
     learner: str = Field("er", description=f"Learner: {', '.join(learners.NAMES)}.")
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
+    memory_policy: str = Field("paper", description=Config.model_fields["memory_policy"].description)
+    first_round: Literal["uniform", "coverage"] = Field(
+        "uniform", description="How each task's first round is chosen: at random, or to cover the pool."
+    )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
-    rounds: int = Field(4, ge=1, description="Rounds of each task; the first is drawn at random.")
+    rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
     holdout: float = Field(
         0.3,
         ge=0,
@@ -72,6 +76,7 @@ class ProjectSettings(pydantic.BaseModel):
             raise InputError(f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}.")
         if self.learner not in learners.NAMES:
             raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+        learners.check_policy(self.memory_policy, self.learner, "paper")
         if self.own and self.kind == "texts":
             raise InputError("a model of your own takes images or vectors; embed the texts with it and give --vectors.")
         names = (PRETRAINED, SCRATCH) if self.kind == "images" else (NONE,)
@@ -108,7 +113,7 @@ class ProjectSettings(pydantic.BaseModel):
         """The settings as those of a run, for the loop; a project has no benchmark, and people give its labels."""
         same = self.model_dump(
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
-            | {"seed", "threads", "device"}
+            | {"seed", "threads", "device", "memory_policy", "first_round"}
         )
         fixed = {"labels": self.per_round * self.rounds, "replay": "cycled", "evaluate": "round", "model": self.head}
         return Config.model_construct(**(settings_before(Config) | same | fixed))

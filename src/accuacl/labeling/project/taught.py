@@ -53,5 +53,9 @@ def held_out(ids: list[int], share: float, seed: int) -> list[int]:
     >>> held_out([4, 5, 6, 7], 0.5, seed=0) == held_out([7, 6, 5, 4], 0.5, seed=0)
     True
     """
-    count = min(round(share * len(ids)), len(ids) - 1)
-    return sorted(sorted(ids, key=lambda item: held_out_rank(seed, item))[: max(0, count)])
+    return sorted(sorted(ids, key=lambda item: held_out_rank(seed, item))[: held_out_count(share, len(ids))])
+
+
+def held_out_count(share: float, count: int) -> int:
+    """How many of so many items are held out: one at least is trained on."""
+    return max(0, min(round(share * count), count - 1))

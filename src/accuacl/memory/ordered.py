@@ -1,0 +1,51 @@
+"""The first examples of every class, in an order that depends on how a model sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.greedy import unit
+from accuacl.memory.buffer import Ids, Memory
+from accuacl.memory.class_balanced import first_of_each_class
+from accuacl.memory.offer import offer
+
+Order = Callable[[NDArray[np.float64], int], Ids]  # of n rows at length 1, which to keep first, second, ...: so many
+
+
+def keep_in_order(
+    order: Order,
+    memory: Memory,
+    ids: Ids,
+    labels: Ids,
+    features: NDArray[Any],
+    capacity: int,
+    seed: int,
+    logits: Any = None,
+) -> Memory:
+    """As many examples of every class as `class_balanced` keeps, the first in the class's order; in order of id.
+
+    features: of the memory's examples, then of those offered. A class that is offered examples is put in order anew,
+    with those of it that are inside; the others keep their order. Keys are ranks in the class's order: a quota that
+    shrinks cuts the tail. An example that is inside already is not offered again.
+    """
+    if len(features) != len(memory) + len(ids):
+        raise InputError(
+            f"{len(features)} rows of features came with {len(memory)} examples in the memory and {len(ids)} offered; "
+            "give one for each, the memory's first."
+        )
+    offered = offer(memory, ids, labels, capacity, seed, logits)  # each id once, in order of id
+    assert offered.keys is not None
+    together = np.concatenate([memory.ids, np.asarray(ids, np.int64)])
+    first_row = np.unique(together, return_index=True)[1]  # of each id, in order of id
+    keys, new = offered.keys.copy(), ~np.isin(offered.ids, memory.ids)
+    for label in np.unique(offered.labels[new]):
+        rows = np.flatnonzero(offered.labels == label)
+        first = rows[order(unit(features[first_row[rows]]), min(capacity, len(rows)))]
+        keys[rows] = len(rows)
+        keys[first] = np.arange(len(first))
+    return first_of_each_class(Memory.from_arrays(offered.to_arrays() | {"keys": keys}), capacity, seed)
