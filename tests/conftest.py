@@ -2,6 +2,11 @@
 
 import signal
 
+import hypothesis
+
+hypothesis.settings.register_profile("steady", deadline=None)  # a busy machine is no fault
+hypothesis.settings.load_profile("steady")
+
 # A shell that starts a job in the background has it ignore Ctrl-C, and all that it starts; tests send Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
