@@ -15,7 +15,7 @@ from accuacl.report.statistics import agreement, paper, significance
 from accuacl.report.statistics.gains import changes, mean_gain, sentences
 from accuacl.report.statistics.groups import BASELINES, make_groups
 from accuacl.report.statistics.settings import defaults
-from accuacl.report.statistics.significance import differences, sign_flip_test
+from accuacl.report.statistics.significance import differences, holm, sign_flip_test
 from accuacl.report.tables.agreement import agreement_table
 from accuacl.report.tables.significance import significance_table
 from test_report_rows import grid, made_up, with_metrics
@@ -139,6 +139,17 @@ def test_sign_flips_against_brute_force(differences):
     means = [abs(np.mean(d * signs)) for signs in itertools.product((1, -1), repeat=len(d))]
     expected = np.mean([mean >= abs(d.mean()) - 1e-9 for mean in means])
     assert sign_flip_test(differences) == pytest.approx(expected)
+
+
+@given(st.lists(st.floats(0, 1), max_size=6), st.floats(0, 1))
+def test_holm_rejects_what_the_step_down_procedure_rejects(ps, level):
+    """By its definition: from the smallest p on, reject while p <= level / (number of those not yet rejected)."""
+    left, rejected = sorted(range(len(ps)), key=lambda i: ps[i]), set()
+    while left and ps[left[0]] * len(left) <= level:
+        rejected.add(left.pop(0))
+    corrected = holm(ps)
+    assert {i for i in range(len(ps)) if corrected[i] <= level} >= rejected
+    assert all(corrected[i] > level or level == 1 for i in left)
 
 
 @given(few_numbers)
