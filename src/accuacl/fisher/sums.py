@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.progress import Tick
+from accuacl.base.threads import spread
 from accuacl.features import Features
 
 Vector = NDArray[np.float64]
@@ -48,18 +49,27 @@ class FisherSum:
     def of(cls, features: Features, rows: int = SUM_ROWS, tick: Tick | None = None) -> FisherSum:
         done = cls(np.zeros((features.K, features.d)), 0)
         rows = max(1, min(rows, len(features)))
-        a, g = np.empty((rows, features.K)), np.empty((rows, features.d))
-        spare = np.empty_like(done.total)
-        for _, part in features.blocks(rows * PRODUCTS):
-            total = np.zeros_like(spare)
-            for _, block in part.blocks(rows):
-                n = len(block)
-                _factors(block, a[:n], g[:n])
-                total += np.matmul(a[:n].T, g[:n], out=spare)
-                if tick:
-                    tick(n)
-            done = done + cls(total, len(part), terms=rows + PRODUCTS)
+        work = 2.0 * len(features) * features.d * features.K
+
+        def add_up(block: tuple[int, Features]) -> FisherSum:
+            return cls._of_block(block[1], rows)
+
+        for part in spread(add_up, features.blocks(rows * PRODUCTS), work):
+            done = done + part
+            if tick:
+                tick(part.count)
         return done
+
+    @classmethod
+    def _of_block(cls, features: Features, rows: int) -> FisherSum:
+        """The sum of few products."""
+        total, spare = np.zeros((features.K, features.d)), np.empty((features.K, features.d))
+        a, g = np.empty((rows, features.K)), np.empty((rows, features.d))
+        for _, block in features.blocks(rows):
+            n = len(block)
+            _factors(block, a[:n], g[:n])
+            total += np.matmul(a[:n].T, g[:n], out=spare)
+        return cls(total, len(features), terms=rows + PRODUCTS)
 
     def __add__(self, other: FisherSum) -> FisherSum:
         total = self.total + other.total

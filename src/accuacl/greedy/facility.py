@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.progress import Tick, portion
+from accuacl.base.threads import count as threads_for
+from accuacl.base.threads import spread
 from accuacl.greedy.kernel import Array, Indices, Kernel, Vector, distinct
 
 LIMIT = 2 << 30  # bytes for the parts of the kernel that are kept
@@ -93,7 +96,8 @@ class Coverage:
         self.most = n // 8 if self.whole is not None else limit // (8 * n)
         self.near: list[Near | None] = [None] * n
         self.far = np.ones(n, bool)  # rows of which no columns are kept
-        self.buffers = np.empty((2, min(self.rows, n), n), np.float32)
+        self.work = 2.0 * n * kernel.x.shape[1]  # floating-point operations of the product of one row with all
+        self.local = threading.local()
 
     def add(self, points: Vector) -> Vector:
         """Cover by points given; how much each has added."""
@@ -107,11 +111,16 @@ class Coverage:
 
     def first_bounds(self, tick: Tick) -> None:
         """Bound the gains of all rows."""
-        for i in range(0, len(self.bounds), self.rows):
-            x = self.kernel.x[i : i + self.rows]
-            out = self.buffers[0, : len(x)] if self.whole is None else self.whole[i : i + len(x)]
-            self._bound(np.arange(i, i + len(x)), self.kernel.above(x, out=out), ROUGH)
-            tick(len(x))
+        n = len(self.bounds)
+
+        def bound(first: int) -> int:
+            x = self.kernel.x[first : first + self.rows]
+            out = self._buffers(len(x))[0] if self.whole is None else self.whole[first : first + len(x)]
+            self._bound(np.arange(first, first + len(x)), self.kernel.above(x, out=out), ROUGH)
+            return len(x)
+
+        for done in spread(bound, range(0, n, self.rows), n * self.work):
+            tick(done)
 
     def pick(self) -> tuple[int, float]:
         """Add the row that gains most, the first of those that tie; it and its gain, 0 if there is none left."""
@@ -139,12 +148,8 @@ class Coverage:
         if self.level[row] == STALE:
             if self.far[row]:
                 rows = self._largest((self.level == STALE) & self.far)
-                out = self.buffers[0, : len(rows)]
-                if self.whole is not None:
-                    above = np.take(self.whole, rows, axis=0, out=out)
-                else:
-                    above = self.kernel.above(self.kernel.x[rows], out=out)
-                self._bound(rows, above, ROUGH)
+                work = 0.0 if self.whole is not None else len(rows) * self.work
+                list(spread(self._bound_far, np.array_split(rows, threads_for(work)), work))
             else:
                 self._bound_near(row)
             return
@@ -155,10 +160,18 @@ class Coverage:
         else:
             self._compute(row)
 
+    def _bound_far(self, rows: Indices) -> None:
+        """Bound the gains of rows of which no columns are kept."""
+        out = self._buffers(len(rows))[0]
+        if self.whole is not None:
+            self._bound(rows, np.take(self.whole, rows, axis=0, out=out), ROUGH)
+        else:
+            self._bound(rows, self.kernel.above(self.kernel.x[rows], out=out), ROUGH)
+
     def _bound(self, rows: Indices, above: Array, level: int) -> None:
         """Bound the gains of rows by their kernel from above, and keep what matters of it when that is little."""
         kind = above.dtype
-        more = np.subtract(above, self._floor(kind), out=self.buffers[1, : len(rows)] if kind == np.float32 else None)
+        more = np.subtract(above, self._floor(kind), out=self._buffers(len(rows))[1] if kind == np.float32 else None)
         np.maximum(more, 0, out=more)
         more *= self.weights.astype(kind)
         gains = more.sum(axis=1) * (1 + 128 * np.finfo(kind).eps) + NOTHING * self.weights.sum()
@@ -195,6 +208,12 @@ class Coverage:
         self.bounds[row] = (self.weights[columns] * more)[more > 0].sum()
         self.level[row] = EXACT
         self.exact[row] = columns, kernel
+
+    def _buffers(self, rows: int) -> tuple[Array, Array]:
+        """Two arrays in float32, for so many rows and all columns, which each thread has of its own."""
+        if not hasattr(self.local, "buffers"):
+            self.local.buffers = np.empty((2, min(self.rows, len(self.bounds)), len(self.bounds)), np.float32)
+        return self.local.buffers[0, :rows], self.local.buffers[1, :rows]
 
     def _largest(self, which: Array) -> Indices:
         """Of the rows asked for those with the largest bounds, as many as a block has."""

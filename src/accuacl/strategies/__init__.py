@@ -18,6 +18,7 @@ import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
+from accuacl.base.threads import shared_out
 from accuacl.base.userfile import is_loaded, load_file
 from accuacl.features import Features
 from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
@@ -134,7 +135,12 @@ def get(name: str, **options: Any) -> Callable[[Query], Selection]:
         if option not in known:
             has = f"its options are {', '.join(known)}" if known else "it has none"
             raise InputError(f"{name} has no option {option!r}; {has}.")
-    return functools.partial(REGISTRY[name], **options)
+    return functools.partial(_ask, REGISTRY[name], options)
+
+
+def _ask(strategy: Callable[..., Selection], options: dict[str, Any], query: Query) -> Selection:
+    with shared_out():
+        return strategy(query, **options)
 
 
 def options_of(name: str) -> tuple[str, ...]:
@@ -171,7 +177,8 @@ def select(
     the past, and past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     a memory). seed: for strategies that draw. chunk: rows dealt with at a time (0: chosen for you). progress: called
     with a `Progress` as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
-    count, chunk size or the type of the arrays.
+    count, chunk size or the type of the arrays. Large work is shared out to as many threads as BLAS and torch may use;
+    small work, which they would slow down, is done by one.
 
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
     >>> picked = select("entropy", pool=pool, budget=2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.threads import for_torch
 from accuacl.strategies.limits import TooLarge, available, needs
 from accuacl.strategies.query import Query, Selection, number, whole_number
 
@@ -59,7 +60,8 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
     from accuacl.strategies.design import Design, LinAlgError  # here, for it imports torch
 
     try:
-        return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))
+        with for_torch(float(query.pool.d * query.pool.K) ** 3):
+            return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))
     except LinAlgError:
         largest = max(float(np.abs(block.embeddings).max()) for _, block in query.pool.blocks(4096))
         raise InputError(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from accuacl.base.progress import Tick
+from accuacl.base.threads import spread
 from accuacl.strategies.smallest import Indices, Vector
 
 MOST = 64  # picks whose products with all rows are made together
 AHEAD = 100  # one of so many rows is a candidate for these
 ROWS = 2048
+COLUMNS = 8192  # of the products of planned picks, made at a time
 TIE = 1e-9  # gains this close, relatively, are a tie
 
 
@@ -54,13 +56,17 @@ class Ratio:
             self.V = np.asarray(np.linalg.inv(_plus(known.T @ known, self.ridge)), np.float64)
             self.N = self.V @ sum(_outer(rows, weights, self.rows) for rows, weights in self.target) @ self.V
             self.q, self.g = np.empty(n), np.empty(n)
-            for i in range(0, n, self.rows):
-                block = self.x[i : i + self.rows]
-                self.q[i : i + self.rows] = np.einsum("ij,ij->i", block @ self.V, block)
-                self.g[i : i + self.rows] = np.einsum("ij,ij->i", block @ self.N, block)
-                tick(len(block))
+            for done in spread(self._compute_rows, range(0, n, self.rows), 4.0 * n * len(self.V) ** 2):
+                tick(done)
         self.start_q, self.start_g, self.age = self.q.copy(), self.g.copy(), 0
         self.plan, self.done = [], 0
+
+    def _compute_rows(self, first: int) -> int:
+        """q and g of a block of rows; how many these are."""
+        block = self.x[first : first + self.rows]
+        self.q[first : first + self.rows] = np.einsum("ij,ij->i", block @ self.V, block)
+        self.g[first : first + self.rows] = np.einsum("ij,ij->i", block @ self.N, block)
+        return len(block)
 
     def gains(self, left: Indices) -> Vector:
         """By how much each row would lower tr(V T); -inf for rows of which none is left.
@@ -100,7 +106,14 @@ class Ratio:
         self._guess(int(np.searchsorted(rows, row)), rows, left[rows].copy(), float(outside))
         if not self.dual:
             AY = self.AY[:, : len(self.plan)].reshape(-1, self.x.shape[1])
-            self.CZ = np.matmul(AY, self.x.T, out=self.products[: len(AY)]).reshape(2, len(self.plan), -1)
+            products = self.products[: len(AY)]
+
+            def multiply(first: int) -> None:
+                block = slice(first, first + COLUMNS)
+                np.matmul(AY, self.x[block].T, out=products[:, block])
+
+            list(spread(multiply, range(0, len(self.x), COLUMNS), 2.0 * AY.size * len(self.x)))
+            self.CZ = products.reshape(2, len(self.plan), -1)
 
     def _guess(self, best: int, rows: Indices, left: Indices, outside: float) -> None:
         """Greedy among these rows, from `best` on, for as long as all others gain less."""
@@ -126,8 +139,13 @@ class Ratio:
 def _outer(x: Vector, weights: Vector, rows: int) -> Vector:
     """The sum of weight * x x^T."""
     total = np.zeros((x.shape[1], x.shape[1]))
-    for i in range(0, len(x), rows):
-        total += (x[i : i + rows].T * weights[i : i + rows]) @ x[i : i + rows]
+
+    def outer(first: int) -> Vector:
+        block = x[first : first + rows]
+        return np.asarray((block.T * weights[first : first + rows]) @ block)
+
+    for part in spread(outer, range(0, len(x), rows), 2.0 * x.size * x.shape[1]):
+        total += part
     return total
 
 

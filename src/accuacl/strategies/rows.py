@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.progress import Tick
+from accuacl.base.threads import spread
 from accuacl.features import Array, Features
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.smallest import Indices, Values, Vector, among_smallest, in_slices, round_off, slices
 
 BLOCK = 1 << 14  # rows ranked at a time
+WORK = 2000  # floating-point operations, about, that the rank of a row takes for each class
 Column = Literal["id", "embedding", "probability"]
 
 
@@ -205,10 +207,10 @@ def finder(query: Query, tick: Tick) -> Find:
 
     def find(ranking: Ranking, count: int) -> tuple[Indices, Rows]:
         parts = []
-        for start in range(0, max(1, n), size):
-            block = rows.take(slice(start, start + size))
-            parts.append(ranking.values(block))
-            tick(len(block))
+        blocks = (rows.take(slice(start, start + size)) for start in range(0, max(1, n), size))
+        for part in spread(ranking.values, blocks, float(WORK) * n * query.pool.K):
+            parts.append(part)
+            tick(len(part[0]))
         value, bound = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         wanted = ranking.wanted(count, n)
         candidates, _, _ = among_smallest(wanted, value, bound, lambda some: ranking.exact(rows.take(some)))
