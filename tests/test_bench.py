@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import subprocess
 import sys
 
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from accuacl import NAMES, bench
-from accuacl.bench import Case, Measurement
+from accuacl.bench import Case, Measurement, threads
 from accuacl.bench.timing import timed
 
 
@@ -64,6 +65,18 @@ def test_a_refusal_is_a_row_not_a_crash():
     result = bench.measure(Case("bait", 10, 5_000, 100, 5, m=0), 0)
     assert result == Measurement(result.case, needs=result.needs)
     assert result.needs > 40 * 500_000**2
+
+
+def test_threads_are_compared_quiet_and_beside_a_busy_process(monkeypatch):
+    monkeypatch.setattr("accuacl.bench.threads.SECONDS", 0)
+    quiet, busy = threads.both(Case("coverage", 50, 6, 4, 5, m=10))
+    assert (quiet.busy, busy.busy) == (False, True)
+    for row in (quiet, busy):
+        assert min(row.one_cpu, row.one_wall, row.cpu, row.wall) > 0
+        assert row.cpu_ratio == row.cpu / row.one_cpu
+        assert row.as_dict()["wall_ratio"] == row.wall / row.one_wall
+    assert multiprocessing.active_children() == []
+    assert threads.both(Case("bait", 10, 5_000, 100, 5, m=0)) == []
 
 
 def test_command_prints_a_table_and_writes_json(tmp_path):

@@ -5,7 +5,8 @@ form: its matrix products on data already in place, and one read of its inputs. 
 come out below 1.
 """
 
-from accuacl.bench.cases import Case, Measurement, grid, standard
+from accuacl.bench.cases import Case, Measurement, Threads, grid, standard
 from accuacl.bench.measuring import machine, measure, run
+from accuacl.bench.threads import compare
 
-__all__ = ["Case", "Measurement", "grid", "machine", "measure", "run", "standard"]
+__all__ = ["Case", "Measurement", "Threads", "compare", "grid", "machine", "measure", "run", "standard"]

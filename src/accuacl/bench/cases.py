@@ -56,6 +56,29 @@ class Measurement:
         }
 
 
+@dataclass(frozen=True)
+class Threads:
+    """Seconds of one case with one thread and with as many as it takes by itself; `busy`: beside a busy process."""
+
+    case: Case
+    busy: bool
+    one_cpu: float
+    one_wall: float
+    cpu: float
+    wall: float
+
+    @property
+    def cpu_ratio(self) -> float:
+        return self.cpu / self.one_cpu
+
+    @property
+    def wall_ratio(self) -> float:
+        return self.wall / self.one_wall
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"cpu_ratio": self.cpu_ratio, "wall_ratio": self.wall_ratio}
+
+
 def standard(full: bool = False) -> list[Case]:
     """The cases of the README's table; `full` adds a pool of a million and BAIT's largest: 15 minutes more."""
     cases = [Case(name, 5_000, 512, 100, 200) for name in NAMES]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,34 +18,37 @@ from accuacl.bench.cases import Case, Measurement
 from accuacl.bench.timing import timed
 from accuacl.bench.yardsticks import dense, floor
 from accuacl.features import Features
-from accuacl.strategies import TooLarge, select
+from accuacl.strategies import Selection, TooLarge, select
 
+Result = TypeVar("Result")
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def run(cases: list[Case], threads: int = 1, dense_limit: int = 6 << 30) -> Iterator[Measurement]:
     """Measure each case in a fresh process; the dense definition only where it takes at most `dense_limit` bytes."""
-    saved = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    for case in cases:
+        yield in_fresh_process(measure, case, dense_limit, threads=threads)
+
+
+def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: Any, threads: int | None) -> Result:
+    """What the function makes of a case, where libraries have so many threads (None: as many as they like)."""
+    saved = {name: os.environ.pop(name, None) for name in THREAD_VARIABLES}
+    if threads:
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
     try:
-        for case in cases:
-            with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-                try:
-                    yield pool.submit(measure, case, dense_limit).result()
-                except BrokenProcessPool:
-                    raise InputError(
-                        f"{case} was killed, most likely for want of memory; give a smaller one."
-                    ) from None
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(function, case, *arguments).result()
+    except BrokenProcessPool:
+        raise InputError(f"{case} was killed, most likely for want of memory; give a smaller one.") from None
     finally:
         for name, value in saved.items():
-            if value is None:
-                del os.environ[name]
-            else:
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value
 
 
-def machine(threads: int = 1) -> str:
-    """What this was measured on, in a line."""
+def machine(threads: int | None = 1) -> str:
+    """What this was measured on, in a line; with so many threads (None: as many as each took)."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as info:
@@ -53,27 +57,29 @@ def machine(threads: int = 1) -> str:
         pass
     import torch
 
-    return f"{name}, {os.cpu_count()} cores, {threads} thread(s), numpy {np.__version__}, torch {torch.__version__}"
+    used = f", {threads} thread(s)" if threads else ""
+    return f"{name}, {os.cpu_count()} cores{used}, numpy {np.__version__}, torch {torch.__version__}"
 
 
 def measure(case: Case, dense_limit: int) -> Measurement:
     """Run one case in this process."""
     pool, memory, labelled = problem(case)
-    arguments: dict[str, Any] = {"pool": pool, "budget": case.b, "labelled": labelled}
-    if memory is not None:
-        arguments |= {"memory": memory, "past": 9 * case.n}
-
-    def ours() -> None:
-        select(case.strategy, **arguments)
-
     try:
-        select(case.strategy, **(arguments | {"pool": pool.rows(slice(0, 2)), "budget": 1}))  # imports what it needs
-        cpu, wall, extra = timed(ours)
+        cpu, wall, extra = timed(query(case, pool, memory, labelled))
     except TooLarge as refusal:
         return Measurement(case, needs=refusal.bytes)
     floor_cpu = floor(case, pool)
     dense_cpu, dense_extra = dense(case, pool, memory, labelled, dense_limit) or (None, None)
     return Measurement(case, cpu, wall, extra, floor_cpu, dense_cpu, dense_extra)
+
+
+def query(case: Case, pool: Features, memory: Features | None, labelled: Features | None) -> Callable[[], Selection]:
+    """The case's query, ready to be measured: what it imports has been imported."""
+    arguments: dict[str, Any] = {"pool": pool, "budget": case.b, "labelled": labelled}
+    if memory is not None:
+        arguments |= {"memory": memory, "past": 9 * case.n}
+    select(case.strategy, **(arguments | {"pool": pool.rows(slice(0, 2)), "budget": 1}))
+    return functools.partial(select, case.strategy, **arguments)
 
 
 def problem(case: Case) -> tuple[Features, Features | None, Features | None]:

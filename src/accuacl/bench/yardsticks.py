@@ -47,14 +47,21 @@ def floor(case: Case, pool: Features) -> float | None:
         once = 2 * 32 * timed(lambda: wide[:part] @ wide)[0]
         return once + 2 * case.b * case.n / len(block) * timed(lambda: block @ both)[0]
     if case.strategy in COVERAGE:  # H H^T in blocks, and a pass over it
-        blocks = math.ceil(case.n / 512)
-        return blocks * timed(lambda: np.maximum(np.exp(h[:512] @ h.T), h[:512, :1]).sum(axis=1))[0]
+        x = h / np.maximum(np.linalg.norm(h, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+        return math.ceil(case.n / len(x[:512])) * timed(functools.partial(_kernel_sums, x, x[:512]))[0]
     if case.strategy == "fisher-ratio":  # T, H M^-1 and H M^-1 T once, and the last two times a vector at every pick
         double, wide = h[:4096].astype(np.float64), np.ones((case.d, 3 * case.d + 2 * case.b))
         return case.n / len(double) * timed(lambda: double @ wide)[0]
     if case.strategy in ("uniform", "typiclust"):
         return None
     return timed(lambda: _read(p))[0]
+
+
+def _kernel_sums(x: Array, rows: Array) -> Array:
+    kernel = rows @ x.T
+    np.exp(kernel, out=kernel)
+    np.maximum(kernel, 0, out=kernel)
+    return np.asarray(kernel.sum(axis=1))
 
 
 def _read(array: Array) -> float:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.progress import MofNCompleteColumn
@@ -14,9 +15,11 @@ from accuacl import bench as benchmark
 from accuacl.base.errors import InputError
 from accuacl.base.files import check_new_file, write_text
 from accuacl.base.progress import Progress
-from accuacl.bench import Case, Measurement
+from accuacl.bench import Case, Measurement, Threads
 from accuacl.cli.screen import console, drawn
 from accuacl.strategies import NAMES
+
+Result = TypeVar("Result")
 
 
 def bench(
@@ -37,6 +40,13 @@ def bench(
         bool, typer.Option("--full", help="Also measure a pool of 1,000,000 and BAIT at its largest; takes 20 minutes.")
     ] = False,
     threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
+    compare_threads: Annotated[
+        bool,
+        typer.Option(
+            "--compare-threads",
+            help="Instead, compare one thread with as many as a strategy takes by itself, beside a busy process too.",
+        ),
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all numbers to this file.")] = None,
 ) -> None:
     """Measure query strategies on this machine: time, memory, and how far they are from the possible.
@@ -57,18 +67,43 @@ def bench(
         cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
     if json_file:
         check_new_file(json_file)
-    results: list[Measurement] = []
+    results: list[Any]
+    if compare_threads:
+        results = [row for rows in _drawn(cases, benchmark.compare(cases)) for row in rows]
+        console.print(_threads_table(results))
+    else:
+        results = _drawn(cases, benchmark.run(cases, threads))
+        console.print(_bench_table(results))
+    machine = benchmark.machine(None if compare_threads else threads)
+    console.print(f"[dim]{machine}; seed 0; best of a few; CPU seconds of all threads.[/dim]")
+    if json_file:
+        text = json.dumps({"machine": machine, "results": [result.as_dict() for result in results]}, indent=1)
+        write_text(json_file, text + "\n")
+        console.print(f"written: {json_file}")
+
+
+def _drawn(cases: list[Case], measurements: Iterator[Result]) -> list[Result]:
+    """All measurements, with the progress drawn."""
+    results = []
     with drawn(MofNCompleteColumn()) as draw:
-        measurements = benchmark.run(cases, threads)
         for done, case in enumerate(cases):
             draw(Progress(done, len(cases), f"{case.strategy} n={case.n:,}"))
             results.append(next(measurements))
-    console.print(_bench_table(results))
-    console.print(f"[dim]{benchmark.machine(threads)}; seed 0; best of up to five; CPU seconds of all threads.[/dim]")
-    if json_file:
-        text = json.dumps({"machine": benchmark.machine(threads), "results": [m.as_dict() for m in results]}, indent=1)
-        write_text(json_file, text + "\n")
-        console.print(f"written: {json_file}")
+    return results
+
+
+def _threads_table(results: list[Threads]) -> Table:
+    table = Table(title="One thread, and as many as a strategy takes by itself")
+    names = ("n", "d", "K", "b", "beside", "CPU s, one", "CPU s", "ratio", "wall s, one", "wall s", "ratio")
+    for name in ("strategy", *names):
+        table.add_column(name, justify="left" if name in ("strategy", "beside") else "right", overflow="fold")
+    for row in results:
+        case = row.case
+        size = [f"{value:,}" for value in (case.n, case.d, case.K, case.b)]
+        seconds = [f"{row.one_cpu:.3f}", f"{row.cpu:.3f}", f"{row.cpu_ratio:.2f}"]
+        seconds += [f"{row.one_wall:.3f}", f"{row.wall:.3f}", f"{row.wall_ratio:.2f}"]
+        table.add_row(case.strategy, *size, "a busy process" if row.busy else "nothing", *seconds)
+    return table
 
 
 def _bench_table(results: list[Measurement]) -> Table:
