@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import sys
 from pathlib import Path
@@ -33,7 +34,10 @@ def test_three_tasks_of_real_data(tmp_path, name):
     make = project_data.DATA[name]
     if name == "cifar100":
         make = functools.partial(project_data.cifar100, classes=2, each=20, tested=10)
-    row = projects.run(make(Path(folder), tmp_path / "data" / name), tmp_path, "accuacl", 0, SMALL)
+    opened = projects.prepared(make(Path(folder), tmp_path / "data" / name), tmp_path, {})
+    learner = "er" if name == "nslkdd" else "ridge"
+    row = projects.run(*opened, tmp_path, learner, "accuacl", 0, SMALL, keep=False)
     assert (row["labels"], row["held"]) == ("60", "9")
+    assert [point[0] for point in json.loads(row["curve"])] == [10, 20, 30, 40, 50, 60]
     assert float(row["true_accuracy"]) > 5
     assert float(row["accuracy_low"]) <= float(row["accuracy"]) <= float(row["accuracy_high"])

@@ -460,7 +460,7 @@ WHERE += ["after 1/1/train", "between file and record", "file not yet in place"]
 
 @pytest.mark.parametrize("where", WHERE)
 def test_killed_at_every_kind_of_step(tmp_path, where, undisturbed):
-    learner = learners.NAMES[WHERE.index(where) % 4]
+    learner = learners.NAMES[WHERE.index(where) % len(learners.NAMES)]
     codes = attempts(tmp_path, learner, *({"where": where, "count": count} for count in (1, 2, 3)), {})
     assert codes[0] == -signal.SIGKILL
     assert codes[-1] == 0
@@ -729,7 +729,7 @@ REAL = [name for name in BENCHMARKS if name != "split-digits"]
 
 
 @pytest.mark.parametrize("benchmark", REAL)
-@pytest.mark.parametrize("learner", learners.NAMES)
+@pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which takes vectors only
 def test_real_data_end_to_end(tmp_path, benchmark, learner):
     if "ACCUACL_DATA" not in os.environ:
         pytest.skip("ACCUACL_DATA is not set: no real data")

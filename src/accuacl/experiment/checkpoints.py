@@ -39,6 +39,8 @@ def train_round(learning: Learning, known: Known, model: Classifier, memory: Mem
     learner = _start(learning, known, model, memory)
     learners.train(learner, on_epoch)
     handle: Handle = save_tensors(learning.folder / f"{_name(known)}.safetensors", model.state_dict())
+    if learner.facts:
+        handle["facts"] = learner.facts
     if known.last_round and learner.buffer is not memory:
         handle["memory"] = save_memory(learning, known, learner.buffer)
     return handle

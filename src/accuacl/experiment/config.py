@@ -35,7 +35,9 @@ class Config(pydantic.BaseModel):
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}, or full.")
     scale: Scale = Field("smoke", description="Defaults for all below: smoke (seconds), cpu (minutes), paper (exact).")
-    memory: int = Field(100, ge=0, description="Size of the replay memory; 0 with er is plain fine-tuning.")
+    memory: int = Field(
+        100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge keeps all)."
+    )
     seed: int = Field(0, ge=0, description="What all randomness is derived from.")
     tasks: int = Field(0, ge=0, description="Stop after this many tasks; 0: all.")
     classes_per_task: int = Field(0, ge=0, description="Classes that arrive with each task; 0: the benchmark's.")
@@ -94,6 +96,11 @@ class Config(pydantic.BaseModel):
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
         if self.model not in models.NAMES:
             raise InputError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
+        if self.learner == "ridge" and self.model not in ("linear", "projection"):
+            raise InputError(
+                f"ridge learns on features that stay as they are, not with --model {self.model}; give --model linear "
+                "or projection and data that are vectors, such as embeddings of images, or another learner."
+            )
         if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
             raise InputError("your own data needs --classes-per-task: how many classes arrive with each task.")
         if self.rounds > self.labels:
@@ -145,12 +152,14 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     data_dir: where a folder with one's own data may lie; what is in it decides on the network.
     """
     benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
-    defaults = DEFAULTS.get(str(benchmark), OWN).get(scale, {})
+    defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
     if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
         if benchmark in KNOWN:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
         folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
-        defaults = defaults | ({"model": "mlp"} if holds_vectors(folder) else {})
+        vectors = holds_vectors(folder)
+    if vectors:
+        defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
     try:
         return Config(**(defaults | given))
     except pydantic.ValidationError as error:
@@ -190,6 +199,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("replay")
     if config["learner"] != "der++":
         unused |= {"alpha", "beta"}
+    if config["learner"] == "ridge":
+        unused.add("learner_variant")
     if config["order"] not in ("tasks", "classes"):
         unused.add("order_seed")
     return config | {name: Config.model_fields[name].default for name in unused}

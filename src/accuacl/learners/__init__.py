@@ -1,7 +1,8 @@
 """Learners: how a model learns a task without forgetting the ones before.
 
 A learner is a small class over the loop in `loop.py`. To add one, write it in a file of its own and give it a line
-below. Each comes in two variants: "paper", as in the paper's experiments, and "original", as first published.
+below. Each comes in two variants: "paper", as in the paper's experiments, and "original", as first published; ridge,
+which belongs to neither, is the same in both.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from accuacl.learners.erace import ERACE
 from accuacl.learners.gss import GSS
 from accuacl.learners.gss_original import OriginalGSS
 from accuacl.learners.loop import Learner, train
+from accuacl.learners.ridge import Ridge
 from accuacl.learners.round import Round
 from accuacl.learners.training import PAPER, TaskData, Training
 from accuacl.memory import FEATURE_POLICIES
@@ -42,6 +44,7 @@ REGISTRY: dict[str, dict[str, Callable[[Round], Learner]]] = {
     "gss": {"paper": GSS, "original": OriginalGSS},
     "der++": {"paper": DERpp, "original": OriginalDERpp},
     "er-ace": {"paper": ERACE, "original": partial(ERACE, original=True)},
+    "ridge": {"paper": Ridge, "original": Ridge},
 }
 NAMES = tuple(REGISTRY)
 MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES)

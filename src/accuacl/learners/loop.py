@@ -21,11 +21,13 @@ class Learner:
     """What a learner adds to the loop. It lives for one round.
 
     buffer: what it replays. Learners that store examples while they train put another in its place.
+    facts: numbers about the training that are worth a record.
     """
 
     def __init__(self, round: Round) -> None:
         self.round = round
         self.buffer = round.memory
+        self.facts: dict[str, float] = {}
 
     def start_epoch(self, epoch: int) -> None:
         """Get ready to replay."""
@@ -33,6 +35,27 @@ class Learner:
     def observe(self, rows: Tensor) -> Tensor:
         """Learn from one batch of new examples, and from what is replayed beside them; the loss before the step."""
         raise NotImplementedError
+
+    def train(self, progress: OnProgress | None = None) -> None:
+        """Train the round's model in place, batch by batch, for all epochs. progress: called after every epoch."""
+        round, training = self.round, self.round.training
+        round.model.train()
+        for epoch in range(training.epochs):
+            round.lr = learning_rate(training, epoch)
+            round.draws = torch_generator(*round.seed, epoch, "augment")
+            self.start_epoch(epoch)
+            batches = every(round.new_rows, training.batch, torch_generator(*round.seed, epoch, "order"))
+            total = torch.zeros((), device=training.device)
+            for rows in batches:
+                total += self.observe(rows)
+            mean = total.item() / len(batches)  # the only place where the loop waits for the device
+            if not math.isfinite(mean):
+                raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {training.lr:g}.")
+            if progress:
+                done, all_ = epoch + 1, training.epochs
+                progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
+        round.optimiser.zero_grad()
+        round.model.eval()
 
     def remember(self) -> Memory:
         """The memory as the task leaves it, once the model is trained; by default what training has put there."""
@@ -53,25 +76,8 @@ class Learner:
 
 
 def train(learner: Learner, progress: OnProgress | None = None) -> None:
-    """Train the learner's model in place for all epochs. progress: called after every epoch."""
-    round, training = learner.round, learner.round.training
-    round.model.train()
-    for epoch in range(training.epochs):
-        round.lr = learning_rate(training, epoch)
-        round.draws = torch_generator(*round.seed, epoch, "augment")
-        learner.start_epoch(epoch)
-        batches = every(round.new_rows, training.batch, torch_generator(*round.seed, epoch, "order"))
-        total = torch.zeros((), device=training.device)
-        for rows in batches:
-            total += learner.observe(rows)
-        mean = total.item() / len(batches)  # the only place where the loop waits for the device
-        if not math.isfinite(mean):
-            raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {training.lr:g}.")
-        if progress:
-            done, all_ = epoch + 1, training.epochs
-            progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
-    round.optimiser.zero_grad()
-    round.model.eval()
+    """Train the learner's model in place."""
+    learner.train(progress)
 
 
 def learning_rate(training: Training, epoch: int) -> float:

@@ -2,8 +2,8 @@
 
 from accuacl.models.classifier import Classifier, new_head
 from accuacl.models.frozen import Frozen
-from accuacl.models.nets import NAMES, build
+from accuacl.models.nets import NAMES, PROJECTED, build
 from accuacl.models.predict import evaluating, predict
 from accuacl.models.wrap import wrap
 
-__all__ = ["NAMES", "Classifier", "Frozen", "build", "evaluating", "new_head", "predict", "wrap"]
+__all__ = ["NAMES", "PROJECTED", "Classifier", "Frozen", "build", "evaluating", "new_head", "predict", "wrap"]

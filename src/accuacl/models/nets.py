@@ -13,6 +13,8 @@ from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier, new_head
 
 Shape = tuple[int, ...]
+VECTORS = ("mlp", "projection", "linear")  # the nets that take vectors
+PROJECTED = 2048  # outputs of a random projection
 
 
 def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int | None = None) -> Classifier:
@@ -22,7 +24,8 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
 
     resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
     resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
-    mlp: two hidden layers. linear: the head alone. `width` is that of the first block or of the hidden layers.
+    mlp: two hidden layers. projection: one, wide. linear: the head alone. `width` is that of the first block or of the
+    hidden layers.
 
     >>> build("conv4", 10, seed=0, input_shape=(3, 32, 32)).head
     Linear(in_features=192, out_features=10, bias=True)
@@ -30,7 +33,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     if name not in NETS:
         raise InputError(f"there is no net {name!r}; the nets are {', '.join(NAMES)}.")
     make, default = NETS[name]
-    wanted = 1 if name in ("mlp", "linear") else 3
+    wanted = 1 if name in VECTORS else 3
     if len(input_shape) != wanted or min(input_shape) < 1:
         expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
         raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")
@@ -94,6 +97,11 @@ def _mlp(shape: Shape, width: int) -> tuple[nn.Module, int]:
     return nn.Sequential(nn.Linear(shape[0], width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()), width
 
 
+def _projection(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    """A random projection and ReLU, which the learner ridge leaves as it is drawn (RanPAC, McDonnell et al., 2023)."""
+    return nn.Sequential(nn.Linear(shape[0], width), nn.ReLU()), width
+
+
 def _linear(shape: Shape, width: int) -> tuple[nn.Module, int]:
     return nn.Identity(), shape[0]
 
@@ -124,6 +132,7 @@ NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
     "conv4-stride2": (partial(_convnet, blocks=4, stride=2), 24),
     "conv3": (partial(_convnet, blocks=3), 16),
     "mlp": (_mlp, 128),
+    "projection": (_projection, PROJECTED),
     "linear": (_linear, 1),
 }
 NAMES = tuple(NETS)

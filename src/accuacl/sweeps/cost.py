@@ -46,7 +46,11 @@ def images(config: Config) -> float:
             labels = pool if config.strategy == "full" else min(pool, config.labels * (r + 1) // config.rounds)
             if asks and r:
                 looked += pool + (task * pool if config.strategy == "accuacl-full" else memory)
-            if asks or config.evaluate == "round" or r == rounds - 1:
+            if not (asks or config.evaluate == "round" or r == rounds - 1):
+                pass
+            elif config.learner == "ridge":  # looks once at all labels there are
+                looked += labels + task * config.labels
+            else:
                 learned += config.epochs * (labels + _replayed(config, labels, memory))
             looked += tested * (task + 1) if config.evaluate == "round" else 0
         looked += tested * (task + 1)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pydantic
 from pydantic import Field
 
-from accuacl import learners
+from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.files import reason
 from accuacl.experiment import DEVICE, Config, settings_before
@@ -50,8 +50,11 @@ class ProjectSettings(pydantic.BaseModel):
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
-    head: Literal["linear", "mlp"] = Field("linear", description="Head that is trained on embeddings: linear or mlp.")
-    width: int = Field(128, ge=1, description="Hidden width of --head mlp.")
+    head: Literal["linear", "mlp", "projection"] = Field(
+        "linear",
+        description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn).",
+    )
+    width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
     image_size: int = Field(
         0,
         ge=0,
@@ -89,6 +92,13 @@ class ProjectSettings(pydantic.BaseModel):
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
         if self.finetune and self.model == NONE:
             raise InputError(f"--finetune has nothing to train for {self.kind} without a model; leave it out.")
+        if self.learner == "ridge" and not self.frozen:
+            raise InputError(
+                "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
+                "accuacl[pretrained] or give your own --model."
+            )
+        if self.learner == "ridge" and self.head == "mlp":
+            raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self
@@ -124,7 +134,9 @@ def make(given: dict[str, Any]) -> ProjectSettings:
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = NONE if kind != "images" else PRETRAINED if has_pretrained() else SCRATCH
-    scratch = {"epochs": 30, "lr": 0.03} if model == SCRATCH or given.get("finetune") else {}
+    defaults: dict[str, Any] = {"epochs": 30, "lr": 0.03} if model == SCRATCH or given.get("finetune") else {}
+    if given.get("head") == "projection":
+        defaults["width"] = models.PROJECTED
     if model.rpartition(":")[0].endswith(".py"):
         file, _, function = model.rpartition(":")
         paths = [Path(file).expanduser().resolve()]
@@ -134,7 +146,7 @@ def make(given: dict[str, Any]) -> ProjectSettings:
             given = given | {"weights": str(paths[1])}
         given = given | {"digest": digest(*paths)}
     try:
-        return ProjectSettings(**(scratch | given | {"model": model}))
+        return ProjectSettings(**(defaults | given | {"model": model}))
     except pydantic.ValidationError as error:
         raise wrong_setting(error) from None
 

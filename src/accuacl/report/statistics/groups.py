@@ -26,7 +26,7 @@ Cell = tuple[Setup, str]  # a setup and a learner: all that strategies have in c
 
 BASELINES = ("uniform", "entropy", "least-confidence", "kcenter", "badge", "bait")  # the paper's, in its order
 STRATEGIES = (*BASELINES, "accuacl")
-LEARNERS = ("er", "gss", "der++", "er-ace")
+LEARNERS = ("er", "gss", "der++", "er-ace", "ridge")
 
 
 @dataclass(frozen=True, eq=False)

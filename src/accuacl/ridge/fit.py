@@ -1,0 +1,88 @@
+"""The head: ridge regression onto +1 for an example's class and -1 for the others, every class with the same weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from accuacl.base.errors import InputError
+from accuacl.ridge.loo import LeaveOneOut
+from accuacl.ridge.temperature import loss, sharpness
+
+STEP = 10**0.5  # from one ridge that is tried to the next
+STEPS = 8  # at most so many of these up or down
+TYPICAL = 1.0  # the ridge that is tried first, in units of the mean squared length of a centred example
+
+
+@dataclass(frozen=True)
+class Head:
+    """A linear head. ridge: as chosen; sharpness: what the regression was multiplied with to make logits of it.
+
+    loo: the logits that each example would get if it were left out; NaN for the only example of its class.
+    """
+
+    weight: Tensor  # classes x d
+    bias: Tensor
+    ridge: float
+    sharpness: float
+    loo: Tensor
+
+    def logits(self, x: Tensor) -> Tensor:
+        return x.double() @ self.weight.T + self.bias
+
+    def left_out(self, labels: Tensor) -> dict[str, float]:
+        """How many of the left-out examples are right, and how many the head believed to be, in percent."""
+        known = ~self.loo.isnan().any(1)
+        if not known.any():
+            return {}
+        confidence, guess = torch.softmax(self.loo[known], 1).max(1)
+        right = (guess == labels[known]).double()
+        return {"left_out_accuracy": 100 * float(right.mean()), "left_out_confidence": 100 * float(confidence.mean())}
+
+
+def fit(x: Tensor, labels: Tensor, classes: int) -> Head:
+    """The head for examples x (n x d) with labels below `classes`. It does not depend on the order of examples.
+
+    W and b minimise sum_i w_i |W x_i + b - y_i|^2 + r |W|^2 with y = +1 for the class of an example and -1 for the
+    others, and w_i = n / (K n_c), so that each of the K classes that have examples weighs the same. r is found by
+    steps from a typical one to where the leave-one-out log loss is lowest, with the sharpness of the softmax that is
+    best for that r. A class without an example gets the output -1 everywhere.
+
+    >>> x = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
+    >>> fit(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)
+    tensor([0, 0, 1, 1])
+    """
+    if len(x) == 0 or len(x) != len(labels):
+        raise InputError(f"{len(x)} examples came with {len(labels)} labels; give one label each, and at least one.")
+    if int(labels.min()) < 0 or int(labels.max()) >= classes:
+        raise InputError(f"labels run from {int(labels.min())} to {int(labels.max())}; give labels below {classes}.")
+    seen, own = torch.unique(labels, return_inverse=True)
+    problem = LeaveOneOut(x.double(), own)
+    ridge, beta, left_out = _best(problem, own)
+    weight, bias = x.new_zeros(classes, x.shape[1]).double(), torch.full((classes,), -1.0, dtype=torch.float64)
+    weight[seen], bias[seen] = problem.solution(ridge)
+    loo = torch.full((len(x), classes), -1.0, dtype=torch.float64)
+    loo[:, seen] = left_out
+    return Head(beta * weight, beta * bias, ridge, beta, beta * loo)
+
+
+def _best(problem: LeaveOneOut, own: Tensor) -> tuple[float, float, Tensor]:
+    """The ridge with the smallest leave-one-out loss among its neighbours, its sharpness and what is left out there."""
+    unit = problem.mean_length or 1.0
+    tried: dict[int, tuple[float, float, Tensor]] = {}
+
+    def at(step: int) -> float:
+        if step not in tried:
+            left_out = problem.left_out(unit * TYPICAL * STEP**step)
+            known = ~left_out.isnan().any(1)
+            beta = sharpness(left_out[known], own[known], problem.weights[known])
+            tried[step] = (loss(left_out[known], own[known], problem.weights[known], beta), beta, left_out)
+        return tried[step][0]
+
+    step = 0
+    for way in (1, -1):
+        while abs(step + way) <= STEPS and at(step + way) < at(step):
+            step += way
+    return unit * TYPICAL * STEP**step, tried[step][1], tried[step][2]

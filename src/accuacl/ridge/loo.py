@@ -1,0 +1,71 @@
+"""Ridge regression whose leave-one-out predictions come in closed form, in the primal or the dual."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+
+class LeaveOneOut:
+    """A class-balanced problem of n examples and K classes, centred by the weighted mean: the intercept is free.
+
+    Where there are fewer examples than columns everything is done with matrices of n x n (the dual).
+    """
+
+    def __init__(self, x: Tensor, own: Tensor) -> None:
+        """own: the classes of the examples; each of 0 .. K-1 is there."""
+        n, counts = len(x), torch.bincount(own)
+        self.weights = (n / (len(counts) * counts.double()))[own]
+        self.alone = counts[own] == 1  # leaving such an example out would leave nothing of its class
+        self.mean = self.weights @ x / n
+        root = self.weights.sqrt()[:, None]
+        self.rows = root * (x - self.mean)
+        self.targets = 2 * torch.nn.functional.one_hot(own, len(counts)).double() - 1
+        self.middle = torch.full((len(counts),), 2 / len(counts) - 1, dtype=torch.float64)  # the targets' mean
+        self.wanted = root * (self.targets - self.middle)
+        self.mean_length = float(self.rows.square().sum()) / n
+        self.dual = n < x.shape[1]
+        self.gram = self.rows @ self.rows.T if self.dual else self.rows.T @ self.rows
+
+    def solution(self, ridge: float) -> tuple[Tensor, Tensor]:
+        """(weights, K x d; intercepts)."""
+        factor = torch.linalg.cholesky(_plus(self.gram, ridge))
+        if self.dual:
+            weight = torch.cholesky_solve(self.wanted, factor).T @ self.rows
+        else:
+            weight = torch.cholesky_solve(self.rows.T @ self.wanted, factor).T
+        return weight, self.middle - weight @ self.mean
+
+    def left_out(self, ridge: float) -> Tensor:
+        """For each example what a fit without it would say of it (n x K), weights as they are; NaN if it is alone.
+
+        An example's residual grows by 1 / (1 - hat) where `hat` is what it contributes to its own fitted value. The
+        free intercept has the share w / n of that.
+        """
+        n, own_share = len(self.rows), self.weights / len(self.rows)
+        if self.dual:
+            # The rows' weighted sum is 0, so the gram has the unit vector u of roots of weights / n in its null space,
+            # where its inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling.
+            u, shift = own_share.sqrt(), ridge + self.mean_length
+            inverse = _inverse(_plus(self.gram, ridge) + shift * torch.outer(u, u))
+            residual = (inverse @ self.wanted) / (inverse.diagonal() - own_share / (ridge + shift))[:, None]
+            residual = residual / self.weights.sqrt()[:, None]
+        else:
+            factor = torch.linalg.cholesky(_plus(self.gram, ridge))
+            half = torch.linalg.solve_triangular(factor, self.rows.T, upper=False)
+            hat = half.square().sum(0) + own_share
+            fitted = half.T @ (half @ self.wanted)
+            residual = (self.wanted - fitted) / (self.weights.sqrt() * (1 - hat))[:, None]
+        left_out = self.targets - residual
+        left_out[self.alone] = torch.nan
+        return left_out if n > 1 else torch.full_like(left_out, torch.nan)
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    return torch.cholesky_inverse(torch.linalg.cholesky(matrix))
+
+
+def _plus(matrix: Tensor, ridge: float) -> Tensor:
+    matrix = matrix.clone()
+    matrix.diagonal().add_(ridge)
+    return matrix

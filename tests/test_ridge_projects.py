@@ -1,0 +1,104 @@
+"""The learner ridge in runs and projects: whatever people do, it is the fit of the labels as they are."""
+
+from __future__ import annotations
+
+import uuid
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from accuacl.base.errors import InputError
+from accuacl.experiment import load_tensors, read_steps
+from accuacl.experiment import make as make_run
+from accuacl.experiment import run as run_experiment
+from accuacl.labeling.project import export, loader, make
+from accuacl.labeling.project.inputs import open_task_inputs
+from accuacl.ridge import fit
+from effort import examples
+from scripted import answer, blobs, class_of, new_project, records, truth
+
+RIDGE = {"learner": "ridge", "strategy": "uniform"}
+
+
+def learned(project):
+    """The weights after the last training, and the classes that count."""
+    handle = read_steps(project.journal, "train")[-1].result
+    return load_tensors(project.directory / "weights", handle), handle["seen"], handle["facts"]
+
+
+def from_scratch(project):
+    """The fit of all labels of the project but the held-out ones, without any history."""
+    labels = project.store.labels()
+    held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
+    ids = [item for item in sorted(labels, reverse=True) if item not in held]
+    made = [step.result for step in read_steps(project.journal, "data")]
+    x = torch.from_numpy(open_task_inputs(project.tasks, made, project.settings)[np.array(ids)])
+    classes = torch.tensor([labels[item] for item in ids])
+    return fit(x, classes, int(classes.max()) + 1)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["correct", "merge", "new"]), st.integers(0, 10**6)), max_size=5))
+@examples(2, 60)
+def test_whatever_was_corrected_or_merged_it_is_the_fit_of_the_labels(tmp_path_factory, acts):
+    with new_project(tmp_path_factory.mktemp("p") / "p", 2, **RIDGE, per_round=6) as project:
+        store = project.store
+        person = store.people()[0]
+        acts = list(acts)
+        while not project.advance().finished:
+            items = answer(project)
+            if acts:
+                act, number = acts.pop()
+                living = [label.id for label in store.classes() if label.merged_into is None]
+                if act == "correct":
+                    item = sorted(store.labels())[number % len(store.labels())]
+                    store.correct(person, item, living[number % len(living)], uuid.uuid4().hex)
+                elif act == "merge" and len(living) > 1:
+                    store.merge_class(living[number % len(living)], living[(number + 1) % len(living)])
+                else:
+                    store.correct(person, items[0], class_of(project, f"new {number}"), uuid.uuid4().hex)
+        weights, seen, facts = learned(project)
+        head = from_scratch(project)
+        assert seen == sorted(set(seen))
+        torch.testing.assert_close(weights["head.weight"][seen].double(), head.weight[seen], rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(weights["head.bias"][seen].double(), head.bias[seen], rtol=1e-4, atol=1e-4)
+        assert facts["ridge"] == pytest.approx(head.ridge)
+        kept = records(project, "001/memory")["001/memory"]["ids"]
+        assert len(kept) == 20 > project.settings.memory  # all that were not held out, whatever --memory says
+
+
+def test_a_random_projection_is_the_same_in_every_round_and_in_the_export(tmp_path):
+    with new_project(tmp_path / "p", 1, **RIDGE, head="projection", width=50) as project:
+        seen = []
+        while not project.advance().finished:
+            seen += [learned(project)[0]["embed.0.weight"]] if read_steps(project.journal, "train") else []
+            answer(project)
+        assert torch.equal(seen[0], learned(project)[0]["embed.0.weight"])
+        vectors, names = blobs(0)
+        export(project, tmp_path / "out", None, "text", lambda progress: None)
+        said, _ = loader.load(tmp_path / "out").predict(list(vectors.vectors))
+        assert np.mean([a == b for a, b in zip(said, names, strict=True)]) > 0.9
+        assert truth(project, 0) in said
+    assert make({"kind": "vectors", "head": "projection"}).width == 2048
+    assert make({"kind": "vectors", "head": "projection", "width": 64}).width == 64
+
+
+@pytest.mark.parametrize("model", ["linear", "projection"])
+def test_a_run_with_vectors(tmp_path, model):
+    config = make_run({"learner": "ridge", "strategy": "uniform", "labels": 30, "model": model, "tasks": 2})
+    result = run_experiment(config, tmp_path)
+    assert result["average_accuracy"] > 80
+    assert result["forgetting"] < 15
+    assert result["calibration_error"] < 20
+
+
+def test_ridge_is_refused_where_features_do_not_stay():
+    assert make_run({"learner": "ridge"}).model == "linear"
+    with pytest.raises(InputError, match="not with --model conv3; give --model linear or projection and data that are"):
+        make_run({"learner": "ridge", "benchmark": "split-cifar10"})
+    with pytest.raises(InputError, match="leave out --finetune, and for images install"):
+        make({"kind": "images", "learner": "ridge", "model": "conv4"})
+    with pytest.raises(InputError, match="ridge cannot train --head mlp; give --head linear or projection"):
+        make({"kind": "vectors", "learner": "ridge", "head": "mlp"})
