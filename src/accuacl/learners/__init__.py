@@ -55,6 +55,8 @@ def check_policy(policy: str, name: str, variant: str) -> None:
     """Refuse a memory policy that there is not, or that the learner cannot have."""
     if policy not in MEMORY_POLICIES:
         raise InputError(f"there is no memory policy {policy!r}; the policies are {', '.join(MEMORY_POLICIES)}.")
+    if policy != PAPER and name == "ridge":
+        raise InputError(f"ridge keeps all: the memory policy {policy} cannot decide what is kept; leave it out.")
     if policy != PAPER and (name, variant) in CHANGE_MEMORY_IN_TRAINING:
         raise InputError(
             f"{name} in its original variant changes its memory at every step of training, so the memory policy "

@@ -8,7 +8,6 @@ import torch
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.learners.loop import Learner
 from accuacl.memory import Memory
-from accuacl.models import predict
 from accuacl.ridge import fit
 
 
@@ -23,14 +22,14 @@ class Ridge(Learner):
     """
 
     def train(self, progress: OnProgress | None = None) -> None:
-        round, device = self.round, self.round.training.device
-        features, _ = predict(round.model, round.inputs, round.transform, round.seen.cpu(), device=device)
-        head = fit(torch.from_numpy(features), round.labels.cpu(), round.model.head.out_features)
+        round, labels = self.round, self.round.labels.cpu()
+        features = round.evaluated(round.model.embed, torch.arange(len(labels)))
+        head = fit(torch.from_numpy(features), labels, round.model.head.out_features)
         with torch.no_grad():
             round.model.head.weight.copy_(head.weight)
             round.model.head.bias.copy_(head.bias)
         round.model.eval()
-        self.facts = {"ridge": head.ridge, "sharpness": head.sharpness, **head.left_out(round.labels.cpu())}
+        self.facts = {"ridge": head.ridge, "sharpness": head.sharpness, **head.left_out(labels)}
         if progress:
             progress(Progress(1, 1, "ridge", "training", (1, 1)))
 
