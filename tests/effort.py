@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from hypothesis import settings
 
+PATIENCE = 300.0  # seconds
 LONG = os.environ.get("ACCUACL_TESTS") == "long"
 
 
@@ -17,12 +20,21 @@ def times(usual: int, long: int) -> int:
     return long if LONG else usual
 
 
-def wait_until(happened: Callable[[], object], seconds: float = 300) -> None:
-    """Wait for an event; the seconds are there only so that no test hangs for ever."""
-    end = time.monotonic() + seconds
+def wait_until(happened: Callable[[], object], process: subprocess.Popen[Any] | None = None) -> None:
+    """Wait for an event, which `process` must cause before it ends; PATIENCE is there only so that no test hangs."""
+    end = time.monotonic() + PATIENCE
     while not happened():
-        assert time.monotonic() < end, f"it did not happen within {seconds} seconds"
-        time.sleep(0.02)
+        assert time.monotonic() < end, f"it did not happen within {PATIENCE} seconds"
+        assert process is None or process.poll() is None or happened(), "the process ended before it happened"
+        time.sleep(0.005)
+
+
+def gone(pid: int) -> bool:
+    """Whether the process has ended; a zombie has."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
 
 
 def examples(usual: int, long: int) -> Any:

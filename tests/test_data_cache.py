@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -18,6 +19,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.data import BadImage, Rows, images, load
+from effort import PATIENCE
 from test_data_layouts import NAMES, TEST, TRAIN, same, write_parquet
 
 
@@ -168,13 +170,20 @@ def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
     same(data.train, TRAIN[0][keep], TRAIN[1][keep])
 
 
-def test_decoding_in_parallel_keeps_the_order():
-    def slow_at_times(i):
-        time.sleep(0.005 if i % 500 == 0 else 0)
+def test_decoding_in_parallel_keeps_the_order(monkeypatch):
+    """The first image of every other chunk is decoded only after the next chunk has been."""
+    monkeypatch.setattr(images.os, "cpu_count", lambda: 2)
+    count = images.CHUNK * 9 + 1  # more than may wait at once
+    last_of_chunk = {i: threading.Event() for i in range(images.CHUNK - 1, count, images.CHUNK)}
+
+    def decoded(i):
+        if i % (2 * images.CHUNK) == 0 and i + 2 * images.CHUNK - 1 in last_of_chunk:
+            assert last_of_chunk[i + 2 * images.CHUNK - 1].wait(PATIENCE)
+        if i in last_of_chunk:
+            last_of_chunk[i].set()
         return np.full((1, 1, 3), i % 251, np.uint8)
 
-    count = images.CHUNK * (2 * min(os.cpu_count(), 16) + 5) + 1  # more than may wait at once
-    items = ((str(i), functools.partial(slow_at_times, i)) for i in range(count))
+    items = ((str(i), functools.partial(decoded, i)) for i in range(count))
     done = [pixels for chunk in images.decode_all(items) for pixels in chunk]
     assert [int(pixels[0, 0, 0]) for pixels in done] == [i % 251 for i in range(count)]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +24,7 @@ from accuacl.cli import main
 from accuacl.data import load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import make, run
+from effort import wait_until
 
 NET = """
 import torch
@@ -136,9 +137,7 @@ def test_killed_and_started_again(tmp_path, images, net):
     command = [sys.executable, "-m", "accuacl", "embed", "--data", str(images[0])]
     command += ["--model", f"{script}:waits", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"WAIT": "1"})
-    while not (out / "000001.parquet").exists():
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_until((out / "000001.parquet").exists, process)
     process.kill()
     process.wait()
     finished = json.loads((out / "manifest.json").read_text())["shards"]
@@ -224,6 +223,14 @@ def test_the_model_of_a_run(finished, tmp_path, monkeypatch, capsys):
         assert 100 * (guess[task.test] == truth).mean() == pytest.approx(accuracy)
     assert isinstance(checkpoint.model, models.Classifier)
     assert len(pools.select(out, budget=5, engine="local", workers=1)) == 5
+
+
+def test_a_run_with_a_strategy_of_a_plugin_needs_no_plugin_here(finished, tmp_path):
+    """Only the model and the classes of a run matter."""
+    copy = shutil.copytree(finished[0], tmp_path / "run")
+    settings = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps(settings | {"strategy": "mine"}))
+    assert of_run(copy).fingerprint == of_run(finished[0]).fingerprint
 
 
 def test_bad_images(tmp_path, images, net, monkeypatch, capsys):

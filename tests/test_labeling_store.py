@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling import Class, Pick, Store
 from accuacl.labeling.store import RoundIncomplete, StoreUnavailable
+from effort import wait_until
 
 
 class Clock:
@@ -428,9 +430,9 @@ def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
             for token in tokens
         ]
         if kills < 3:
-            first = running[0].stdout.readline()  # it is at work
-            acknowledged += [json.loads(first)] if first.endswith("\n") else []
-            time.sleep(draw.uniform(0.05, 0.3))
+            for _ in range(draw.randint(1, 100)):  # it is at work
+                line = running[0].stdout.readline()
+                acknowledged += [json.loads(line)] if line.endswith("\n") else []
             [os.kill(process.pid, signal.SIGKILL) for process in running]
             kills += 1
         for process in running:
@@ -439,7 +441,8 @@ def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
         with Store(path) as store:
             if store.complete(0, 0):
                 break
-            time.sleep(0.5)  # leases of the killed run out
+            person = store.person_of(tokens[0])
+            wait_until(functools.partial(store.lease, person, 0.5))  # the leases of the killed expire
     with Store(path) as store:
         assert sorted(store.close_round(0, 0)) == list(range(10, 1510))
         for item, event in acknowledged:

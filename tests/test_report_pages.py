@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import matplotlib
 import pytest
@@ -426,9 +428,13 @@ def test_only_some_runs_are_reported(command, tmp_path):
         (lambda p: (p / "a.csv").write_text(HEADER + "\nx,er,uniform,100,nan,2\n"), ["a.csv"], "is nan, not a number"),
         (lambda p: (p / "a.csv").write_text(HEADER + "\nx,er,uniform,100,,2\n"), ["a.csv"], "accuracy is missing"),
         (lambda p: broken(p, "{"), ["run"], "result.json is not JSON"),
-        (lambda p: broken(p, "{}"), ["run"], "run is not a whole run"),
-        (lambda p: broken(p, "[]"), ["run"], "run is not a whole run"),
-        (lambda p: broken(p, "{}", journal="empty"), ["run"], "run/journal.sqlite cannot be read"),
+        (lambda p: broken(p, "{}"), ["run"], "result.json is not a run's result (average_accuracy: Field required)"),
+        (lambda p: broken(p, "[]"), ["run"], "result.json is not a run's result (it is not an object)"),
+        (lambda p: broken(p, damaged(version=1)), ["run"], "(version: Input should be a valid string)"),
+        (lambda p: broken(p, damaged(config={})), ["run"], "(config/benchmark: Field required)"),
+        (lambda p: broken(p, damaged(accuracy_matrix=[])), ["run"], "(accuracy_matrix: List should have"),
+        (lambda p: broken(p, damaged()), ["run"], "lacks what a finished run has recorded (data, result); restore it"),
+        (lambda p: broken(p, damaged(), journal="empty"), ["run"], "run/journal.sqlite cannot be read"),
         (lambda p: broken(p, "{}", journal="none"), ["run"], "has a result.json but no journal.sqlite"),
         (lambda p: good(p), ["a.csv", "--format", "pdf"], "format is 'pdf'; give one of html, md, latex, csv"),
         (lambda p: good(p), ["a.csv", "--out", "no/where.html"], "there is no folder"),
@@ -477,6 +483,12 @@ def costs(folder):
     """A folder with nothing but a table of another kind."""
     (folder / "costs").mkdir()
     (folder / "costs" / "efficiency.csv").write_text("strategy,n,cpu_seconds\nbait,10,1.0\n")
+
+
+def damaged(**changes):
+    """The result.json of a run of an earlier version, with changes."""
+    whole = json.loads((Path(__file__).parent / "old" / "run-done" / "result.json").read_text())
+    return json.dumps(whole | changes)
 
 
 def broken(folder, result, journal="begun"):

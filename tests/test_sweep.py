@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +22,7 @@ from accuacl.experiment import add_to_csv, data_note, make, read_csv, row_settin
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import run_missing, runs_of
 from commands import PLUGIN, SMALL, accuacl, sweep_file
+from effort import wait_until
 from pool_files import Inline
 
 
@@ -266,6 +266,12 @@ def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
     assert len(read_csv(tmp_path / "runs/sweep/results.csv")) == 2
 
 
+def under_way(out, begun):
+    """Whether so many runs have begun, and one of them has not finished."""
+    journals = list(out.glob("*/journal.sqlite"))
+    return len(journals) >= begun and not all((journal.parent / "result.json").exists() for journal in journals)
+
+
 def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     path = sweep_file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=10)
     whole = accuacl("sweep", path, "--out", tmp_path / "whole")
@@ -273,12 +279,7 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     for begun in (1, 3):  # runs
         command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
         process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
-        while process.poll() is None:
-            journals = list(tmp_path.glob("cut/*/journal.sqlite"))
-            under_way = [journal for journal in journals if not (journal.parent / "result.json").exists()]
-            if len(journals) >= begun and under_way:
-                break
-            time.sleep(0.005)
+        wait_until(lambda begun=begun: under_way(tmp_path / "cut", begun), process)
         process.kill()
         assert process.wait() == -signal.SIGKILL  # it had not come to its end
     last = accuacl("sweep", path, "--out", tmp_path / "cut")
@@ -413,9 +414,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     path = sweep_file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
     command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
-    while not list(tmp_path.glob("runs/sweep/*/journal.sqlite")):
-        assert process.poll() is None
-        time.sleep(0.02)
+    wait_until(lambda: any(tmp_path.glob("runs/sweep/*/journal.sqlite")), process)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
-from accuacl.experiment import Config, read_steps, settings_before, transform_of
+from accuacl.experiment import Config, read_config, read_result, read_steps, settings_before, transform_of
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,14 @@ class Prepared:
 
 def of_run(directory: Path) -> Checkpoint:
     """The model at the end of a run, over the classes that had got labels by then."""
-    try:
-        result = json.loads((directory / "result.json").read_text())
-        config = Config(**(settings_before(Config) | result["config"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    if not (directory / "result.json").exists():
         raise InputError(
             f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
             "or labels.sqlite."
-        ) from None
+        )
+    result = read_result(directory)
+    settings = read_config(directory / "config.json", Config.model_fields, settings_before(Config))
+    config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here
     data, labels = _recorded(directory / "journal.sqlite")
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)

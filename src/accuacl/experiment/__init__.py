@@ -26,6 +26,7 @@ from accuacl.experiment.loop import Steps, all_tasks
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.reader import Step, read_steps
 from accuacl.experiment.record import METRICS, Row, data_note, run_row
+from accuacl.experiment.resultfile import read_result
 from accuacl.experiment.runner import run
 from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
 from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
@@ -68,6 +69,7 @@ __all__ = [
     "open_stream",
     "read_config",
     "read_csv",
+    "read_result",
     "read_steps",
     "read_yaml",
     "round_progress",

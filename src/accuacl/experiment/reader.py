@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`; 0: steps had keys such as 003/002/query, 003/memory or data
 COLUMNS = "result, seconds, cpu, finished"
@@ -84,7 +85,9 @@ def _rows(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
                 shutil.copyfile(path, Path(folder) / path.name)
             return _select(Path(folder) / journal.name, kinds)
     except (sqlite3.Error, OSError) as error:
-        raise InputError(f"{journal} cannot be read ({error}); mend that, or restore it from a copy.") from error
+        raise InputError(
+            f"{journal} cannot be read ({reason(error)}); mend that or restore it from a copy."
+        ) from error
 
 
 def _select(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:

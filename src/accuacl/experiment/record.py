@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
 from accuacl.data import BENCHMARKS
 from accuacl.experiment.reader import Step, read_steps
+from accuacl.experiment.resultfile import read_result
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
@@ -22,16 +21,15 @@ Row = dict[str, Any]
 
 def run_row(run: Path) -> Row:
     """What the run in this directory came to."""
-    try:
-        result = json.loads((run / "result.json").read_text())
-    except FileNotFoundError:
-        raise InputError(f"{run} has no result.json; finish the run first.") from None
-    except OSError as error:
-        raise InputError(f"{run / 'result.json'} cannot be read: {reason(error)}; mend that.") from error
-    except ValueError as error:
-        raise InputError(f"{run / 'result.json'} is not JSON ({error}); run the same command again.") from None
+    result = read_result(run)
     steps = read_steps(run / "journal.sqlite", "environment", "data", "label", "test", "result")
     of_run = {step.kind: step for step in steps if step.task is None}
+    missing = [kind for kind in ("environment", "data", "result") if kind not in of_run]
+    if missing:
+        raise InputError(
+            f"{run / 'journal.sqlite'} lacks what a finished run has recorded ({', '.join(missing)}); "
+            "restore it, or run the same command again with --fresh."
+        )
     environment, data = of_run["environment"].result, of_run["data"].result
     return {
         **result["config"],

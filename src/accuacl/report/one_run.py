@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from accuacl.experiment import Config
+from accuacl.experiment import Config, read_result
 from accuacl.report import provenance
 from accuacl.report.figures import contact_sheet, run_figures
 from accuacl.report.formats.document import (
@@ -42,7 +41,7 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None,
         add(Text(paper.protocol(group)))
     if row.get("accuracy_matrix"):
         report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
-    recall = _recall(run)
+    recall = read_result(run)["recall"]
     if recall:
         add(Heading("Recall of each class"))
         add(Text(_extremes(recall)))
@@ -68,11 +67,6 @@ def _metric(group: Group, metric: str) -> str:
     ours, papers = group.mean_std(metric), paper.value(("main", "learning-accuracy"), group, metric)
     text = f"{METRICS[metric].name.capitalize()}: {number(ours.mean, 2) if ours else '-'}"
     return f"{text} (paper: {papers})" if papers else text
-
-
-def _recall(run: Path) -> dict[str, float]:
-    recall = json.loads((run / "result.json").read_text()).get("recall", {})
-    return {str(name): float(value) for name, value in recall.items()}
 
 
 def _extremes(recall: dict[str, float]) -> str:
