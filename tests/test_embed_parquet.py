@@ -197,7 +197,10 @@ FINE = VECTORS.tolist()
 NUMBERS = pa.list_(pa.float32())
 ODD = {
     "no id": ({"id": ids(23, None), "vector": FINE}, r"b\.parquet, row group 2, row 23 has no id; fill it in"),
-    "a large id": ({"id": pa.array(ids(23, 2**63), pa.uint64()), "vector": FINE}, r"row 23: id 9\d+ is beyond int64"),
+    "a large id": (
+        {"id": pa.array(ids(23, 2**63), pa.uint64()), "vector": FINE},
+        r"row 23: id 9\d+ does not fit into int64",
+    ),
     "ids of floats": ({"id": [0.5] * 30, "vector": FINE}, r"b\.parquet: id holds double; give whole numbers or text"),
     "text and numbers": ({"id": ["a"] * 30, "vector": FINE}, r"b\.parquet has vectors in vector and ids of text, but "),
     "ids and none": ({"vector": FINE}, r"b\.parquet has vectors in vector and no ids, but .* and ids of numbers; make"),
@@ -210,7 +213,7 @@ ODD = {
     "beyond float32": ({"id": ids(0, 0), "vector": at(23, [1e300] * 4)}, r"row 23: its vector has .* not finite; mend"),
     "shorter": (
         {"id": ids(0, 0), "vector": at(23, [1.0, 2.0])},
-        r"b\.parquet, row group 2, row 23: its vector has 2 numbers where 4 were expected; make all of one length",
+        r"b\.parquet, row group 2, row 23: its vector has 2 numbers where 4 were expected; make all lists equally long",
     ),
     "wider": ({"id": ids(0, 0), "vector": [[1.0] * 5] * 30}, r"row 0: its vector has 5 numbers where 4 were"),
     "one number": ({"id": ids(0, 0), "vector": [1.0] * 30}, r"b\.parquet: vector holds double; give images \(their by"),

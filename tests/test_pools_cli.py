@@ -220,7 +220,7 @@ def test_what_is_read_is_never_written_to(ask, tmp_path):
         ("pool.parquet", "ids.csv", "--exclude", "ids.csv"),
     ):
         code, said = ask("--pool", pool, "--strategy", "entropy", "--budget", 3, "--out", out, *more)
-        assert (code, "belongs to what is read" in said) == (2, True)
+        assert (code, "is among the files that are read" in said) == (2, True)
     assert (tmp_path / "pool.parquet").read_bytes() == (tmp_path / "folder" / "pool.parquet").read_bytes() == before
     assert (tmp_path / "ids.csv").read_text() == "1\n"
     assert len(list(tmp_path.rglob("*.parquet"))) == 3  # pool, memory, and the pool in the folder

@@ -155,7 +155,7 @@ def test_every_type_of_text_is_text(problem, tmp_path, name, kind):
 
 def test_a_missing_or_repeated_id_in_a_dictionary_is_named(problem, tmp_path):
     words = [f"a{i}" for i in range(100)]
-    for wrong, says in ((None, r"row group 1, row 42 has no id"), ("a7", r"id 'a7' is there twice: .*row 7, .*row 42")):
+    for wrong, says in ((None, r"row group 1, row 42 has no id"), ("a7", r"id 'a7' occurs twice: .*row 7, .*row 42")):
         ids = pa.array([*words[:42], wrong, *words[43:]]).dictionary_encode()
         pool = write(tmp_path / "a.parquet", ids, problem[0].rows(slice(0, 100)), 30)
         with pytest.raises(ValueError, match=says):

@@ -177,7 +177,7 @@ def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
     places = [rf"a\.parquet, row group {row // 100}, row {row}" for row in rows]
     refused(
         pool,
-        rf"id {names[rows[0]]!r} is there twice: .*{places[0]}, and .*{places[1]}; give every",
+        rf"id {names[rows[0]]!r} occurs twice: .*{places[0]}, and .*{places[1]}; give every",
         strategy,
         shard_rows=150,
     )
@@ -197,7 +197,7 @@ def test_keys_that_are_equal_by_chance_are_no_fault(tmp_path, monkeypatch):
 
 def test_ids_beyond_int64(tmp_path):
     pool = write(tmp_path / "a.parquet", pa.array([*range(399), 2**63], pa.uint64()), POOL, 100)
-    refused(pool, r"a\.parquet, row group 3, row 399: id 9223372036854775808 is beyond int64")
+    refused(pool, r"a\.parquet, row group 3, row 399: id 9223372036854775808 does not fit into int64")
 
 
 def test_a_file_that_changes_on_the_way(tmp_path):

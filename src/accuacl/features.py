@@ -15,13 +15,13 @@ Array = NDArray[Any]
 
 # Beyond this the fourth power of an entry, which the magnitude score needs, would leave float64's range.
 LARGEST_ENTRY = 1e70
-# How far a row of probabilities may be from 1, by the type it was computed in.
+# How far the sum of a row of probabilities may be from 1, by the type it was computed in.
 SUM_TOLERANCE = {"bfloat16": 2e-2, "float16": 5e-3, "float32": 1e-4, "float64": 1e-5}
 BLOCK_BYTES = 1 << 21  # validation reads this much at a time, so that it stays in the cache
 
 
 class RowError(InputError):
-    """A row of numbers is not as it must be: which array, which row of it (from 0), and what is wrong there.
+    """A wrong row of numbers: in which array, which row of it (from 0), and what is wrong.
 
     >>> error = RowError("embeddings", 7, "is nan; drop the row.", column=2)
     >>> str(error)
@@ -39,7 +39,7 @@ class RowError(InputError):
         return f"{self.what}: row {self.row}{column} {self.fault}"
 
     def at(self, place: str) -> str:
-        """The same sentence where the row has another name."""
+        """The same sentence for a caller that names the row differently."""
         column = "" if self.column is None else f"column {self.column} "
         return f"{place}: {self.what}: {column}{self.fault}"
 
@@ -92,7 +92,7 @@ class Features:
 
     @classmethod
     def trusted(cls, embeddings: Array, probabilities: Array) -> Features:
-        """Features of arrays that have been checked before."""
+        """Features of arrays that have already been checked."""
         features = object.__new__(cls)
         features.embeddings, features.probabilities = embeddings, probabilities
         return features
@@ -102,7 +102,7 @@ class Features:
         return Features.trusted(self.embeddings[rows], self.probabilities[rows])
 
     def blocks(self, size: int) -> Iterator[tuple[int, Features]]:
-        """(first row, the next `size` rows) until all have been given."""
+        """Pairs (first row, the next `size` rows) over all rows."""
         for start in range(0, len(self), size):
             yield start, self.rows(slice(start, start + size))
 
@@ -124,7 +124,7 @@ def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
     """`given` as a 2-D NumPy array of floats, sharing memory if possible, and the name of its float type."""
     try:
         array, kind = _as_array(given)
-    except (TypeError, ValueError, RuntimeError):  # NumPy's and torch's ways to say that this is no array
+    except (TypeError, ValueError, RuntimeError):  # how NumPy and torch say that this is no array
         described = f"{type(given).__name__} {getattr(given, 'dtype', '')}".strip()
         raise InputError(f"{name} are a {described}; give a dense NumPy array or torch tensor of floats.") from None
     if array.dtype.kind != "f":
@@ -137,7 +137,7 @@ def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
 
 
 def _as_array(given: Any) -> tuple[Array, str]:
-    torch = sys.modules.get("torch")  # who has not imported it gives no tensors
+    torch = sys.modules.get("torch")  # if it is not imported, no tensors can be given
     if torch is not None and isinstance(given, torch.Tensor):
         tensor = given.detach().cpu()
         kind = str(tensor.dtype).removeprefix("torch.")
@@ -145,7 +145,7 @@ def _as_array(given: Any) -> tuple[Array, str]:
             tensor = tensor.float()  # bfloat16 and smaller: NumPy has no such types
         return tensor.resolve_conj().resolve_neg().numpy(), kind
     if isinstance(given, np.ma.MaskedArray):
-        raise TypeError("what to do with masked entries is not ours to say")
+        raise TypeError("masked entries have no value")
     array = np.asanyarray(given)
     if array.dtype == object:
         raise TypeError("an array of objects")
@@ -166,7 +166,7 @@ def _check_embeddings(array: Array) -> None:
 def _check_probabilities(array: Array, tolerance: float) -> None:
     ones = np.ones(array.shape[1], array.dtype)
     for start, block in _blocks(array):
-        # Nearly always all is well, and that is seen in a fifth of the time; NaN fails every comparison.
+        # A quick check that nearly always succeeds, in a fifth of the time; NaN fails every comparison.
         if len(block) and array.itemsize > 2 and block.min() >= 0 and block.max() <= 1:
             rough = block @ ones
             if np.abs(rough - 1).max() <= tolerance / 2 - array.shape[1] * np.finfo(array.dtype).eps:

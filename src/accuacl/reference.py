@@ -1,7 +1,7 @@
-"""The strategies as their definitions have them: dense, literal, slow.
+"""The strategies by their definitions: dense, literal, slow.
 
-The tests hold the fast code against these in extended precision (`numpy.longdouble`), and `accuacl bench` says how much
-faster it is than these in the usual one. Nothing else uses them.
+The tests compare the fast code with these in extended precision (`numpy.longdouble`), and `accuacl bench` says how much
+faster it is than these in the usual precision. Nothing else uses them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def uncertainty(pool: Features, budget: int, name: str, dtype: Any = np.float64)
 
 
 def kcenter(pool: Features, budget: int, start: list[Features], dtype: Any = np.float64) -> Indices:
-    """Every distance is updated at every pick; in float32 as people write it, |x|^2 + |c|^2 - 2 x.c."""
+    """Every distance is updated at every pick; in float32 as usually written, |x|^2 + |c|^2 - 2 x.c."""
     h, _ = _arrays(pool, dtype)
     best = np.full(len(h), np.inf, dtype)
     squares = np.square(h).sum(axis=1)
@@ -142,7 +142,7 @@ def badge(
 def bait(
     pool: Features, budget: int, labelled: Features | None = None, lam: float = 0.01, dtype: Any = np.float64
 ) -> Indices:
-    """BAIT with every V (n x K x K d) and all matrices written out, M inverted anew at every pick."""
+    """BAIT with every V (n x K x K d) and all matrices written out, and M inverted at every pick."""
 
     def factors(features: Features) -> Array:
         h, p = _arrays(features, dtype)
@@ -227,7 +227,7 @@ def fisher_ratio(
     uncertainty: bool = True,
     dtype: Any = np.float64,
 ) -> tuple[Indices, Array]:
-    """Greedy on tr(M^-1 T) with M inverted anew and every gain computed at every pick."""
+    """Greedy on tr(M^-1 T) with M inverted and every gain computed at every pick."""
     sets = [pool, memory if memory is not None else pool.rows(slice(0, 0))]
     x, past = (_unit(some, dtype) for some in sets)
     shares = [np.full(len(x), (1 - lam if len(past) else 1) / max(1, len(x)), dtype), np.full(len(past), lam, dtype)]
@@ -254,7 +254,7 @@ def fisher_ratio(
 
 
 def _first_largest(values: Array, tie: float = 1e-12) -> int:
-    """The first of those that agree with the largest."""
+    """The index of the first value that ties with the largest."""
     return int(np.argmax(values >= values.max() - tie * abs(values.max())))
 
 
@@ -265,7 +265,7 @@ def _unit(features: Features, dtype: Any) -> Array:
 
 
 def _squares(a: Array, b: Array) -> Array:
-    """All squared distances; in float32 as people write it, |a|^2 + |b|^2 - 2 a.b."""
+    """All squared distances; in float32 as usually written, |a|^2 + |b|^2 - 2 a.b."""
     if a.dtype == np.float32:
         squares = np.square(a).sum(axis=1)[:, None] - 2 * (a @ b.T) + np.square(b).sum(axis=1)
         return np.asarray(np.maximum(squares, 0, out=squares))
@@ -282,7 +282,7 @@ def _softmax(logits: Array) -> Array:
 
 
 def _inverse(matrix: Array) -> Array:
-    """Of the last two axes; by Gauss-Jordan where LAPACK does not know the type."""
+    """The inverse over the last two axes; by Gauss-Jordan for types that LAPACK does not know."""
     if matrix.dtype != np.longdouble:
         return np.linalg.inv(matrix)
     left = matrix.copy().reshape(-1, *matrix.shape[-2:])

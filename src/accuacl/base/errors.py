@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """Something that the user gave, or a file or disk of theirs, is not as it must be.
+    """The user's input, or a file or disk of theirs, is wrong, and they can mend it.
 
     The message is one sentence that says what was given, what was expected and what to do. Commands print it and end
     with exit code 2; no code reads it. Facts that code needs are fields of a subclass.
@@ -17,12 +17,12 @@ class InputError(ValueError):
 
 
 class LabelsPending(Exception):
-    """Not all labels are there yet. The process may end; the same command goes on from here when they are."""
+    """Some labels are missing. The process may end; the same command continues from here once they are given."""
 
 
 def wrong_setting(error: pydantic.ValidationError) -> InputError:
     """The first wrong setting of a pydantic model as an InputError: its name, its value, and what is wrong with it."""
     first = error.errors()[0]
     field = "/".join(str(part) for part in first["loc"])
-    cause = first.get("ctx", {}).get("error", first["msg"])  # what a validator of ours raised
+    cause = first.get("ctx", {}).get("error", first["msg"])  # what our own validator raised
     return InputError(f"{field} is {first['input']!r}: {cause}." if field else str(cause))

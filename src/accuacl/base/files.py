@@ -27,10 +27,10 @@ class CannotWrite(InputError):
 
 @contextlib.contextmanager
 def replacing(path: Path, name: Callable[[], str] | None = None) -> Iterator[IO[bytes]]:
-    """A file to write, and to read again, that takes the place of `path`, durably, when the block ends.
+    """A new file, open for writing and reading, that durably replaces `path` when the block ends.
 
-    name: asked at the end for another name in that folder, where it depends on what was written. On failure nothing is
-    left behind and an older file stays. Trouble with the disk is an InputError.
+    name: called at the end for the file's name in that folder, if the name depends on the content. On failure nothing
+    is left behind and an older file stays. Trouble with the disk is an InputError.
     """
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -60,7 +60,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_new_file(path: Path) -> None:
-    """Refuse a name to which no file could be written, before any work is done for it."""
+    """Refuse a path that cannot be written to, before any work is done."""
     folder = path.resolve().parent
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file in it.")
@@ -108,7 +108,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def reason(error: Exception) -> str:
-    """What the system, or a library that reads a file, says is wrong; without the system's number for it.
+    """The message of an error from the system or from a library that reads a file, without '[Errno ...]'.
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'no such file or directory'
@@ -122,10 +122,10 @@ class Busy(InputError):
 
 
 class Lock:
-    """A lock file that one process holds at a time. It is free again when that process ends, however it ends."""
+    """A lock file that one process holds at a time. It is freed when that process ends, for whatever reason."""
 
     def __init__(self, path: Path, busy: str = "", wait: bool = False) -> None:
-        """busy: what to say when another process has it, with {holder} for its id. wait: wait for it instead."""
+        """busy: the message if another process holds it, with {holder} for its id. wait: wait for it instead."""
         self._lock = filelock.FileLock(path, timeout=-1 if wait else 0, thread_local=False)
         try:
             self._lock.acquire()
@@ -137,7 +137,7 @@ class Lock:
             path.write_text(f"{os.getpid()}\n")
 
     def release(self) -> None:
-        """Let another process have it."""
+        """Free the lock."""
         self._lock.release()
 
     def __enter__(self) -> Lock:

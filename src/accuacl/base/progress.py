@@ -1,4 +1,4 @@
-"""One way to tell how far a piece of work is, for the terminal, the page and sweeps."""
+"""One way to report progress, for the terminal, the page and sweeps."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """`done` of `total`, and in `text` what people read. Code reads the other fields, never the text.
+    """`done` of `total`. `text` is for people; code reads the other fields, never the text.
 
     >>> Progress(1, 4, "choosing").share
     0.25
@@ -18,8 +18,8 @@ class Progress:
     total: float = 1.0
     text: str = ""
     stage: str = ""  # what is being done: decoding, preparing, choosing, training, testing
-    epochs: tuple[int, int] | None = None  # of this training: how many are done, of how many
-    item: str = ""  # which of several things it is about, such as a run of a sweep
+    epochs: tuple[int, int] | None = None  # of this training: how many are done, and how many there are
+    item: str = ""  # which of several items it is about, such as a run of a sweep
     work: float | None = None  # the share of the work done since the start, where items differ in their cost
 
     @property
@@ -29,15 +29,15 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-Tick = Callable[[int], None]  # told how much more has been done
+Tick = Callable[[int], None]  # called with how much more has been done
 
 
 def ignore(progress: Progress) -> None:
-    """For work whose progress nobody wants to know."""
+    """Ignore progress."""
 
 
 def ticker(total: float, on_progress: OnProgress | None, text: str = "") -> Tick:
-    """A function that adds up what it is told has been done, and reports it.
+    """A function that adds up the amounts it is called with and reports the sum as progress.
 
     >>> tick = ticker(10, lambda progress: print(progress.done, "of", progress.total))
     >>> tick(4)
@@ -55,7 +55,7 @@ def ticker(total: float, on_progress: OnProgress | None, text: str = "") -> Tick
 
 
 def portion(tick: Tick, total: int, steps: int) -> Tick:
-    """A function that is told of `steps` in all and tells `tick` of `total` in all, in the same proportion.
+    """A function to be called for `steps` in all, which calls `tick` in proportion, for `total` in all.
 
     >>> part = portion(ticker(3, lambda progress: print(progress.done)), 3, 9)
     >>> part(5), part(4)

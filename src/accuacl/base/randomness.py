@@ -1,6 +1,6 @@
 """Randomness is derived, never carried: every purpose has a generator or a hash of its own.
 
-No state goes from one step to the next, so that a step which is done again draws the same numbers.
+No state is passed from one step to the next, so that a repeated step draws the same numbers.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def numpy_generator(*parts: int) -> np.random.Generator:
 def hash_ids(seed: int, ids: NDArray[np.int64] | NDArray[np.uint64], purpose: str = "pick") -> NDArray[np.uint64]:
     """A 64-bit hash of (seed, id) for each id: both pass the finaliser of SplitMix64, the seed first.
 
-    purpose: "pick" (uniform sampling) or "keep" (replay memories). They differ so that what is picked first is not also
-    what is kept.
+    purpose: "pick" (uniform sampling) or "keep" (replay memories). They differ so that the examples picked first are
+    not also the ones kept.
     """
     word = np.array([seed % 2**64], np.uint64)
     start = mix64(word + GOLDEN if purpose == "pick" else word ^ KEEP)
@@ -59,10 +59,10 @@ def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 def rank(key: str, item: int) -> bytes:
-    """What to sort items by for an order that depends on the key alone: not on a library, nor on the items' order."""
+    """A sort key for an order of items that depends on `key` alone, not on a library or the items' present order."""
     return hashlib.sha256(f"{key}:{item}".encode()).digest()
 
 
 def held_out_rank(seed: int, item: int) -> bytes:
-    """The same for the items that a project holds out; the hash is an older one, which projects on disk rely on."""
+    """The same for the items that a project holds out, with an older hash that existing projects rely on."""
     return hashlib.blake2b(f"held out/{seed}/{item}".encode()).digest()

@@ -17,7 +17,7 @@ PREFIX = "accuacl_user_"
 def load_file(path: Path, fresh: bool = False) -> ModuleType:
     """Import a Python file by its path, once (`fresh`: again).
 
-    What the file itself raises is shown with its traceback: the author needs the line.
+    An exception in the file is not caught: its author needs the traceback.
     """
     name = module_name(path)
     if is_loaded(path) and not fresh:
@@ -57,7 +57,7 @@ def load_function(place: str, fresh: bool = False) -> Any:
 
 
 def module_name(path: Path) -> str:
-    """What the module of a file is called: by its path, so that two files of one name do not meet.
+    """The module name of a file: from its whole path, so that two files with the same name do not collide.
 
     >>> module_name(Path("a/net.py")) != module_name(Path("b/net.py"))
     True

@@ -1,8 +1,8 @@
-"""How fast a strategy is here, against its dense definition and against the floor, in one run.
+"""How fast a strategy is on this machine, compared with its dense definition and with a lower limit, the floor.
 
-Every case runs in a process of its own, so that its peak memory is its own. The floor is the bare work of the plain
-form: its matrix products on data already in place, and one read of its inputs. BADGE skips most of its own and may
-come out below 1.
+Every case runs in a process of its own, so that peak memory is measured for it alone. The floor is the least work of
+the plain algorithm: its matrix products on data already in memory, and one read of its inputs. BADGE skips most of
+these products and may be faster than the floor.
 """
 
 from accuacl.bench.cases import Case, Measurement, Threads, grid, standard

@@ -1,4 +1,4 @@
-"""What is measured, and what came of it."""
+"""The cases that are measured, and their measurements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Measurement:
     floor_cpu: float | None = None
     dense_cpu: float | None = None
     dense_memory: int | None = None
-    needs: int | None = None  # bytes, where the strategy refused for lack of them
+    needs: int | None = None  # bytes, if the strategy refused for lack of memory
 
     @property
     def over_floor(self) -> float | None:
@@ -97,5 +97,5 @@ def standard(full: bool = False) -> list[Case]:
 def grid(
     strategies: Iterable[str], n: list[int], d: list[int], K: list[int], b: list[int], m: int, labelled: int
 ) -> list[Case]:
-    """Every combination."""
+    """Every combination of these sizes."""
     return [Case(*size, m=m, labelled=labelled) for size in itertools.product(strategies, n, d, K, b)]

@@ -31,7 +31,7 @@ def run(cases: list[Case], threads: int = 1, dense_limit: int = 6 << 30) -> Iter
 
 
 def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: Any, threads: int | None) -> Result:
-    """What the function makes of a case, where libraries have so many threads (None: as many as they like)."""
+    """The function's result for a case, in a process whose libraries have so many threads (None: their own choice)."""
     saved = {name: os.environ.pop(name, None) for name in THREAD_VARIABLES}
     if threads:
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
@@ -39,7 +39,7 @@ def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: An
         with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
             return pool.submit(function, case, *arguments).result()
     except BrokenProcessPool:
-        raise InputError(f"{case} was killed, most likely for want of memory; give a smaller one.") from None
+        raise InputError(f"{case} was killed, most likely for lack of memory; give a smaller case.") from None
     finally:
         for name, value in saved.items():
             os.environ.pop(name, None)
@@ -48,7 +48,7 @@ def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: An
 
 
 def machine(threads: int | None = 1) -> str:
-    """What this was measured on, in a line; with so many threads (None: as many as each took)."""
+    """The machine and libraries of this measurement, in a line; with so many threads (None: their own choice)."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo") as info:

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def timed(job: Callable[[], Any]) -> tuple[float, float, int]:
-    """CPU and wall seconds, the best of a few; and the peak of memory beyond what was there before."""
+    """CPU and wall-clock seconds, the best of a few runs, and peak memory beyond what was in use before."""
     cpus: list[float] = []
     walls: list[float] = []
     extra = 0
@@ -23,7 +23,7 @@ def timed(job: Callable[[], Any]) -> tuple[float, float, int]:
 
 
 def _reset_peak() -> int:
-    """Start measuring the peak of resident memory anew; how much is resident now."""
+    """Reset the peak of resident memory; returns how much is resident now."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")

@@ -15,19 +15,19 @@ from accuacl.bench.cases import Case
 from accuacl.bench.timing import timed
 from accuacl.features import Array, Features
 
-# Strategies by what they compute; of those of accuacl, which of its scores alone ("": both).
+# Strategies by what they compute; for those of accuacl, the only score that they use ("": both).
 ACCUACL = {
     "accuacl": "", "accuacl-full": "", "accuacl-magnitude": "magnitude", "accuacl-distribution": "distribution"
 }  # fmt: skip
 BADGE, KCENTER = ("badge", "badge+memory"), ("kcenter", "kcenter+memory")
-WITH_MEMORY = ("badge+memory", "kcenter+memory")  # these choose apart from the memory too
+WITH_MEMORY = ("badge+memory", "kcenter+memory")  # these also keep their distance from the memory
 COVERAGE = ("coverage", "uncertain-coverage")
-MIXED = {"accuacl+uniform": ("accuacl",), "accuacl+coverage": ("accuacl", "coverage")}  # what they cannot leave out
+MIXED = {"accuacl+uniform": ("accuacl",), "accuacl+coverage": ("accuacl", "coverage")}  # what they must do
 UNCERTAINTY = ("entropy", "least-confidence", "margin")
 
 
 def floor(case: Case, pool: Features) -> float | None:
-    """CPU seconds of what cannot be left out; a long product is measured on a slice."""
+    """CPU seconds of the work that cannot be avoided; a long product is measured on a slice."""
     h, p = pool.embeddings, pool.probabilities
     if case.strategy in MIXED:
         return sum(floor(replace(case, strategy=part), pool) or 0.0 for part in MIXED[case.strategy])
@@ -69,7 +69,7 @@ def _read(array: Array) -> float:
 
 
 def _extrapolated(definition: Callable[[int], Any], budget: int) -> tuple[float, int]:
-    """CPU seconds and extra bytes of `budget` picks that cost the same each, from two and from ten."""
+    """CPU seconds and extra bytes of `budget` picks of equal cost, extrapolated from two and from ten."""
     few, many = (timed(functools.partial(definition, picks)) for picks in (2, 10))
     return few[0] + (budget - 2) * max(0.0, many[0] - few[0]) / 8, many[2]
 
@@ -77,7 +77,7 @@ def _extrapolated(definition: Callable[[int], Any], budget: int) -> tuple[float,
 def dense(
     case: Case, pool: Features, memory: Features | None, labelled: Features | None, limit: int
 ) -> tuple[float, int] | None:
-    """CPU seconds and extra bytes of the definition, in the precision people run it in, if it fits."""
+    """CPU seconds and extra bytes of the definition in its usual precision, if it fits into memory."""
     replay = memory if case.strategy in WITH_MEMORY else None
     embeddings = 4 * case.n * case.d * case.K
     if case.strategy in ACCUACL and 2 * embeddings <= limit:

@@ -24,7 +24,7 @@ from accuacl.experiment import Config, read_config, read_result, read_steps, set
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model, what turns raw inputs into its own (`plain`), and the classes whose softmax is taken."""
+    """A model, the transform from raw inputs to the model's (`plain`), and the classes whose softmax is taken."""
 
     model: models.Classifier
     transform: Any
@@ -35,7 +35,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Prepared:
-    """Raw inputs through a function; unset: pixels to [0, 1], channels first."""
+    """Applies the user's function to raw inputs; without one, scales pixels to [0, 1], channels first."""
 
     prepare: Callable[[Tensor], Tensor] | None = None
 
@@ -46,7 +46,7 @@ class Prepared:
 
 
 def of_run(directory: Path) -> Checkpoint:
-    """The model at the end of a run, over the classes that had got labels by then."""
+    """The model at the end of a run, over the classes that got labels."""
     if not (directory / "result.json").exists():
         raise InputError(
             f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
@@ -90,7 +90,7 @@ def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
     transform = Prepared(prepare)
     try:
         model = models.wrap(module.eval(), example=transform.plain(example))
-    except RuntimeError as error:  # torch's way to say that the shapes do not fit
+    except RuntimeError as error:  # what torch raises if the shapes do not fit
         why = " ".join(str(error).split())
         raise InputError(f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}") from None
     return Checkpoint(model, transform, list(range(model.head.out_features)), 0, digest)
@@ -115,7 +115,7 @@ def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
 
 
 def _recorded(journal: Path) -> tuple[dict[str, Any], list[int]]:
-    """What the run's data were, and which of its classes got labels."""
+    """The recorded shape and classes of the run's data, and which of its classes got labels."""
     steps = read_steps(journal, "data", "label")
     data = [step.result for step in steps if step.kind == "data"]
     if not data:

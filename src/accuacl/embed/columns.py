@@ -17,7 +17,7 @@ IDS = {"": "no ids", "number": "ids of numbers", "text": "ids of text"}
 
 
 class InputColumns(NamedTuple):
-    """What a file has: images, vectors or numbers (`what`), in which columns; of what kind its ids are ("": none)."""
+    """What a file holds (`what`: images, vectors or numbers), in which columns, and the kind of its ids ("": none)."""
 
     what: str
     columns: tuple[str, ...]

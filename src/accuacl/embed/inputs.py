@@ -84,7 +84,7 @@ class VectorFile:
         return len(self.array)
 
     def read(self, start: int, stop: int) -> Batch:
-        with np.errstate(over="ignore"):  # numbers that become infinite are refused after the model
+        with np.errstate(over="ignore"):  # numbers that become infinite are refused later
             return list(range(start, min(stop, len(self)))), np.array(self.array[start:stop], np.float32)
 
     def where(self, row: int) -> str:

@@ -1,4 +1,4 @@
-"""Data, opened as a model takes them, and that model: what `embed` needs."""
+"""Open the data and the model that `embed` needs, so that they fit each other."""
 
 from __future__ import annotations
 

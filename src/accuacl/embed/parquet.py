@@ -1,4 +1,4 @@
-"""Images or vectors in Parquet files, read from one end to the other, once."""
+"""Images or vectors in Parquet files, read once from start to end."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class ParquetInputs:
     """Images or vectors in Parquet files; the id is their id column, or else the row number over all files.
 
     numbers: columns of numbers that make a vector, instead of one column.
-    A `read` that begins where the last one ended goes on there, so that reading all of a row group in parts takes as
-    long as reading it at once.
+    A `read` that starts where the previous one ended continues there, so that reading a row group in parts takes no
+    longer than reading it at once.
     """
 
     def __init__(self, files: list[str], options: ReadOptions, numbers: Sequence[str]) -> None:
@@ -65,7 +65,7 @@ class ParquetInputs:
         self.rows = sum(group.rows for group in self.row_groups)
         self.decoding = Decoding(options.image_size, options.skip_bad)
         self.reading = [options.image_size, options.skip_bad, ", ".join(self.columns), self.id]
-        self._next = -1  # the row that `_coming`, after `_left`, goes on with
+        self._next = -1  # the first row of `_left` and then `_coming`
         self._left: tuple[RowGroup, int, Any] | None = None
         self._coming: Iterator[tuple[RowGroup, int, Any]] = iter(())
 
@@ -112,7 +112,7 @@ class ParquetInputs:
         """The rows from start to stop: (number of the first, its row group, its row of the file, a record batch)."""
         if start != self._next:
             self._left, self._coming = None, self._from(start)
-        self._next = -1  # until it is known how far this one came
+        self._next = -1  # unknown until this read has finished
         while start < stop:
             group, first, batch = self._left or next(self._coming)
             count = min(len(batch), stop - start)

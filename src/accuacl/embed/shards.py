@@ -1,7 +1,7 @@
 """From inputs and a model to a pool: Parquet shards of ids, embeddings and probabilities.
 
-Each shard is a file. `manifest.json` names the finished ones, and the data, model and settings they were made with;
-started again, the work goes on with the first shard that is missing.
+Each shard is a file. `manifest.json` names the finished shards, and the data, model and settings that made them. The
+same command, given again, continues with the first shard that is missing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def embed(
     fresh: bool = False,
     progress: OnProgress = ignore,
 ) -> int:
-    """Write the pool to the folder `out`, or what is missing of it; how many rows it has. half: as float16."""
+    """Write the pool, or what is missing of it, to the folder `out`; returns its number of rows. half: as float16."""
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
     device = _device(device)
@@ -138,7 +138,7 @@ def _features(h: NDArray[Any], p: NDArray[Any], half: bool) -> Features:
 
 
 def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
-    """The manifest of what is there already; refused if that was made from or with something else."""
+    """The manifest of an earlier start; refused if that used other data, another model or other settings."""
     path = out / MANIFEST
     nothing: dict[str, Any] = {"settings": settings, "shards": {}}
     if not path.exists():
@@ -175,5 +175,5 @@ def _whole(path: Path, entry: dict[str, Any] | None) -> bool:
             and path.stat().st_size == entry["bytes"]
             and pq.ParquetFile(path).metadata.num_rows == entry["rows"]
         )
-    except (OSError, pa.ArrowInvalid):  # what pyarrow raises for files that are not whole
+    except (OSError, pa.ArrowInvalid):  # what pyarrow raises for incomplete files
         return False

@@ -18,15 +18,15 @@ Tell = Callable[[int, Progress], None]  # which item, and how far it is
 
 
 class BugInWorker(RuntimeError):
-    """What failed in a worker and is no fault of the user's input; its message ends with the worker's traceback."""
+    """A bug in a worker, not a fault of the user's input; its message ends with the worker's traceback."""
 
 
 @dataclass(frozen=True)
 class Failure:
     """Why an item has no value.
 
-    kind: "input", what the user can mend (an InputError); "bug", any other exception; "death", of the worker itself.
-    message: one sentence. traceback: of a bug, as the worker would have printed it.
+    kind: "input", an InputError, which the user can mend; "bug", any other exception; "death", of the worker itself.
+    message: one sentence. traceback: for a bug, as the worker would have printed it.
     """
 
     kind: Literal["input", "bug", "death"]
@@ -34,7 +34,7 @@ class Failure:
     traceback: str = ""
 
     def error(self, place: str) -> Exception:
-        """The exception to raise here, with the place of the item where the message does not say it."""
+        """The exception to raise here; `place` says which item failed, unless the message does."""
         if self.kind == "bug":
             return BugInWorker(f"{place}: {self.message}\n\nIn the worker:\n\n{self.traceback.rstrip()}")
         return InputError(self.message if self.kind == "input" else f"{place}: {self.message}")
@@ -50,16 +50,16 @@ class Done:
 
 
 class Engine(Protocol):
-    """Something that works through items, in any order, in several places at once.
+    """Something that processes items in parallel, in any order.
 
     Used with `with`, its workers stay from one `map` to the next.
     """
 
     workers: int
-    cheap_progress: bool  # whether it costs nothing to be told how far an item is
+    cheap_progress: bool  # whether progress reports cost nothing
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come. An item is looked up when its turn comes."""
+        """`function(item, report)` for each item; results as they come. `items[i]` is read when i starts."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -86,15 +86,15 @@ class KeepsWorkers:
             self._release()
 
     def _release(self) -> None:
-        """Let the workers go."""
+        """End the workers."""
         raise NotImplementedError
 
 
 class UserFiles:
-    """Sent to a worker before anything else, it imports there the users' files that are imported here.
+    """Sent to a worker before anything else, it makes the worker import the users' files that are imported here.
 
-    What refers to them, such as a ranking of someone's own strategy, could not be unpickled otherwise: no path of
-    Python's leads to those files.
+    Objects defined in those files, such as the ranking of a plugin's strategy, could not be unpickled otherwise,
+    because the files are not on Python's path.
     """
 
     def __reduce__(self) -> tuple[Callable[[list[Path]], UserFiles], tuple[list[Path]]]:
@@ -108,7 +108,7 @@ def _import_files(paths: list[Path]) -> UserFiles:
 
 
 def attempt(function: Function, item: Any, report: OnProgress) -> dict[str, Any]:
-    """Do one item: the fields of its `Done`."""
+    """Process one item; returns the fields of its `Done`."""
     try:
         return {"value": function(item, report)}
     except InputError as error:

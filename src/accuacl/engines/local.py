@@ -1,6 +1,6 @@
-"""Work shared out to processes of this machine, one thread each.
+"""Work shared among processes on this machine, with one thread each.
 
-A worker that dies is replaced and its item done again. When the parent dies, however it dies, its workers end too.
+A worker that dies is replaced and its item done again. When the parent dies, for whatever reason, its workers end too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THRE
 class Local(KeepsWorkers):
     """`map` over processes.
 
-    They are started by the first `map`; used with `with`, they stay until the block ends, else until that `map` does.
+    The first `map` starts them. In a `with` block they stay until the block ends, otherwise until that `map` does.
     """
 
     cheap_progress = True
@@ -39,14 +39,14 @@ class Local(KeepsWorkers):
         self._processes: list[_Worker] = []
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come. `function` must be importable by its name."""
+        """`function(item, report)` for each item; results as they come. `function` must be importable."""
         waiting = deque((index, 0) for index in range(len(items)))
         try:
             while waiting or any(worker.work for worker in self._processes):
                 for _ in range(min(len(waiting), self.workers) - len(self._processes)):
                     self._processes.append(_Worker())
                 for worker in sorted(self._processes, key=lambda worker: len(worker.work)):
-                    # A second item is queued so that no worker waits; not near the end, where others would have none.
+                    # Queue a second item, so that no worker waits; not near the end, where others would have none.
                     ahead = len(waiting) > 2 * self.workers
                     while waiting and len(worker.work) < 1 + ahead:
                         worker.give(function, *waiting.popleft(), items)
@@ -69,12 +69,12 @@ class Local(KeepsWorkers):
             self._dismiss([worker for worker in self._processes if worker.work or not self._blocks])
 
     def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
-        """Take back the items of a worker that died; the one it was at has failed if it was tried too often."""
+        """Take back the items of a worker that died; its current item has failed if it was tried too often."""
         self._processes.remove(worker)
         code = worker.end()
         if not worker.ready and code >= 0:  # nobody killed it
             raise InputError(
-                f"a worker process could not start ({_said(code)}); a script that works with several processes must do "
+                f"a worker process could not start ({_said(code)}); a script that uses several processes must do "
                 "so under `if __name__ == '__main__':`."
             )
         index, tried = worker.work.popleft()
@@ -104,7 +104,7 @@ class _Worker:
         watched, self.lifeline = context.Pipe(duplex=False)
         self.process = context.Process(target=_work, args=(their_end, watched), daemon=True)
         if os.name == "posix":
-            resource_tracker.ensure_running()  # it lets interrupts through again where it has to be started
+            resource_tracker.ensure_running()  # starting it would unblock SIGINT, so start it first
         with _environment(ONE_THREAD), _interrupts_held():
             self.process.start()
         their_end.close()
@@ -122,13 +122,13 @@ class _Worker:
             self.pipe.send(("item", items[index]))
 
     def close(self) -> None:
-        """Tell it to end; at once if it is busy, for its result is not wanted any more."""
+        """Tell it to end; kill it if it is busy, because its result is no longer wanted."""
         if self.work:
             self.process.kill()
         self.pipe.close()
 
     def end(self) -> int:
-        """See that it has ended: its exit code, below 0 if a signal killed it."""
+        """Wait until it has ended, killing it if need be; returns its exit code, negative if a signal killed it."""
         self.process.join(2)
         self.process.kill()
         self.process.join()
@@ -170,7 +170,7 @@ def _until_parent_ends(lifeline: Connection) -> None:
 
 @contextlib.contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Hold Ctrl-C back, so that it does not reach a process that has just been started and does not ignore it yet."""
+    """Block Ctrl-C, so that it does not reach a process that has just been started and does not ignore it yet."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -183,7 +183,7 @@ def _interrupts_held() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _environment(more: dict[str, str]) -> Iterator[None]:
-    """With more environment variables, for the processes started meanwhile."""
+    """Set environment variables for the processes started within the block."""
     before = {key: os.environ.get(key) for key in more}
     os.environ.update(more)
     try:

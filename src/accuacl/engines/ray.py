@@ -1,4 +1,4 @@
-"""Work shared out to a Ray cluster. The only file that imports Ray.
+"""Work shared among the nodes of a Ray cluster. The only file that imports Ray.
 
 A worker or node that dies is replaced by Ray and its item done again. Every node needs this package and the files that
 items name, under the same paths.
@@ -20,11 +20,11 @@ from accuacl.base.files import cores
 from accuacl.base.progress import Progress
 from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
 
-OFTEN = 0.5  # seconds between two reports of a worker, and between two looks at them
+OFTEN = 0.5  # seconds between two reports of a worker, and between two readings of them
 
 
 class Ray(KeepsWorkers):
-    """`map` over a cluster: the one that is connected, the one at `address`, or else one made on this machine."""
+    """`map` over a cluster: the connected one, the one at `address`, or else a new one on this machine."""
 
     cheap_progress = False
 
@@ -54,7 +54,7 @@ class Ray(KeepsWorkers):
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
-                _node_ip_address="127.0.0.1",  # nobody else is to reach it
+                _node_ip_address="127.0.0.1",  # reachable from this machine only
             )
         there = ray.cluster_resources()
         if gpus > there.get("GPU", 0):
@@ -70,11 +70,11 @@ class Ray(KeepsWorkers):
             self.ray.shutdown()
 
     def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item, results as they come. tell is for items that take long: it costs an
+        """`function(item, report)` for each item; results as they come. Give `tell` only for long items: it needs an
         actor."""
         board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
-        asked: Any = None  # the last question to the board; its answer is not waited for
-        shared = self.ray.put((UserFiles(), function))  # once, however many items there are
+        asked: Any = None  # the latest request to the board, which is not waited for
+        shared = self.ray.put((UserFiles(), function))  # sent once for all items
         task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(
             _do_item
         )  # one CPU: one thread
@@ -113,12 +113,12 @@ class Ray(KeepsWorkers):
     def _news(self, asked: Any) -> dict[int, Progress]:
         try:
             return dict(self.ray.get(asked))
-        except self.ray.exceptions.RayError:  # the board died; Ray starts another, and old progress is no loss
+        except self.ray.exceptions.RayError:  # the board died; Ray starts another, and lost progress does no harm
             return {}
 
 
 def _check_listens(address: str) -> None:
-    """Fail at once where nothing listens; Ray itself would try such an address for minutes."""
+    """Fail at once if nothing listens at the address; Ray itself would try for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
@@ -139,7 +139,7 @@ class _Board:
 
 
 def _do_item(sent: tuple[UserFiles, Function], item: Any, index: int, board: Any) -> dict[str, Any]:
-    """What a worker does: one item, its progress written to the board."""
+    """What a worker does: process one item and report its progress to the board."""
     _, function = sent
     last = 0.0
 

@@ -25,7 +25,7 @@ def distribution(features: Features, target: Target) -> tuple[Vector, Vector]:
     rows = max(1, min(n, ROUGH_ENTRIES // m))
     value, largest = torch.empty(n), torch.empty(n)
     t = torch.from_numpy(np.exp(target.log_softmax)).float()
-    # sum t log t + 2 log 2, what is left of the divergence when the terms with q are taken away
+    # sum t log t + 2 log 2: the terms of the divergence that do not depend on q
     fixed = float((np.exp(target.log_softmax) * target.log_softmax).sum() + 2 * np.log(2))
     gather = _Gather(features, target, rows, 1 / np.sqrt(target.scale))
     q = torch.empty(rows, m)
@@ -67,7 +67,7 @@ def magnitude(features: Features, target: Target | None = None) -> tuple[Vector,
 
 
 def may_be_below(features: Features, target: Target, cut: float) -> NDArray[np.int64]:
-    """The rows whose divergence may be at most `cut`: in less time than `distribution` takes, when they are few.
+    """The rows whose divergence may be at most `cut`; faster than `distribution` when they are few.
 
     The divergence is at least log 2 times 1 - sum sqrt(q t), the squared Hellinger distance.
     """
@@ -79,14 +79,14 @@ def may_be_below(features: Features, target: Target, cut: float) -> NDArray[np.i
     gather = _Gather(features, target, rows, 1 / np.sqrt(2 * target.scale))
     root = torch.from_numpy(np.exp(target.log_softmax / 2)).float()
     for start, block in features.blocks(rows):
-        u = gather(block)  # half of the exponents: exp gives the roots
+        u = gather(block)  # half of the exponents, so that exp gives the square roots
         peak = torch.amax(u, 1, keepdim=True)
         u.sub_(peak).clamp_(min=-40)
         np.exp(u.numpy(), out=u.numpy())
         overlap = torch.mv(u, root).div_(torch.linalg.vector_norm(u, dim=1)).double()
         # Rounding moves the overlap by less than the largest error of an exponent, and both sums by m eps.
         error = EPS32 * (16.0 * peak[:, 0].double() + 64.0 + 4.0 * m)
-        near[start : start + len(block)] = ~(np.log(2) * (1 - overlap - error) > cut).numpy()  # NaN: it may be
+        near[start : start + len(block)] = ~(np.log(2) * (1 - overlap - error) > cut).numpy()  # NaN counts as "may be"
     return np.flatnonzero(near)
 
 
@@ -107,12 +107,12 @@ class _Gather:
 
     def factors(self, block: Features) -> tuple[torch.Tensor, torch.Tensor]:
         n = len(block)
-        with np.errstate(all="ignore"):  # what overflows here has no finite bound, and is computed again
+        with np.errstate(all="ignore"):  # values that overflow here have no finite bound and are computed again
             factor, p = np.float32(self.factor), block.probabilities
             np.multiply(block.embeddings, factor, out=self.h[:n], dtype=np.float32, casting="same_kind")
             if p.dtype.itemsize < 8:
                 p = p.astype(np.float32, copy=False)
-            # A float64 p stays one: near 1 its 1 - p would be lost in float32.
+            # A float64 p stays float64: near 1, 1 - p would be lost in float32.
             np.multiply(p, 1 - p, out=self.a[:n], casting="same_kind")
         g = torch.from_numpy(self.h[:n])
         return torch.from_numpy(self.a[:n]), g.mul_(g)

@@ -4,12 +4,12 @@ For the weights of the last linear layer the embedding of an example is an outer
 
     f = a (x) g,   a = p * (1 - p)  (K numbers),   g = h * h  (d numbers),
 
-so it (K d numbers a row) is never built. A set's mean is one matrix product, the target keeps a
-few entries per class, and an example is compared with the target on those entries alone.
+so the K d numbers of a row are never built. The mean of a set is one matrix product, the target keeps a few entries per
+class, and an example is compared with the target on those entries only.
 
 Everything that decides a pick is computed here, in float64, with operations whose result for a row does not depend on
-the rows beside it. The rough scores (`rough.py`, float32) are there for speed only: they come with an error bound for
-every value, and the rows which that bound cannot tell apart are computed again.
+other rows. The rough scores (`rough.py`, float32) are only for speed: each has an error bound, and the rows that these
+bounds leave undecided are computed again.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Target:
     """The entries of the mean embedding that examples are compared on, and the softmax over them.
 
     `kept` (K x k) has, for each class, the columns of the k largest entries in falling order. `scale` divides
-    embeddings before the softmax; 0 stands for "nothing to compare": all distribution scores are then 0.
+    embeddings before the softmax; 0 means "nothing to compare": all distribution scores are then 0.
     """
 
     kept: NDArray[np.int64]

@@ -2,7 +2,7 @@
 
 Matrix products in float64 differ in their last bits with the order of the rows, their number and the library. Every
 term is at least 0, so the error is a small part of the sum and has a bound. The mean is rounded to the precision of
-float32; the few entries that the bound could carry across a rounding boundary (one pool in a thousand has one) are
+float32; the few entries that the error could carry across a rounding boundary (one pool in a thousand has one) are
 added up again in whole numbers, without any error. So the target is a function of the set of rows alone.
 """
 
@@ -22,17 +22,17 @@ Vector = NDArray[np.float64]
 Entries = NDArray[np.int64]  # m x 2: class, column
 
 SUM_ROWS = 256  # rows per matrix product: a block of 512-wide float64 embeddings is 1 MiB
-PRODUCTS = 64  # added up plainly before the total is added to with its rounding error kept
+PRODUCTS = 64  # matrix products added up plainly before they join the total, which keeps its rounding error
 UNIT = 2.0**-53
 TINY = 1e-290  # below this, products may have lost digits to underflow
-POINT = 1126  # binary places of whole numbers that any float64 can be written in
+POINT = 1126  # any float64 is a whole number of 2**-POINT
 
 
 @dataclass(frozen=True)
 class FisherSum:
     """The sum of the embeddings of `count` examples (K x d, float64). Sums of parts add up to that of the whole.
 
-    `rest` is what rounding took from `total`, and `terms` how many numbers at most were added up without it.
+    `rest` is what `total` lost by rounding; `terms`: how many numbers, at most, were added without keeping that loss.
 
     >>> part = Features(np.ones((2, 3)), np.full((2, 2), 0.5))
     >>> both = FisherSum.of(part) + FisherSum.of(part)
@@ -78,7 +78,7 @@ class FisherSum:
         return FisherSum(total, self.count + other.count, rest, max(self.terms, other.terms))
 
     def settled(self) -> FisherSum:
-        """The same in one matrix, to be sent somewhere."""
+        """The same sum in a single matrix, to be sent to another process."""
         return FisherSum(self.total + self.rest, self.count, terms=self.terms)
 
     @property
@@ -92,7 +92,7 @@ class FisherSum:
         return FisherSum((self.total + self.rest) * (1 + sign * error), self.count)
 
     def replaced(self, entries: Entries, values: Vector) -> FisherSum:
-        """With other values at some entries."""
+        """The sum with other values at these entries."""
         total = self.total + self.rest
         total[entries[:, 0], entries[:, 1]] = values
         return FisherSum(total, self.count)
@@ -104,7 +104,7 @@ def past_weight(past: int, current: int) -> float:
 
 
 def mix(new: FisherSum, memory: FisherSum | None, lam: float) -> Vector:
-    """The target's mean embedding: lam * mean of the memory + (1 - lam) * mean of the new; no memory, no past."""
+    """The target's mean embedding: lam * mean of the memory + (1 - lam) * that of the new; without memory, the new."""
     if memory is None or memory.count == 0:
         return new.mean
     return lam * memory.mean + (1 - lam) * new.mean
@@ -113,13 +113,13 @@ def mix(new: FisherSum, memory: FisherSum | None, lam: float) -> Vector:
 def settle(
     new: FisherSum, memory: FisherSum | None, lam: float, exact: Callable[[Entries], tuple[list[int], list[int]]]
 ) -> Vector:
-    """`mix`, rounded to float32's precision: what the exact sums would give, whatever order these were made in.
+    """`mix`, rounded to float32's precision: what the exact sums would give, whatever the order of the rows.
 
-    `exact` is asked for `exact_entries` of the new and of the memory, if there are entries which need them.
+    `exact` returns the `exact_entries` of the new examples and of the memory; it is called only if some are needed.
     """
     least, most = (
         round_mean(mix(new.off(sign), memory.off(sign) if memory else None, lam)) for sign in (-1, +1)
-    )  # every step on the way rises with the sum, so the exact one ends between these
+    )  # every step increases with the sum, so the exact mean lies between these
     entries = np.argwhere((least != most) | ((most > 0) & (most < TINY)))
     if len(entries):
         sums, past = exact(entries)
@@ -131,13 +131,13 @@ def settle(
 
 
 def round_mean(mean: Vector) -> Vector:
-    """To 24 binary digits, float32's, but with float64's range."""
+    """Round to 24 binary digits, as float32 has, but with float64's range."""
     mantissa, exponent = np.frexp(mean)
     return np.asarray(np.ldexp(mantissa.astype(np.float32).astype(np.float64), exponent))
 
 
 def exact_entries(features: Features, entries: Entries) -> list[int]:
-    """The exact sums of single entries, as whole numbers of 2**-POINT: they add up in any order.
+    """The exact sums of single entries, as whole numbers of 2**-POINT, which add up in any order.
 
     >>> some = Features(np.ones((3, 2)), np.full((3, 2), 0.5))
     >>> as_floats(exact_entries(some, np.array([[0, 1], [1, 1]]))).tolist()
@@ -169,7 +169,7 @@ def _exact_sum(values: Vector) -> int:
 
 
 def _factors(block: Features, a: Vector, g: Vector) -> None:
-    """p - p^2 and h^2 in float64, the same bits for a row wherever it is."""
+    """p - p^2 and h^2 in float64; the bits of a row do not depend on other rows."""
     np.copyto(g, block.embeddings)
     np.multiply(g, g, out=g)
     np.copyto(a, block.probabilities)

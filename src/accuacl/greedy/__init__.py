@@ -1,4 +1,4 @@
-"""Greedy choice of a set of rows that stands for all: for query strategies and for what a memory keeps."""
+"""Greedy choice of a set of rows that represents all rows: for query strategies and memory policies."""
 
 from accuacl.greedy.facility import LIMIT, facility_location
 from accuacl.greedy.kernel import distinct, sample, squared_width, unit

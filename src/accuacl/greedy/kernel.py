@@ -1,4 +1,4 @@
-"""The Gaussian kernel between rows: bounds from above for many pairs by matrix products, exact values for a few."""
+"""The Gaussian kernel between rows: upper bounds for many pairs by matrix products, exact values for a few."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Vector = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 SAMPLE = 1000  # rows that the width of the kernel is measured on
-SMALLEST = 1e-20  # squared distances below this are rounding errors of rows at length 1
+SMALLEST = 1e-20  # squared distances of rows of length 1 below this are rounding errors
 FAR = 69.0  # beyond this exponent, where the kernel is 1e-30, it counts as 0
 PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
 
 def unit(rows: Array) -> Vector:
-    """Each row at length 1, in float64; a row of zeros stays one. The same for a row whatever its type and neighbours.
+    """Each row scaled to length 1, in float64; a row of zeros stays zero. No row depends on its type or on other rows.
 
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
     array([[0.6, 0.8],
@@ -39,7 +39,7 @@ def unit(rows: Array) -> Vector:
 
 
 def distinct(x: Vector) -> tuple[Indices, Indices]:
-    """The index of the first of all rows that are alike, in rising order, and for each row which of these it equals.
+    """The index of the first of each set of equal rows, ascending; and for each row, which of these it equals.
 
     >>> distinct(np.array([[1.0], [2.0], [1.0]]))
     (array([0, 1]), array([0, 1, 0]))
@@ -47,13 +47,13 @@ def distinct(x: Vector) -> tuple[Indices, Indices]:
     _, inverse, counts = np.unique(x.sum(axis=1), return_inverse=True, return_counts=True)
     owner = np.arange(len(x))
     first: dict[bytes, int] = {}
-    for row in np.flatnonzero(counts[inverse] > 1).tolist():  # only rows with the same sum can be alike
+    for row in np.flatnonzero(counts[inverse] > 1).tolist():  # only rows with the same sum can be equal
         owner[row] = first.setdefault((x[row] + 0.0).tobytes(), row)  # + 0: -0 becomes 0
     return np.unique(owner, return_inverse=True)
 
 
 def sample(n: int) -> Indices:
-    """The same 1000 of n rows every time, by the hashes of their indices; all if there are no more."""
+    """A fixed sample of 1000 of n rows, by the hashes of their indices; all rows if there are fewer."""
     if n <= SAMPLE:
         return np.arange(n)
     return np.sort(np.argsort(hash_ids(derive("width of the kernel"), np.arange(n)), kind="stable")[:SAMPLE])
@@ -62,9 +62,9 @@ def sample(n: int) -> Indices:
 def squared_width(x: Vector, share: float) -> float:
     """s^2 of the kernel: the median, over rows, of the `share`-quantile of their squared distances to all rows.
 
-    About the squared radius around a row that holds this share of the rows. Of more than 1000 rows a fixed sample is
-    taken, by the hashes of their indices. Where most rows have so many copies that this is 0, it is the mean of all
-    squared distances; where all rows are alike, 1.
+    It is about the squared radius within which a row has this share of the rows. Of more than 1000 rows a fixed sample
+    is taken. If most rows have so many copies that this is 0, it is the mean of all squared distances; if all rows are
+    equal, 1.
     """
     from scipy.spatial.distance import pdist, squareform  # here, for it takes a while to import
 
@@ -94,11 +94,11 @@ class Kernel:
         self.rough = x.astype(np.float32)
 
     def scaled(self, rows: Vector) -> Vector:
-        """Rows of the space of x as `above` and `exact` take them."""
+        """Rows like those of x, centred and scaled as `above` and `exact` expect them."""
         return (rows - self.mean) * self.factor
 
     def above(self, points: Vector, fine: bool = False, out: Array | None = None) -> Array:
-        """Not less than the kernel of every point with every row, nor much more; `fine`: hardly more.
+        """A close upper bound of the kernel of every point with every row; `fine`: a very close one.
 
         The exponent x.y - |x|^2 / 2 - |y|^2 / 2 from a product in float32 (fine: float64) errs by at most
         (d + 16) (|x|^2 + |y|^2) roundings, which are added to it; the exact one, beside float64, by d more.
@@ -113,7 +113,7 @@ class Kernel:
         return np.exp(out, out=out)
 
     def exact(self, point: Vector, rows: NDArray[np.integer]) -> Vector:
-        """The kernel of a point with some rows by the definition, in float64; the same whatever the other rows."""
+        """The kernel of a point with some rows by the definition, in float64; no value depends on other rows."""
         out = np.empty(len(rows))
         size = max(1, PAIRS // max(1, self.x.shape[1]))
         for i in range(0, len(rows), size):

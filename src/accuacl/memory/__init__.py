@@ -1,8 +1,8 @@
 """Replay buffers: an immutable value, and policies, pure functions of the examples offered to it.
 
-A policy is a small file here. One that chooses by what it is offered alone has the signature of `reservoir` and a line
-in POLICIES; one that also looks at the features of all examples has that of `herding` and a line in FEATURE_POLICIES;
-GSS's two functions need the gradients' scores.
+Every policy has a small file here. A policy that needs only ids and labels has the signature of `reservoir` and a line
+in POLICIES; a policy that also looks at the features of all examples has the signature of `herding` and a line in
+FEATURE_POLICIES. GSS's two functions need the scores of gradients.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Policy(Protocol):
-    """What to keep of a memory and of the examples that are offered to it, `capacity` at most."""
+    """Chooses what to keep of a memory and of the examples offered to it, at most `capacity`."""
 
     def __call__(
         self, memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any = None
@@ -42,7 +42,7 @@ class Policy(Protocol):
 
 
 class FeaturePolicy(Protocol):
-    """The same, by how a model sees the examples. features: of those in the memory, then of those offered."""
+    """The same with the model's features, first of the examples in the memory, then of those offered."""
 
     def __call__(
         self,

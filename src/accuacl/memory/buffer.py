@@ -39,16 +39,16 @@ class Memory:
         return len(self.ids)
 
     def require(self, field: str, learner: str) -> None:
-        """Refuse a memory, unless it is empty, that lacks what this learner stores with each example."""
+        """Refuse a memory that has examples without the field that this learner stores with each of them."""
         if len(self) and getattr(self, field) is None:
             raise InputError(f"the memory has no {field}; give {learner} a memory that {learner} has made.")
 
     def take(self, rows: NDArray[Any]) -> Memory:
-        """The rows asked for, in that order."""
+        """These rows, in this order."""
         return Memory.from_arrays({name: array[rows] for name, array in self.to_arrays().items()})
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that are there, by name; `from_arrays` takes them back."""
+        """The arrays that are set, by name; `from_arrays` is the inverse."""
         return {name: getattr(self, name) for name in TYPES if getattr(self, name) is not None}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""As many examples of every class."""
+"""The same number of examples of every class."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from accuacl.memory.offer import by_key, offer
 
 
 def class_balanced(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any = None) -> Memory:
-    """The same number of every class, by the smallest hashes of (seed, id), in order of id.
+    """The same number of examples of every class: those with the smallest hashes of (seed, id), in order of id.
 
-    A class with fewer than its quota gives its room to the others. What does not divide goes to classes in an order
-    drawn from the seed; so do all places if there are fewer of them than classes.
+    A class with fewer examples than its quota leaves its room to the others. Places that do not divide evenly go to
+    classes in an order drawn from the seed, as do all places if there are fewer than classes.
 
     >>> labels = np.array([0] * 2 + [1] * 50 + [2] * 50)
     >>> np.bincount(class_balanced(Memory.empty(), np.arange(102), labels, capacity=12, seed=0).labels)
@@ -26,7 +26,7 @@ def class_balanced(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: i
 
 
 def first_of_each_class(memory: Memory, capacity: int, seed: int) -> Memory:
-    """Of every class those with the smallest keys, as many as its quota, in order of id."""
+    """The examples of every class with the smallest keys, as many as its quota, in order of id."""
     classes, inverse, counts = np.unique(memory.labels, return_inverse=True, return_counts=True)
     room = quotas(counts, capacity, hash_ids(seed, classes, "keep"))
     rows = by_key(memory)
@@ -36,7 +36,7 @@ def first_of_each_class(memory: Memory, capacity: int, seed: int) -> Memory:
 
 
 def quotas(counts: Ids, capacity: int, order: NDArray[Any]) -> Ids:
-    """How many of each class to keep: all alike as far as they go, the odd places to the smallest in `order`.
+    """How many of each class to keep: equally many as far as possible, the odd places to the smallest in `order`.
 
     >>> quotas(np.array([1, 9, 9, 9]), 12, order=np.array([3, 2, 1, 0]))
     array([1, 3, 4, 4])

@@ -1,4 +1,4 @@
-"""Coverage: examples that stand for all of their class."""
+"""Coverage: examples that represent all of their class."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from accuacl.greedy import facility_location, squared_width
 from accuacl.memory.buffer import Ids
 from accuacl.memory.ordered import keep_in_order
 
-PARTS = 20  # the kernel is as wide as the radius around an example that holds one of so many parts of its class
+PARTS = 20  # the kernel is as wide as the radius within which an example has 1/PARTS of its class
 
 
 def coverage_order(x: NDArray[np.float64], count: int) -> Ids:
-    """Of rows at length 1, each next one stands best for those which none taken before stands for; ties by index.
+    """An order of rows of length 1: each next row best represents those not yet represented; ties by index.
 
-    Facility location within the class, as the query strategy `coverage` has it for the pool; s^2 is the median over
-    the n rows of the squared distance to their n/20-th nearest, at least to the nearest.
+    Facility location within the class, as the query strategy `coverage` does within the pool; s^2 is the median over
+    the n rows of the squared distance to their n/20-th nearest neighbour, or to the nearest if n < 20.
 
     >>> coverage_order(np.array([[1.0, 0.0], [0.96, 0.28], [0.8, 0.6], [0.0, 1.0]]), 2)
     array([1, 3])

@@ -9,7 +9,7 @@ from accuacl.memory.buffer import Floats, Ids, Memory
 
 
 def append_scored(memory: Memory, ids: Ids, labels: Ids, scores: Floats, capacity: int) -> Memory:
-    """GSS while there is room: as many of the examples as fit, with their scores; none that is inside already."""
+    """GSS while there is room: add as many examples as fit, with their scores, but none that is already in memory."""
     new = np.flatnonzero(~np.isin(ids, memory.ids))[: max(0, capacity - len(memory))]
     inside = memory.scores if memory.scores is not None else np.empty(0)
     return Memory(
@@ -20,9 +20,10 @@ def append_scored(memory: Memory, ids: Ids, labels: Ids, scores: Floats, capacit
 
 
 def replace_scored(memory: Memory, ids: Ids, labels: Ids, scores: Floats, weights: Floats, seed: int) -> Memory:
-    """GSS when full: each example draws a slot of its own by `weights`, and takes it with the odds of their scores.
+    """GSS when full: each new example draws a slot of its own by `weights`, and may replace the example there.
 
-    The odds are (score + 1) / 2 of the one inside, the more alike the likelier it goes, against that of the new one.
+    With s = (score + 1) / 2, which is larger the more similar an example is to others, the old one is replaced with
+    probability s_old / (s_old + s_new).
     """
     assert memory.scores is not None
     rng = numpy_generator(seed)

@@ -1,4 +1,4 @@
-"""Herding: examples whose mean is that of their class."""
+"""Herding: examples whose mean is close to the mean of their class."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TIE = 1e-12
 
 
 def herding_order(x: NDArray[np.float64], count: int) -> Ids:
-    """Of rows at length 1, each next one brings the mean of those taken nearest to the mean of all; ties by index.
+    """An order of rows of length 1: each next row brings the mean so far closest to the mean of all; ties by index.
 
     Reference: Rebuffi et al., "iCaRL: Incremental Classifier and Representation Learning", CVPR 2017.
 

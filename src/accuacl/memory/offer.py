@@ -26,7 +26,7 @@ def offer(memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logit
     }
     if memory.logits is not None or logits is not None:
         arrays["logits"] = _stacked(memory.logits, len(memory), logits, len(ids))
-    order = np.lexsort((arrays["keys"], arrays["ids"]))  # stable: of two alike the one inside stays
+    order = np.lexsort((arrays["keys"], arrays["ids"]))  # stable: of equal keys the one in memory stays
     first = np.ones(len(order), bool)
     first[1:] = np.diff(arrays["ids"][order]) != 0
     return Memory.from_arrays({name: array[order[first]] for name, array in arrays.items()})
@@ -39,7 +39,7 @@ def by_key(memory: Memory) -> NDArray[np.intp]:
 
 
 def _stacked(above: Any, n: int, below: Any, m: int) -> NDArray[np.float32]:
-    """Both blocks in one array, as wide as the wider; NaN where nothing was given."""
+    """Both blocks in one array, as wide as the wider of them; NaN where a block has no value."""
     parts = [np.empty((rows, 0)) if part is None else np.asarray(part) for part, rows in ((above, n), (below, m))]
     stacked = np.full((n + m, max(part.shape[1] for part in parts)), np.nan, np.float32)
     stacked[:n, : parts[0].shape[1]], stacked[n:, : parts[1].shape[1]] = parts

@@ -1,4 +1,4 @@
-"""The first examples of every class, in an order that depends on how a model sees them."""
+"""The first examples of every class, in an order that depends on the model's features."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accuacl.memory.buffer import Ids, Memory
 from accuacl.memory.class_balanced import first_of_each_class
 from accuacl.memory.offer import offer
 
-Order = Callable[[NDArray[np.float64], int], Ids]  # of n rows at length 1, which to keep first, second, ...: so many
+Order = Callable[[NDArray[np.float64], int], Ids]  # (n rows of length 1, count): which `count` to keep, best first
 
 
 def keep_in_order(
@@ -27,11 +27,11 @@ def keep_in_order(
     seed: int,
     logits: Any = None,
 ) -> Memory:
-    """As many examples of every class as `class_balanced` keeps, the first in the class's order; in order of id.
+    """As many examples of every class as `class_balanced` keeps: the first in the class's order, sorted by id.
 
-    features: of the memory's examples, then of those offered. A class that is offered examples is put in order anew,
-    with those of it that are inside; the others keep their order. Keys are ranks in the class's order: a quota that
-    shrinks cuts the tail. An example that is inside already is not offered again.
+    features: of the memory's examples, then of those offered. A class that is offered examples is ordered again,
+    together with its examples in memory; the other classes keep their order. Keys are ranks in the class's order, so a
+    smaller quota drops the last ones. An example that is already in memory is not offered again.
     """
     if len(features) != len(memory) + len(ids):
         raise InputError(

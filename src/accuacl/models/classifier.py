@@ -1,4 +1,4 @@
-"""A classifier whose last linear layer stands apart."""
+"""A classifier whose last linear layer is separate."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Classifier(nn.Module):
     def __init__(self, embed: nn.Module, head: nn.Linear) -> None:
         super().__init__()
         self.embed, self.head = embed, head
-        # Only 4-D weights are touched. Here, once, so that a model and its copy loaded from disk compute the same bits.
+        # Only 4-D weights change. Done once, here, so that a model and its copy loaded from disk compute the same bits.
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class Classifier(nn.Module):
 
 
 def new_head(d: int, classes: int, seed: int, bias: bool = True, like: Tensor | None = None) -> nn.Linear:
-    """A linear layer, each row uniform in +-1/sqrt(d) (Kaiming's, as torch has it), row k drawn from (seed, k)."""
+    """A linear layer, each row uniform in +-1/sqrt(d) (torch's default), row k drawn from (seed, k)."""
     if classes < 1:
         raise InputError(f"a head of {classes} classes was asked for; give at least 1.")
     if seed < 0:

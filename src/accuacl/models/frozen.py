@@ -53,4 +53,4 @@ class Frozen:
                 if progress:
                     progress(Progress(start + len(x), len(inputs), "embedding", "preparing"))
         assert embeddings is not None
-        return embeddings.clone()  # made in inference mode it could not be trained on
+        return embeddings.clone()  # a tensor made in inference mode cannot be trained on

@@ -20,7 +20,7 @@ PROJECTED = 2048  # outputs of a random projection
 def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int | None = None) -> Classifier:
     """The net called `name` for inputs of `input_shape`: (3, 32, 32) for images, (64,) for vectors.
 
-    Its weights depend on the seed alone, and torch's global random numbers are neither used nor moved.
+    Its weights depend on the seed alone, and torch's global random generator is neither used nor changed.
 
     resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
     resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
@@ -39,7 +39,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
         raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")
     if width is not None and width < 1:
         raise InputError(f"width is {width}; give at least 1.")
-    with torch.random.fork_rng(devices=[]):  # layers draw from the global generator when made
+    with torch.random.fork_rng(devices=[]):  # new layers draw from the global generator
         embed, d = make(input_shape, width or default)
     _initialise(embed, torch.Generator().manual_seed(seed))
     return Classifier(embed, new_head(d, classes, seed))

@@ -1,4 +1,4 @@
-"""What a model says of a set of examples."""
+"""A model's embeddings and probabilities of a set of examples."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accuacl.models.classifier import Classifier
 
 
 class Sliceable(Protocol):
-    """Raw inputs that can be taken a slice at a time: a tensor, an array, or rows that are read when asked for."""
+    """Raw inputs that can be taken a slice at a time: a tensor, an array, or rows that are read on demand."""
 
     def __len__(self) -> int: ...
 
@@ -24,7 +24,7 @@ class Sliceable(Protocol):
 
 
 class Preprocessing(Protocol):
-    """Anything that turns raw inputs into the model's, without chance."""
+    """Anything that turns raw inputs into the model's inputs, deterministically."""
 
     def plain(self, x: Tensor) -> Tensor: ...
 
@@ -34,14 +34,16 @@ def predict(
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """(embeddings h, n x d; probabilities p, n x len(seen)) in eval mode, over un-augmented inputs.
 
-    p is the softmax over the logits of the classes `seen`, its columns in their order. No more than `batch` inputs are
-    asked for at a time; with 128, small networks stay in the cache.
+    p is the softmax over the logits of the classes `seen`, its columns in their order. At most `batch` inputs are
+    read at a time; with 128, small networks stay in the cache.
     """
     columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
     if len(columns) == 0:
         raise InputError("no class has been seen; predict needs at least one.")
     if columns.min() < 0 or columns.max() >= model.head.out_features:
-        raise InputError(f"seen has classes up to {int(columns.max())}, the head {model.head.out_features}; grow it.")
+        raise InputError(
+            f"seen has class {int(columns.max())}; the head has {model.head.out_features}, so grow it first."
+        )
     if batch < 1:
         raise InputError(f"batch is {batch}; give at least 1.")
     h = np.empty((len(inputs), model.head.in_features), np.float32)
@@ -59,7 +61,7 @@ def predict(
 
 @contextmanager
 def evaluating(model: Classifier) -> Iterator[None]:
-    """The model in eval mode for a while: BatchNorm neither mixes examples nor moves its statistics."""
+    """The model in eval mode within the block: BatchNorm neither mixes examples nor updates its statistics."""
     training = model.training
     model.eval()
     try:

@@ -18,7 +18,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
 
     Works for torchvision, timm and Hugging Face style models (which return an object with `.logits`). The last linear
     layer is the last one in module order. If the module has several outputs or calls its layers in another order, give
-    an `example` input: then it is the one whose output is the module's own.
+    an `example` input: the layer whose output is also the module's output is then taken.
 
     >>> model = wrap(nn.Sequential(nn.Flatten(), nn.Linear(12, 5), nn.ReLU(), nn.Linear(5, 2)))
     >>> [tuple(part.shape) for part in model.both(torch.zeros(7, 3, 4))]
@@ -28,7 +28,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     layers = {
         name: layer
         for name, layer in module.named_modules()
-        # an attention's own projection is never called as a layer
+        # the projection inside an attention layer is never called as a layer
         if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
     }
     if not layers:

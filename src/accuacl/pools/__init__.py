@@ -1,4 +1,4 @@
-"""Pools on disk: Parquet files of any size, from which is picked exactly as in memory."""
+"""Pools on disk: selection from Parquet files of any size, with exactly the picks that would be made in memory."""
 
 from accuacl.pools.files import files_of
 from accuacl.pools.ids import kind_of

@@ -31,7 +31,7 @@ class Chunk:
         return len(self.embeddings)
 
     def features(self, check: bool) -> Features:
-        """The rows; with `check`, every number is looked at, and the first bad one named."""
+        """The rows; with `check`, every number is checked, and an error names the first bad one."""
         if not check:
             return Features.trusted(self.embeddings, self.probabilities)
         try:

@@ -1,8 +1,8 @@
-"""No id twice, in bounded memory.
+"""Check, in bounded memory, that no id occurs twice.
 
-Ids that rise within each shard, in ranges that do not overlap, are all different: nothing more is read. Otherwise the
-id column is read once more and every id's 64-bit key written to temporary files by its leading bits (8 bytes an id);
-each file is then sorted on its own.
+If the ids increase within each shard, and the ranges of the shards do not overlap, all ids are different and nothing
+more is read. Otherwise the id column is read once more, and a 64-bit key of every id is written to one of several
+temporary files, chosen by its leading bits (8 bytes per id); each file is then sorted on its own.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from accuacl.pools.ids import Keys
 from accuacl.pools.pool import Layout
 
 FILE_BYTES = 64 << 20
-SUSPECTS = 100  # equal keys looked at together
-Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards: what it gives, as it comes
+SUSPECTS = 100  # equal keys that are checked together
+Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
 
 
 def rise(spans: Iterable[tuple[Any, Any] | None]) -> bool:
-    """Whether ranges of rising ids, one a shard, do not overlap; None stands for ids that do not rise."""
+    """Whether the ranges of ids, one per shard, do not overlap; None stands for ids that do not increase."""
     known = list(spans)
     if any(span is None for span in known):
         return False
@@ -58,7 +58,7 @@ def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
             raise InputError(
                 f"the ids of {rows:,} rows could not be checked in {tempfile.gettempdir()} "
                 f"({reason(error)}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
-                "folder, or leave the check out with --trust-ids if no id comes twice."
+                "folder, or skip the check with --trust-ids if you know that no id occurs twice."
             ) from None
     suspects = np.concatenate(equal)
     for start in range(0, len(suspects), SUSPECTS):
@@ -66,7 +66,7 @@ def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
 
 
 def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
-    """Refuse if rows with the same key have the same id too; text may share a key by chance."""
+    """Refuse if rows with the same key also have the same id; different text may share a key by chance."""
     where: dict[Any, list[str]] = {}
     for found in over_shards(functools.partial(passes.places, layout, keys), "finding ids"):
         for id_, place in found:
@@ -74,4 +74,4 @@ def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map
     twice = {id_: sorted(places) for id_, places in where.items() if len(places) > 1}
     if twice:
         id_ = min(twice)
-        raise InputError(f"id {id_!r} is there twice: {twice[id_][0]}, and {twice[id_][1]}; give every row its own.")
+        raise InputError(f"id {id_!r} occurs twice: {twice[id_][0]}, and {twice[id_][1]}; give every row its own id.")

@@ -1,4 +1,4 @@
-"""Which Parquet files are meant by a path, a folder, a pattern, several of these, or a pyarrow dataset."""
+"""The Parquet files behind a path, a folder, a pattern, several of these, or a pyarrow dataset."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Source: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow 
 
 
 def files_of(source: Source, what: str) -> list[str]:
-    """The Parquet files meant, each once, in order; `what` they are, for errors."""
+    """The Parquet files of a source, each once, in order; `what` they are, for errors."""
     source = getattr(source, "files", source)  # of a pyarrow dataset
     if isinstance(source, str | os.PathLike):
         return _files(os.fspath(source), what)

@@ -42,7 +42,7 @@ def take(ids: Column, rows: NDArray[np.int64]) -> NDArray[Any]:
 
 
 def take_column(ids: Column, rows: NDArray[np.int64]) -> Column:
-    """Some ids as a column again."""
+    """Ids as a column."""
     return ids[rows] if isinstance(ids, np.ndarray) else ids.take(pa.array(rows))
 
 
@@ -64,7 +64,7 @@ def span(ids: Column) -> tuple[Any, Any] | None:
 
 
 def keys(ids: Column) -> Keys:
-    """64 bits for each id, well mixed. Different numbers have different keys; different text nearly always."""
+    """A 64-bit hash of each id. Different numbers have different keys; different text nearly always has."""
     if isinstance(ids, np.ndarray):
         return mix64(ids.astype(np.uint64))
     _, offsets, data = ids.buffers()
@@ -72,7 +72,7 @@ def keys(ids: Column) -> Keys:
     start, length = ends[:-1] - ends[0], np.diff(ends)
     text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
     text = np.append(text, np.zeros(8, np.uint8))
-    words = np.ndarray(len(text) - 7, "<u8", text, strides=(1,))  # the eight bytes from every place on
+    words = np.ndarray(len(text) - 7, "<u8", text, strides=(1,))  # the eight bytes from each position on
     found = mix64(length.astype(np.uint64))
     rows = np.arange(len(ids))
     for place in range(0, int(length.max(initial=0)), 8):
@@ -84,7 +84,7 @@ def keys(ids: Column) -> Keys:
 
 
 def as_uint64(ids: Column) -> Keys:
-    """Ids as strategies see them, 64 bits each: numbers as they are, which as row numbers are those of memory."""
+    """Ids as strategies see them, 64 bits each: numbers unchanged, so that row numbers are the indices in memory."""
     return ids.astype(np.uint64) if isinstance(ids, np.ndarray) else keys(ids)
 
 
@@ -99,7 +99,7 @@ class Excluded:
 
     @staticmethod
     def _as_pool_has(id_: Any, kind: str) -> Any:
-        """An id as the pool has them; numbers may be given as text."""
+        """The id in the type of the pool's ids; numbers may be given as text."""
         if kind == "text" and isinstance(id_, str):
             return id_
         try:
@@ -120,7 +120,7 @@ class Excluded:
         wanted = keys(ids)
         place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         found = np.asarray(self.keys[place] == wanted)
-        if self.text is not None:  # a key may be that of another text
+        if self.text is not None:  # another text may have the same key
             rows = np.flatnonzero(found)
             found[rows] = [text in self.text for text in take(ids, rows)]
         return found

@@ -1,4 +1,4 @@
-"""Strategies that need the whole pool at once: it is read into memory, in the order of its ids, if it fits."""
+"""Strategies that need the whole pool: it is read into memory, in the order of its ids, if it fits."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> Non
     """Refuse, with the bytes needed, before anything is read. `others`: rows of memory and labelled ones."""
     layout = pool.layout
     row = layout.d * np.dtype(layout.types[0]).itemsize + layout.K * np.dtype(layout.types[1]).itemsize
-    # ids and their order, and what the strategies keep for each row: see their costs
+    # ids, their order, and what the strategies keep for each row (see "Cost" in their docstrings)
     need = (pool.rows + others) * row + pool.rows * (24 + 80 + 4 * layout.K)
     need += bytes_needed(REGISTRY[strategy], pool.rows, *layout.shape)
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
@@ -38,7 +38,7 @@ def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> Non
 
 
 def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tuple[NDArray[Any], Features]:
-    """(ids in rising order, features in that order) of a pool."""
+    """The ids of a pool in ascending order, and its features in that order."""
     ids = as_array([id_ for chunk in chunks(pool.layout, pool.groups, ("id",)) for id_ in chunk.ids.tolist()])
     order = np.argsort(ids, kind="stable")
     ids, position = ids[order], np.empty(len(ids), np.int64)

@@ -1,4 +1,4 @@
-"""What is done to one shard in each pass over a pool: the functions that every engine shares out."""
+"""The functions that process one shard in each pass over a pool; an engine maps them over all shards."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from accuacl.pools.sieve import Candidates, Cut, Sieve
 
 @dataclass(frozen=True)
 class ShardReport:
-    """What a pass learnt of a shard: the rows left out, and the first and last id if all rise (None: they do not)."""
+    """What a pass finds in a shard: rows left out, and (first, last) id, or None if ids do not increase."""
 
     excluded: int
     span: tuple[Any, Any] | None
 
 
 def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> tuple[FisherSum, ShardReport]:
-    """The sum of a shard's embeddings, every row checked."""
+    """The sum of a shard's Fisher embeddings; every row is checked."""
     total, row_filter = FisherSum(np.zeros((layout.K, layout.d)), 0), _RowFilter(left_out)
     rows = max(SUM_ROWS, min(512, (1 << 16) // layout.d))
     for chunk in _reported(layout, shard, layout.wanted, report):
@@ -39,7 +39,7 @@ def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgr
 def add_exactly(
     layout: Layout, left_out: ids.Excluded, entries: NDArray[np.int64], shard: Shard, report: OnProgress
 ) -> list[int]:
-    """The exact sums of some entries: rarely needed."""
+    """The exact sums of some entries; rarely needed."""
     total = [0] * len(entries)
     row_filter = _RowFilter(left_out)
     for chunk in _reported(layout, shard, layout.wanted, report):
@@ -70,7 +70,7 @@ def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
 
 
 def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
-    """(id, where it is) of rows with one of these keys; of each id the first two."""
+    """The first two rows of each id that has one of these keys, as (id, where it is)."""
     found: list[tuple[Any, str]] = []
     seen: dict[Any, int] = {}
     for chunk in _reported(layout, shard, ("id",), report):
@@ -83,7 +83,7 @@ def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnP
 
 
 class _RowFilter:
-    """Leaves rows out, and notices whether ids rise from row to row."""
+    """Leaves rows out, and notices whether ids increase from row to row."""
 
     def __init__(self, left_out: ids.Excluded) -> None:
         self.left_out, self.excluded = left_out, 0

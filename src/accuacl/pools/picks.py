@@ -24,8 +24,8 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = None) -> None:
     """Refuse a name that could not be written to, before any work is done.
 
-    sources: files, folders and patterns of Parquet that are read, and exclude: another file that is; the picks may not
-    take the place of any, nor be found by the next reading of them.
+    sources: files, folders and patterns of Parquet files that are read; exclude: another file that is read. The picks
+    may neither overwrite one of these nor be matched by a folder or pattern the next time.
     """
     if path.suffix not in ENDINGS:
         raise InputError(f"{path} ends in {path.suffix or 'nothing'!r}; give a name that ends in {', '.join(ENDINGS)}.")
@@ -33,7 +33,7 @@ def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = 
     read = {exclude.resolve()} if exclude else set()
     read |= {Path(file).resolve() for source in sources for file in files_of(source, "pool")}
     if path.resolve() in read or any(_would_find(source, path) for source in sources):
-        raise InputError(f"{path} belongs to what is read; give an --out elsewhere.")
+        raise InputError(f"{path} is among the files that are read; give another --out.")
 
 
 def write_picks(path: Path, picked: Picked) -> None:
@@ -48,7 +48,7 @@ def write_picks(path: Path, picked: Picked) -> None:
 
 
 def _would_find(source: str, path: Path) -> bool:
-    """Whether a folder or pattern means the file, once it is written."""
+    """Whether a folder or pattern would match the file, once it is written."""
     target, pattern = path.resolve(), Path(source).resolve()
     if pattern.is_dir():
         return path.suffix == ".parquet" and target.is_relative_to(pattern)

@@ -1,4 +1,4 @@
-"""A pool on disk: Parquet files whose columns were checked, and whose row groups are joined to shards of work."""
+"""A pool on disk: Parquet files with checked columns, whose row groups are joined to shards of work."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from accuacl.pools.files import Source, files_of
 from accuacl.pools.ids import kind_of
 from accuacl.pools.row_groups import RowGroup, is_lists, open_parquet, row_groups_of, width_of
 
-SHARD_GROUPS = 256  # row groups in a shard at most: a shard is a message, and must fit into a pipe
+SHARD_GROUPS = 256  # row groups in a shard at most: a shard is sent to a worker, and must fit into a pipe
 SHARD_ROWS = 1 << 17  # row groups are joined up to this many rows
 FLOATS = {"halffloat": "float16", "float": "float32", "double": "float64"}
 
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns are called."""
+    """The names of the columns."""
 
     id: str = "id"
     embedding: str = "embedding"
@@ -42,13 +42,13 @@ class Layout:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """d and K of the arrays that are made of it: what is not read is a column of ones."""
+        """d and K of the arrays read from it; a column that is not read becomes a column of ones."""
         return max(1, self.d), max(1, self.K)
 
 
 @dataclass(frozen=True)
 class Pool:
-    """A pool that was found and looks right. Nothing but the files' ends has been read."""
+    """A pool whose files have the right columns. Only the footers of the files have been read."""
 
     layout: Layout
     groups: tuple[RowGroup, ...] = field(repr=False)
@@ -73,7 +73,7 @@ class Pool:
 def open_pool(source: Source, columns: Columns, wanted: tuple[str, ...], what: str = "pool") -> Pool:
     """The pool in these files. `wanted`: which of its columns are needed; `what` it is, for errors."""
     layout: Layout | None = None
-    empty: Layout | None = None  # of a file without rows, which goes with any other
+    empty: Layout | None = None  # of a file without rows, which fits any other
     first = ""
     groups: list[RowGroup] = []
     for file in files_of(source, what):

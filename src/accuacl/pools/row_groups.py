@@ -42,7 +42,7 @@ class RowGroup:
 def open_parquet(file: str) -> pq.ParquetFile:
     """A Parquet file, to be read a page at a time."""
     try:
-        # Without a buffer size Arrow reads a whole row group's column at once, and takes longer for it.
+        # Without a buffer size Arrow reads a whole column of a row group at once, which takes longer.
         return pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{file} is not a readable Parquet file ({_why(error)}); write it again.") from None
@@ -60,7 +60,7 @@ def row_groups_of(file: str, metadata: pq.FileMetaData) -> list[RowGroup]:
 
 
 def unchanged(group: RowGroup) -> pq.ParquetFile:
-    """Its file, open; refused if it is not what was found at first."""
+    """The row group's file, open; refused if it has changed since it was listed."""
     parquet = open_parquet(group.file)
     stat = os.stat(group.file)
     if (stat.st_size, stat.st_mtime_ns) != (group.size, group.changed):
@@ -85,14 +85,14 @@ def is_lists(type_: pa.DataType) -> bool:
 
 
 def width_of(file: str, parquet: pq.ParquetFile, column: str) -> int:
-    """How long a column's lists are: those that could have any length as long as the first, 0 if there is none."""
+    """The length of a column's lists; if their type allows any length, that of the first, or 0 if there is none."""
     type_ = parquet.schema_arrow.field(column).type
     if pa.types.is_fixed_size_list(type_):
         width = int(type_.list_size)
     else:
         batches = (batch.column(0).drop_null() for batch in read(file, parquet, None, [column], 1024))
         first = next((lists[0] for lists in batches if len(lists)), None)
-        if first is None:  # no row that could say
+        if first is None:  # there is no row
             return 0
         width = len(first)
     if width < 1:
@@ -113,7 +113,7 @@ def ids_of(group: RowGroup, first: int, column: Any) -> Column:
         return as_column(column)
     except pa.ArrowInvalid:
         row = next(i for i, value in enumerate(column.to_pylist()) if not -(2**63) <= value < 2**63)
-        raise InputError(f"{group.at(first + row)}: id {column[row]} is beyond int64; give smaller ones.") from None
+        raise InputError(f"{group.at(first + row)}: id {column[row]} does not fit into int64; give others.") from None
 
 
 def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows: int) -> Array:
@@ -126,7 +126,7 @@ def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows
             row = int(np.argmax(lengths != width))
             raise InputError(
                 f"{group.at(first + row)}: its {name} has {lengths[row]} numbers where {width} were expected; "
-                "make all of one length."
+                "make all lists equally long."
             )
     values = column.flatten()
     if values.null_count:
@@ -136,6 +136,6 @@ def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows
 
 
 def _why(error: Exception) -> str:
-    """What Arrow or the system says is wrong, in one line and without the system's number for it."""
+    """The message of an error from Arrow or the system, in one line and without '[Errno ...]'."""
     number = getattr(error, "errno", None)
     return reason(OSError(number, os.strerror(number))) if number else " ".join(str(error).split())

@@ -1,4 +1,4 @@
-"""The passes over a set of examples on disk, and what they give together."""
+"""The passes over a set of examples on disk, with the results of all shards combined."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from accuacl.pools.sieve import Candidates, Cut, Sieve
 
 
 class Scan:
-    """Passes over a pool on disk. The first one checks every row, and finds out how many are `excluded`."""
+    """Passes over a pool on disk. The first pass checks every row and counts those that are `excluded`."""
 
     def __init__(
         self, shard_map: ShardMap, pool: Pool, shards: list[Shard], left_out: Excluded, trust_ids: bool
@@ -44,7 +44,7 @@ class Scan:
         return total
 
     def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
-        """Again, exactly, but only some entries."""
+        """The exact sums of some entries."""
         self.shard_map.expect(self.pool.rows)
         function = functools.partial(passes.add_exactly, self.pool.layout, self.left_out, entries)
         total = [0] * len(entries)
@@ -83,7 +83,7 @@ class Scan:
 
 
 class _ShardsWithCut(Sequence[Any]):
-    """Shards, each with the cut that is known when its turn comes."""
+    """Shards, each with the cut that is known when it is started."""
 
     def __init__(self, shards: list[Shard]) -> None:
         self.shards, self.cut = shards, Cut()

@@ -29,7 +29,7 @@ VECTORS = ("embedding", "probability")
 
 @dataclass(frozen=True, eq=False)
 class Picked:
-    """The picks in selection order: their ids, and the scores that explain them, as `Selection` has them."""
+    """The picks in selection order: their ids, and the scores that explain them, as in `Selection`."""
 
     ids: NDArray[Any]  # int64, or objects (str)
     scores: dict[str, NDArray[np.float64]]
@@ -65,12 +65,12 @@ def select(
 
     dataset: a file, a folder, a pattern, several of these, or a pyarrow dataset, with columns for `id` (whole numbers
     or text, no id twice), `embedding` and `probability` (lists of float32 or float16); `columns` renames them.
-    labelled, memory: the same, or Features; of the labelled AccuACL only needs to know how many there are.
-    exclude: ids of the pool that are labelled already; they are left out, and count as labelled in this task.
-    engine: "local" (processes), "ray" (the cluster that is connected, the one at `address`, or one on this machine),
+    labelled, memory: the same, or Features; AccuACL only needs the number of labelled examples.
+    exclude: ids in the pool that already have labels; they are left out, and count as labelled in this task.
+    engine: "local" (processes), "ray" (the connected cluster, the one at `address`, or a new one on this machine),
     or an engine object; workers: how many processes or CPUs (0: all). memory_limit: bytes for strategies that need the
-    whole pool at once. trust_ids: do not check that no id comes twice. progress: called with the rows
-    done, of how many. The strategy's options follow by name.
+    whole pool at once. trust_ids: do not check that no id occurs twice. progress: called with the number
+    of rows done and the total. The strategy's options follow by name.
 
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
@@ -106,7 +106,7 @@ def select(
 
 @dataclass(frozen=True)
 class _Query:
-    """What is asked, checked; sets on disk are open."""
+    """The question, checked; sets on disk are open."""
 
     pool: Pool
     budget: int
@@ -119,12 +119,12 @@ class _Query:
     progress: OnProgress | None
 
     def picked(self, ids: NDArray[Any], scores: dict[str, NDArray[Any]], rows: int, excluded: int) -> Picked:
-        kind = object if self.pool.layout.id == "text" else np.int64  # also where nothing was picked
+        kind = object if self.pool.layout.id == "text" else np.int64  # also if nothing was picked
         return Picked(ids.astype(kind), scores, rows, excluded, max(0, len(self.left_out) - excluded))
 
 
 def _select_rows(strategy: RowStrategy[Any], query: _Query, scan: Scan, options: dict[str, Any]) -> Picked:
-    """Rank the rows where they are. Rows that are left out count as labelled."""
+    """Rank the rows on disk, shard by shard. Rows that are left out count as labelled."""
     pool, shard_map = query.pool, scan.shard_map
     shard_map.expect(strategy.passes * pool.rows)
     memory: Examples | None = None
@@ -141,7 +141,7 @@ def _select_rows(strategy: RowStrategy[Any], query: _Query, scan: Scan, options:
             return Sieve(ranking, ranking.wanted(min(count, len(scan)), len(scan)), "id" in strategy.reads)
 
         found = scan.smallest(sieve())
-        found = sieve().join([found])  # only now is it certain how many rows are left out
+        found = sieve().join([found])  # only now is the number of rows left out known
         picks = ranking.pick(found.rows, np.arange(len(found)), min(count, len(scan)))
         return found.ids[picks], found.rows.take(picks)
 
@@ -150,7 +150,7 @@ def _select_rows(strategy: RowStrategy[Any], query: _Query, scan: Scan, options:
 
 
 def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:
-    """Read everything, then as in memory. Rows that are left out are known, so they count as labelled."""
+    """Read the whole pool, then select in memory. Rows that are left out count as labelled."""
     pool, sets = query.pool, {"labelled": query.labelled, "memory": query.memory}
     check_fits(strategy, pool, sum(_rows(other) for other in sets.values()), memory_limit)
     ids, features = read_sorted(pool, query.trust_ids, query.progress)
@@ -190,7 +190,7 @@ def _rows(examples: Pool | Features | None) -> int:
 
 def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
     d, K = pool.layout.d, pool.layout.K
-    if other is None or not d or not K:  # then only how many there are matters, if that
+    if other is None or not d or not K:  # then at most their number matters
         return
     wide = other.layout if isinstance(other, Pool) else other
     if (wide.d, wide.K) != (d, K):

@@ -1,4 +1,4 @@
-"""An engine at work on shards: a function over all of them, how far it is, and the first thing that is wrong."""
+"""A function mapped over all shards by an engine, with progress; the first failure is raised."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from accuacl.pools.pool import Shard
 
 
 class ShardMap:
-    """Maps functions over shards with one engine, and tells how many rows are done of those expected."""
+    """Maps functions over shards with one engine, and reports how many of the expected rows are done."""
 
     def __init__(self, engine: Engine, progress: OnProgress | None) -> None:
         self.engine, self.progress = engine, progress
         self.done, self.total = 0.0, 0  # rows of all passes
 
     def expect(self, rows: int) -> None:
-        """More rows are to come."""
+        """Expect more rows."""
         self.total += rows
 
     def over(
         self, function: Function, shards: Sequence[Shard], what: str, items: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """What the function gives for each item, as it comes: an item for each shard (unset: the shard itself)."""
+        """The function's results, as they come, for one item per shard (unset: the shard itself)."""
         rows = [sum(group.rows for group in shard) for shard in shards]
         shares = [0.0] * len(shards)
 

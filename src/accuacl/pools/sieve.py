@@ -1,7 +1,7 @@
-"""The smallest rows of a pool that is seen in parts: those of each part, and the smallest of those.
+"""The smallest rows of a pool that is read in parts: the smallest of each part, and then the smallest of those.
 
-A part keeps at most as many rows as are wanted of the whole, with their features. A `Cut`, what is known of the largest
-row that can still be among the smallest, saves work and changes no answer.
+A part keeps at most as many rows as are wanted in all, with their features. A `Cut`, an upper bound for rows that can
+still be among the smallest, saves work and does not change the result.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from accuacl.strategies import Ranking, Rows, among_smallest, made_exact, reach,
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Rows that may be picked: ids, what they are ranked by (the smaller the better) with its error, and themselves."""
+    """Rows that may be picked: their ids, values (smaller is better), the errors of these, and the rows themselves."""
 
     ids: NDArray[Any]
     value: NDArray[Any]
@@ -32,13 +32,13 @@ class Candidates:
 
     @classmethod
     def none(cls, shape: tuple[int, int]) -> Candidates:
-        """No rows, of which d and K are known."""
+        """No rows, of width d and K."""
         features = Features.trusted(np.empty((0, shape[0])), np.empty((0, shape[1])))
         return cls(np.empty(0, np.int64), np.empty(0), np.empty(0), Rows(np.empty(0, np.uint64), features))
 
     @classmethod
     def joined(cls, parts: Sequence[Candidates]) -> Candidates:
-        """All in one, by id: then rows that tie are in the order that decides."""
+        """All parts in one, sorted by id, which decides between rows that tie."""
         parts = [part for part in parts if len(part)] or parts[:1]
         ids = np.concatenate([part.ids for part in parts])
         order = np.argsort(ids, kind="stable")
@@ -56,8 +56,8 @@ class Candidates:
 
 @dataclass(frozen=True)
 class Cut:
-    """What is known of the largest row that can still be among the smallest: how far its value reaches at most, and,
-    where rows tie with it, its exact value (rounded) and id."""
+    """An upper bound for rows that can still be among the smallest: the most that such a value can be and, to decide
+    ties, the exact value (rounded) and id of the largest such row."""
 
     reach: Any = np.inf
     largest: tuple[Any, Any] | None = None
@@ -93,7 +93,7 @@ class Sieve:
         value, bound = self.ranking.values(rows)
         least, most = reach(value, bound)
         near = least <= cut.reach
-        if np.isfinite(cut.reach):  # what could be on either side of it is computed exactly, here where others help
+        if np.isfinite(cut.reach):  # rows that the cut leaves undecided are computed exactly here, in parallel
             undecided = np.flatnonzero(near & (most > cut.reach))
             value, bound = made_exact(value, bound, undecided, lambda some: self.ranking.exact(rows.take(some)))
             near[undecided] = cut.admits(round_off(value[undecided]), take(ids, kept[undecided]))
@@ -109,7 +109,7 @@ class Sieve:
         return Candidates(all_.ids[kept], value, bound, all_.rows.take(kept))
 
     def tighter(self, cut: Cut, parts: Sequence[Candidates]) -> Cut:
-        """What a row must reach to be among the smallest, as far as these say too."""
+        """The cut that these rows, together with earlier ones, allow."""
         if self.count == 0:
             return Cut(-np.inf)
         value = np.concatenate([part.value for part in parts])
@@ -117,7 +117,7 @@ class Sieve:
             return cut
         bound = np.concatenate([part.bound for part in parts])
         least, most = reach(value, bound)
-        if len(parts) == 1 and len(value) == self.count:  # joined, so in the order of ids
+        if len(parts) == 1 and len(value) == self.count:  # joined, therefore sorted by id
             rounded = round_off(value)
             last = int(np.flatnonzero(rounded == rounded.max())[-1])
             if bound[last] == 0 and ((bound == 0) | (most < least[last])).all():

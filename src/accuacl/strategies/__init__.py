@@ -1,9 +1,9 @@
 """Query strategies: which examples should be labelled?
 
-A strategy is called with a `Query`, and gives a `Selection`; its keyword arguments are its options. A set strategy is a
-function that does so: a greedy choice. A row strategy, which ranks rows one by one, is declared with `@row_strategy`
-and then also serves pools that do not fit into memory. To add one, write it in a file of its own and give it a line
-below, or `register` it from anywhere.
+A strategy takes a `Query` and returns a `Selection`; its keyword arguments are its options. A set strategy is a plain
+function that chooses a set, usually greedily. A row strategy ranks rows one by one: it is declared with `@row_strategy`
+and then also works on pools that do not fit into memory. To add a strategy, write it in a file of its own and add it to
+REGISTRY below, or `register` it from anywhere.
 """
 
 from __future__ import annotations
@@ -111,14 +111,14 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
 
 
 def load_plugins(paths: Iterable[Path]) -> list[str]:
-    """Import users' files, each once, which `register` their strategies; the names of these."""
+    """Import users' files, each once, which `register` their strategies; returns the names of the new strategies."""
     known = set(REGISTRY)
     for path in paths:
         if not is_loaded(path):
             before = set(REGISTRY)
             load_file(path)
             if set(REGISTRY) == before:
-                raise InputError(f'{path} registers no strategy; put @accuacl.strategies.register("name") above one.')
+                raise InputError(f'{path} registers no strategy; put @accuacl.strategies.register("name") above yours.')
     return [name for name in REGISTRY if name not in known]
 
 
@@ -173,12 +173,12 @@ def select(
 ) -> Selection:
     """Which `budget` examples of `pool` should be labelled next?
 
-    pool: the still unlabelled examples. labelled: those labelled earlier in this task. memory: the replay buffer of
-    the past, and past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
-    a memory). seed: for strategies that draw. chunk: rows dealt with at a time (0: chosen for you). progress: called
-    with a `Progress` as the work goes on. Options of the strategy follow by name. Picks do not depend on thread
-    count, chunk size or the type of the arrays. Large work is shared out to as many threads as BLAS and torch may use;
-    small work, which they would slow down, is done by one.
+    pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
+    of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
+    the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
+    progress: called with a `Progress` as the work proceeds. The strategy's options follow by name. Picks do not depend
+    on the number of threads, the chunk size or the type of the arrays. Large work is shared among as many threads as
+    BLAS and torch may use; small work, which threads would slow down, is done by one.
 
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
     >>> picked = select("entropy", pool=pool, budget=2)
@@ -191,7 +191,7 @@ def select(
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     picked = ask(query)
     inside = picked.indices[(picked.indices >= 0) & (picked.indices < len(pool))]
-    if len(picked) != query.count or len(np.unique(inside)) != query.count:  # of someone's own, registered
+    if len(picked) != query.count or len(np.unique(inside)) != query.count:  # a registered strategy may be wrong
         raise InputError(
             f"{strategy} must pick {query.count} different rows of the {len(pool)} in the pool, but did not."
         )

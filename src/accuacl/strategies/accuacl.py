@@ -1,4 +1,4 @@
-"""AccuACL: Fisher information of the past and the new, in one target."""
+"""AccuACL: one target of Fisher information for the past tasks and the new one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def accuacl(
     lam: float | None = None,
     oversample: float = 2.0,
 ) -> Ranking:
-    """Picks examples that inform the very weights which the past (the memory) and the new (the pool) both rest on.
+    """Picks examples that inform the weights on which both the past (the memory) and the new data (the pool) depend.
 
     The `oversample * budget` examples whose Fisher embedding is distributed most like the target, lam * memory +
     (1 - lam) * pool, are the candidates; the `budget` with the largest embedding of those are picked, largest first.
@@ -31,10 +31,10 @@ def accuacl(
 
     Reference: Park et al., "Active Learning for Continual Learning: Keeping the Past Alive in the Present", ICLR 2025.
 
-    Options: `variant`, "released" as the authors' code (it made the paper's figures) or "paper" as the text has it;
-    `keep`, entries per class that are compared (released: 5 * total_classes // seen classes; paper: 10 up to ten
-    total classes, else 5); `total_classes`, all that will ever come (default: the seen ones); `lam`, the weight of the
-    past (default: past / (past + pool + labelled)); `oversample`, candidates per pick.
+    Options: `variant`, "released" for the authors' code (which made the paper's figures) or "paper" for the paper's
+    text; `keep`, how many entries per class are compared (released: 5 * total_classes // seen classes; paper: 10 up to
+    ten total classes, else 5); `total_classes`, how many classes there will ever be (default: those seen so far);
+    `lam`, the weight of the past (default: past / (past + pool + labelled)); `oversample`, candidates per pick.
 
     Cost: one (K x n)(n x d) product and O(n K keep) more; two reads of the pool; about 80 n bytes and a few blocks
     of rows.
@@ -73,7 +73,8 @@ def accuacl_distribution(
 ) -> Ranking:
     """AccuACL's distribution score alone: the examples whose Fisher embedding is distributed most like the target.
 
-    An ablation of the paper; it picks what is typical of past and new, however little it teaches. Scores as accuacl.
+    An ablation from the paper: it picks examples typical of past and new data, even if they teach the model little.
+    Scores: as accuacl.
 
     Reference, options and cost: as accuacl, without candidates.
 
@@ -102,8 +103,9 @@ def accuacl_magnitude(
 ) -> Ranking:
     """AccuACL's magnitude score alone: the examples with the largest Fisher embedding.
 
-    An ablation of the paper; it picks what teaches most, about whatever. In the released variant the target still
-    matters, for only the entries it keeps are counted; in the paper's all are. Scores as accuacl.
+    An ablation from the paper: it picks the examples that teach the model most, whatever they are about. In the
+    released variant the target still matters, because only the entries that it keeps count; in the paper's variant all
+    entries count. Scores: as accuacl.
 
     Reference, options and cost: as accuacl, without candidates.
 
@@ -121,10 +123,10 @@ def accuacl_magnitude(
 
 
 accuacl_full = accuacl.described(
-    """AccuACL with nothing forgotten: give as `memory` the features of every example of all past tasks.
+    """AccuACL with a complete memory: give as `memory` the features of every example of all past tasks.
 
-    The paper's control for the replay buffer as an estimate of the past; computed exactly as accuacl. The experiment
-    loop knows this name and keeps all past pools for it.
+    The paper's control: it shows how well the replay buffer represents the past. It is computed exactly as accuacl. The
+    experiment loop knows this name and keeps all past pools for it.
 
     Reference, options and cost: as accuacl, with a memory as large as the past.
 
@@ -140,7 +142,7 @@ accuacl_full = accuacl.described(
 def _target(
     context: Context, variant: str, keep: int | None, total_classes: int | None, lam: float | None
 ) -> tuple[Target, Target | None]:
-    """The target of a query; and whose entries count for the magnitude, its own or (None) all."""
+    """The target of a query, and the target whose entries the magnitude counts (None: all entries)."""
     if variant not in ("released", "paper"):
         raise InputError(f"variant is {variant!r}; give 'released' or 'paper'.")
     released = variant == "released"
@@ -161,7 +163,7 @@ def _target(
 
 
 def weight_of_past(lam: float | None, past: int | None, remembered: int, current: int) -> float:
-    """As given, or the share of the past, of which `remembered` examples are in the memory, in all examples."""
+    """`lam` if given, else the past's share of all examples. remembered: how many past examples the memory holds."""
     if lam is not None:
         return number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
     if past is None and remembered:

@@ -24,8 +24,8 @@ def badge(query: Query) -> Selection:
     Reference: Ash et al., "Deep Batch Active Learning by Diverse, Uncertain Gradient Lower Bounds", ICLR 2020.
 
     Cost: budget times one read of an n x K matrix, and the inner products of embeddings for the few rows whose
-    distance can fall; memory 4 n K and about 80 n bytes. The n x K d gradients, (onehot(argmax p) - p) (x) h, never
-    exist.
+    distance can fall; memory 4 n K and about 80 n bytes. The n x K d gradients, (onehot(argmax p) - p) (x) h, are never
+    built.
 
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)
@@ -37,7 +37,7 @@ def badge(query: Query) -> Selection:
 
 
 def badge_memory(query: Query) -> Selection:
-    """BADGE that also keeps away from the replay memory: gradients which replay gives anyway need no new labels.
+    """BADGE that also keeps its distance from the replay memory: gradients that replay provides need no new labels.
 
     The memory's examples are centres from the start, so the first pick is drawn too. Score: `distance`.
 
@@ -68,7 +68,7 @@ def _sample(query: Query, centres: Features | None) -> Selection:
             distance, squared = float(squared[row]), np.full(n, np.inf)
         else:
             total = np.cumsum(squared)
-            if total[-1] == 0:  # all that is left are copies of centres: by index
+            if total[-1] == 0:  # all rows left are copies of centres: take them by index
                 left = np.setdiff1d(np.arange(n), picks)[: query.count - len(picks)].tolist()
                 picks, distances = picks + left, distances + [0.0] * len(left)
                 tick(len(left))
@@ -89,7 +89,7 @@ class _Gradients:
 
     def __init__(self, pool: Features, rows: int) -> None:
         self.pool, self.rows = pool, rows
-        self.unit = np.empty((len(pool), pool.K), np.float32)  # a / |a|: of itself it may be too small for float32
+        self.unit = np.empty((len(pool), pool.K), np.float32)  # a / |a|, because a itself may be too small for float32
         self.a_norm, self.h_norm = np.empty(len(pool)), np.empty(len(pool))
         for start, block in pool.blocks(rows):
             a, h = _factors(block)
@@ -108,8 +108,8 @@ class _Gradients:
     def closer(self, squared: NDArray[np.float64], row: int) -> None:
         """Lower `squared` to the distance from one row of the pool, where that is smaller.
 
-        By Cauchy-Schwarz on h it can only be if |g|^2 + |g_c|^2 - 2 |a.a_c| |h| |h_c| is. That needs the n x K factors
-        alone, in float32 with its error taken off; the few rows that pass are computed exactly.
+        By Cauchy-Schwarz on h the distance is at least |g|^2 + |g_c|^2 - 2 |a.a_c| |h| |h_c|. That bound needs only the
+        n x K factors, in float32 less its error; the few rows whose bound is smaller are computed exactly.
         """
         alike = np.abs(self.unit @ self.unit[row]).astype(np.float64)
         alike += (self.pool.K + 8) * EPS32

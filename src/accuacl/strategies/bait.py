@@ -19,12 +19,12 @@ TIE = 1e-9  # gains this close, relatively, are a tie
 
 
 def needed(n: int, d: int, K: int) -> int:
-    """Bytes: large matrices, two K x K ones a row, features in float64, a block's products."""
+    """Bytes: the large matrices, two K x K matrices per row, the features in float64, the products of a block."""
     return 40 * (d * K) ** 2 + 16 * n * K**2 + 8 * n * (d + 4 * K) + 24 * block_rows(d, K) * K * max(d, K)
 
 
 def block_rows(d: int, K: int) -> int:
-    """Examples dealt with at a time: their K x K and K x d products then take some 16 MB."""
+    """Examples processed at a time: so many that their K x K and K x d products take about 16 MB."""
     return max(16, 2_000_000 // (K * max(d, K)))
 
 
@@ -42,8 +42,8 @@ def bait(query: Query, *, lam: float = 0.01, oversample: float = 2.0, memory_lim
 
     Cost: 40 (d K)^2 + 16 n K^2 bytes and a little more, and, a pick, O(n K^2 (d + K)) time after
     O((d K)^3 + n (d K)^2) once, all in float64. M^-1, M^-1 F M^-1 and every example's K x K products with them are
-    updated by rank-K terms; they are computed anew where these have cost digits that could decide a pick, which
-    happens when entries of embeddings are in the tens and copies abound.
+    updated by rank-K terms. Where these updates have lost digits that could decide a pick, everything is computed
+    again; that happens when entries of embeddings are in the tens and there are many copies.
 
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)
@@ -87,7 +87,7 @@ def _greedy(query: Query, state: Design, wanted: int) -> Selection:
     for _ in range(wanted - query.count):
         loss = -state.gains(gone, -1)[kept]
         tied = np.flatnonzero(loss <= loss.min() + TIE * abs(loss.min()))
-        worst = max(tied.tolist(), key=lambda i: picks[kept[i]])  # of equals the one with the smaller index stays
+        worst = max(tied.tolist(), key=lambda i: picks[kept[i]])  # of equals, the one with the smaller index stays
         gone.append(kept.pop(worst))
         state.update(gone[-1], -1)
         tick(1)

@@ -12,7 +12,7 @@ from accuacl.strategies.smallest import Vector
 def least_confidence(context: Context) -> Ranking:
     """Picks the examples whose most probable class has the smallest probability: where the best guess is weakest.
 
-    Looks at one example at a time and at one class, so it ignores how the rest is spread.
+    It looks at one example and one class at a time, so it ignores how the other probabilities are spread.
     Score: `confidence`. Reference: Lewis and Gale, "A Sequential Algorithm for Training Text Classifiers", 1994.
 
     Cost: one read of the probabilities, O(n K) time, about 80 n bytes.

@@ -1,4 +1,4 @@
-"""Coverage: a set of examples that stands for the whole pool."""
+"""Coverage: a set of examples that represents the whole pool."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from accuacl.strategies.margin import margins
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.smallest import Vector
 
-NEIGHBOURHOODS = 200  # a pick has to stand for no less than this fraction of the pool
+NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
 
 
 def needed(n: int, d: int, K: int) -> int:
-    """Bytes: three copies of the embeddings, what is kept of the kernel, some numbers a row."""
+    """Bytes: three copies of the embeddings, the part of the kernel that is kept, a few numbers per row."""
     return 20 * n * d + min(5 * n * n, LIMIT) + 1024 * n
 
 
 @needs(needed)
 def coverage(query: Query) -> Selection:
-    """Picks, one by one, the examples that best stand for all those which no labelled or picked one stands for yet.
+    """Picks, one by one, the examples that best represent the part of the pool that has no labelled example near it.
 
-    Embeddings are taken at length 1. An example is covered by its nearest labelled or picked one at squared distance
-    D to the degree exp(-D / s^2), and each pick adds most to the sum over the pool. s is about the radius around an
-    example that holds one of as many parts of the pool as there will be labels, at most 200.
-    Score: `gain`, how many examples of the pool the pick newly stands for.
+    Embeddings are scaled to length 1. An example at squared distance D from its nearest labelled or picked one is
+    covered to the degree exp(-D / s^2); each pick is the example that adds most to the sum of these over the pool. The
+    width s is about the radius within which an example has 1/L of the pool, where L is the number of labels that there
+    will be, at most 200. Score: `gain`, how many examples of the pool the pick newly covers.
 
     Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
 
@@ -47,10 +47,10 @@ def coverage(query: Query) -> Selection:
 
 @needs(needed)
 def uncertain_coverage(query: Query) -> Selection:
-    """Coverage in which an example counts the more the less certain the model is of it: 1 - its margin.
+    """Coverage in which an example has the weight 1 - margin: the less certain the model, the more it counts.
 
-    Where the model is certain of everything all count alike. Score: `gain`, how much of that weight the pick newly
-    stands for.
+    If the model is certain of everything, all examples count alike. Score: `gain`, how much of that weight the pick
+    newly covers.
 
     Reference: Bae et al., "Uncertainty Herding: One Active Learning Method for All Label Budgets", ICLR 2025.
 
@@ -68,7 +68,7 @@ def uncertain_coverage(query: Query) -> Selection:
 def cover(
     query: Query, weights: Vector | None = None, first: Sequence[int] = (), tick: Tick | None = None
 ) -> Selection:
-    """The picks of coverage, with weights; those in `first` come first, and the others cover what these leave."""
+    """The picks of coverage, with weights; those in `first` come first, and the others cover what they leave over."""
     n, d, labelled = len(query.pool), query.pool.d, query.labelled
     check_fits("coverage", needed(n, d, query.pool.K), n, d)
     x = unit(query.pool.embeddings)

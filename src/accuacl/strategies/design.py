@@ -14,9 +14,9 @@ from accuacl.strategies.query import Query
 
 LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 Vector = NDArray[np.float64]
-HELD_BACK = 16  # picks whose updates of the large matrices are made together
+HELD_BACK = 16  # picks whose updates of the large matrices are applied together
 FISHER_ROWS = 512
-WIDE = 1024  # columns of the large symmetric matrices dealt with at a time
+WIDE = 1024  # columns of the large symmetric matrices processed at a time
 
 
 class Design:
@@ -40,7 +40,7 @@ class Design:
 
     def _compute(self) -> None:
         """All matrices from their definitions."""
-        self.inverse = self.N = self.B = self.C = torch.empty(0)  # let go of the old ones first
+        self.inverse = self.N = self.B = self.C = torch.empty(0)  # free the old ones first
         size = self.d * self.K
         fisher = torch.zeros(size, size, dtype=torch.float64)
         if self.labelled:
@@ -72,8 +72,8 @@ class Design:
     def gains(self, taken: list[int], sign: int) -> Vector:
         """sign * tr(C (I + sign B)^-1) of every example: by how much adding (dropping) it lowers tr(M^-1 F).
 
-        -inf for the `taken`. Updates subtract, and what is left of a much larger number has lost digits: where that
-        could change the choice, everything is computed anew.
+        -inf for the `taken`. Updates subtract, and the small rest of a large number has lost digits: where that could
+        change the choice, everything is computed again.
         """
         gain, error = self._gains(sign)
         gain[taken] = -math.inf
@@ -192,8 +192,8 @@ def _traces(matrices: torch.Tensor) -> Vector:
 def _add_fisher(total: torch.Tensor, h: torch.Tensor, p: torch.Tensor, weight: float = 1.0) -> None:
     """Add weight * the sum of V^T V, whose block (k, l) is (p_k [k = l] - (2 - sum p) p_k p_l) h h^T.
 
-    The sum of p is not taken for 1: a float32 softmax is off by 1e-7, which times |h|^2 is not nothing. The blocks on
-    the diagonal are made apart, since p - p p of a p near 1 would lose its digits.
+    The sum of p is not assumed to be 1: a float32 softmax is off by 1e-7, which matters once multiplied by |h|^2. The
+    blocks on the diagonal are computed separately, because p - p p of a p near 1 would lose its digits.
     """
     (n, d), K = h.shape, p.shape[1]
     rest = _rest(p)
@@ -219,6 +219,6 @@ def _mirror(matrix: torch.Tensor) -> None:
 
 
 def _rest(p: torch.Tensor) -> torch.Tensor:
-    """1 - sum p, the largest taken from 1 first."""
+    """1 - sum p, subtracting the largest p first."""
     ordered = p.sort(1, descending=True).values
     return (1 - ordered[:, :1]) - ordered[:, 1:].sum(1, keepdim=True)

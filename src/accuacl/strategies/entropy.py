@@ -13,9 +13,9 @@ EPS32, TINY32 = float(np.finfo(np.float32).eps), np.finfo(np.float32).tiny
 
 @row_strategy("probability")
 def entropy(context: Context) -> Ranking:
-    """Picks the examples whose predicted distribution has the largest entropy: where the model is least decided.
+    """Picks the examples whose predicted distribution has the largest entropy: where the model is least sure.
 
-    Looks at one example at a time, so near-copies of a confusing example are all picked.
+    It looks at one example at a time, so near-copies of a confusing example are all picked.
     Score: `entropy` in nats. Reference: Shannon, 1948; Settles, "Active Learning Literature Survey", 2009.
 
     Cost: one read of the probabilities, O(n K) time, about 80 n bytes.

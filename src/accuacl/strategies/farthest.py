@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from accuacl.features import Array
 
-ACTIVE = 1500  # at most so many rows have distances that are kept up to date
+ACTIVE = 1500  # how many rows at most have distances that are kept up to date
 ROWS = 2048
 PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
@@ -53,7 +53,7 @@ class Rough:
         self.active_distance[self.active == row] = -np.inf
 
     def contenders(self) -> NDArray[np.int64]:
-        """The rows that may be the farthest, in rising order, certainly including the one that is."""
+        """The rows that may be the farthest, by index; the farthest is certainly among them."""
         found = self._among_active()
         if found is None:
             self._flush()
@@ -73,7 +73,7 @@ class Rough:
         return self.active[_may_be_largest(self.active_distance, error)]
 
     def _error(self, squares: Array, distance: Array) -> Array:
-        """Of |x|^2 + |c|^2 - 2 x.c, by |c|^2 <= 2 |x|^2 + 2 distance, whichever centre is the nearest."""
+        """A bound on the error of |x|^2 + |c|^2 - 2 x.c for any centre c, by |c|^2 <= 2 |x|^2 + 2 distance."""
         with np.errstate(invalid="ignore"):
             error = self.unit * (3.0 * squares + 2.0 * np.maximum(distance, 0)) + 1e-30
         return np.where(np.isfinite(error), error, 0)
@@ -91,7 +91,7 @@ class Rough:
             np.minimum(self.distance[i : i + self.rows], near, out=self.distance[i : i + self.rows])
 
     def _refresh(self) -> None:
-        """Choose the active rows anew: the farthest by the distances known."""
+        """Choose the active rows again: the farthest by the distances known."""
         far = np.where(self.chosen, -np.inf, self.distance)
         cut = len(far) - self.size
         order = np.argpartition(far, cut) if cut > 0 else np.arange(len(far))
@@ -131,7 +131,7 @@ class Exact:
         self.pool, self.start = pool, start
         self.picks: list[int] = []
         self.best = np.full(len(pool), np.inf)
-        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not even with the start
+        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not with the start either
 
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         for seen in np.unique(self.seen[rows]).tolist():
@@ -154,7 +154,7 @@ class Exact:
 
 
 def squares_from(rows: Array, point: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Squared distance of each row from the point; the same for a row whatever the rows beside it."""
+    """Squared distance of each row from the point; it does not depend on the other rows."""
     out = np.empty(len(rows))
     size = max(1, PAIRS // max(1, rows.shape[1]))
     for i in range(0, len(rows), size):

@@ -1,4 +1,4 @@
-"""Fisher ratio: AccuACL's objective, solved for the batch instead of ranking examples one by one."""
+"""Fisher ratio: AccuACL's objective, solved greedily for the batch instead of ranking examples one by one."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from accuacl.strategies.query import Query, Selection, number
 from accuacl.strategies.ratio import MOST, TIE, Ratio
 from accuacl.strategies.smallest import Indices, Vector
 
-NOTHING = 1e-13  # gains below this share of the first are rounding errors
+NOTHING = 1e-13  # gains below this fraction of the first are rounding errors
 
 
 def needed(n: int, d: int, K: int) -> int:
-    """Bytes: two copies of the embeddings in float64, products of some rows with all, matrices of d x d or n x n."""
+    """Bytes: two float64 copies of the embeddings, products of some rows with all, matrices of d x d or n x n."""
     return 16 * n * d + 64 * min(n, d) ** 2 + 8 * n * (2 * MOST + 64)
 
 
 @needs(needed)
 def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, uncertainty: bool = True) -> Selection:
-    """Picks, one by one, the examples that make what is uncertain of pool and memory most certain.
+    """Picks, one by one, the examples that most reduce the uncertainty about pool and memory.
 
-    Embeddings h are taken at length 1. M, the information there is, is ridge * I and the sum of h h^T over labelled,
-    memory and picks; T, what it is wanted for, is (1 - lam) times the mean of u h h^T over the pool and lam times that
-    over the memory, where u = 1 - margin. Each pick lowers tr(M^-1 T) most. It is the ratio of Fisher information that
-    AccuACL's scores approximate, with whole matrices over h and for the batch as a whole.
+    Embeddings h are scaled to length 1. M, the information available, is ridge * I plus the sum of h h^T over labelled
+    examples, memory and picks. T, the information wanted, is (1 - lam) times the mean of u h h^T over the pool plus lam
+    times that over the memory, where u = 1 - margin. Each pick is the example that lowers tr(M^-1 T) most: the ratio of
+    Fisher information that AccuACL's scores approximate, here with full matrices over h and for the whole batch.
     Score: `gain`, by how much the pick lowered the trace.
 
-    Options: `ridge`; `lam`, the weight of the past (default: past / (past + pool + labelled)); `uncertainty=False`:
-    u = 1, as also where the model is certain of everything.
+    Options: `ridge`; `lam`, the weight of the past (default: past / (past + pool + labelled)); `uncertainty`:
+    with False, u = 1, as it also is if the model is certain of everything.
 
     Reference: Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", NeurIPS 2021, for the forward
-    step; here with one matrix for all classes, unit lengths and the past.
+    step; here with one matrix for all classes, unit lengths and a term for the past.
 
     Cost: O(n d (d + budget)) in matrix products, in float64, and O(n) more for each pick; 16 n d bytes and 1,600 n.
     With d > n the same with matrices of n x n. Gains that agree to nine digits are ties.

@@ -25,11 +25,10 @@ def accuacl_uniform(
     lam: float | None = None,
     oversample: float = 2.0,
 ) -> Mix:
-    """Picks this share of the examples as accuacl does and the rest at random, in turn.
+    """Picks the fraction `share` of the examples as accuacl does and the rest at random, in turn.
 
-    AccuACL's picks crowd; with random ones between them they still inform the weights that past and new rest on.
-    Scores: `accuacl`, 1 where it has picked the example and 0 where that was drawn; `distribution` and `magnitude` as
-    accuacl, and `draw` as uniform.
+    AccuACL's picks resemble each other; random picks between them add variety. Scores: `accuacl`, 1 for an example that
+    accuacl picked and 0 for one drawn at random; `distribution` and `magnitude` as accuacl, `draw` as uniform.
 
     Reference and options: as accuacl, and `share`. Cost: as accuacl, and one more read of the pool.
 
@@ -41,7 +40,7 @@ def accuacl_uniform(
     (array([294, 282, 100, 463]), array([1., 0., 1., 0.]))
     """
     options = {"variant": variant, "keep": keep, "total_classes": total_classes, "lam": lam, "oversample": oversample}
-    part(share, 0)  # refused, if it is no share, before anything is read
+    part(share, 0)  # refuses a wrong share before anything is read
     return Mix(accuacl.prepare(context, **options), uniform.prepare(context), share, "accuacl")
 
 
@@ -56,12 +55,12 @@ def accuacl_coverage(
     lam: float | None = None,
     oversample: float = 2.0,
 ) -> Selection:
-    """Picks this share of the examples as accuacl does and the rest to cover what these leave uncovered, in turn.
+    """Picks the fraction `share` of the examples as accuacl does and the rest as coverage does, in turn.
 
-    AccuACL's picks are counted as labelled by the coverage. Scores: `accuacl`, 1 where it has picked the example and 0
-    where coverage has; `distribution` and `magnitude` as accuacl, and `gain` as coverage, with AccuACL's picks first.
+    Coverage treats AccuACL's picks as labelled. Scores: `accuacl`, 1 for an example that accuacl picked and 0 for one
+    that coverage picked; `distribution` and `magnitude` as accuacl, `gain` as coverage, with AccuACL's picks first.
 
-    Reference and options: as accuacl and coverage, and `share`. Cost: of both.
+    Reference and options: as accuacl and coverage, and `share`. Cost: that of both.
 
     >>> from accuacl import Features, select
     >>> rng = np.random.default_rng(0)

@@ -14,15 +14,17 @@ ROWS = 1024
 
 
 def kcenter(query: Query) -> Selection:
-    """Picks, again and again, the example farthest from all those labelled or picked so far: it covers the space.
+    """Picks, again and again, the example farthest from all those labelled or picked so far.
+
+    The picks spread over the space.
 
     With nothing labelled yet the first pick is the example farthest from the mean. Score: `distance` to the nearest
     centre at the time of the pick.
 
     Reference: Sener and Savarese, "Active Learning for Convolutional Neural Networks: A Core-Set Approach", ICLR 2018.
 
-    Cost: O(n d (labelled + budget)) in matrix products, each row's distances brought up to date only when they can
-    matter; memory about 80 n bytes and some rows, never n x n.
+    Cost: O(n d (labelled + budget)) in matrix products; a row's distances are updated only when they can matter.
+    Memory: about 80 n bytes and some rows, never n x n.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[0.0], [1.0], [9.0], [10.0]], [[1.0]] * 4)
@@ -34,7 +36,7 @@ def kcenter(query: Query) -> Selection:
 
 
 def kcenter_memory(query: Query) -> Selection:
-    """k-center greedy that also keeps away from the replay memory: what the past has shown need not be shown again.
+    """k-center greedy that also keeps its distance from the replay memory, whose examples have labels already.
 
     The memory's examples are centres from the start, as the labelled ones are. Score: `distance`.
 
@@ -102,7 +104,7 @@ def _reach(pool: Array, start: list[Array], picks: NDArray[np.int64], mean: NDAr
 
 
 def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64], earlier: bool = False) -> NDArray[np.float64]:
-    """Squared distance of each x from its nearest centre (`earlier`: of those before it), cancellation mended."""
+    """Squared distance of each x from its nearest centre (`earlier`: of those before it); no cancellation."""
     near = np.square(centres).sum(axis=1) - 2 * (x @ centres.T)
     if earlier:
         near[np.triu_indices(len(x))] = np.inf

@@ -26,7 +26,7 @@ class TooLarge(InputError):
 
 
 def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
-    """Let a strategy say how much memory it takes, so that it can be refused before a large pool is read for it."""
+    """Declare how much memory a strategy takes, so that it can be refused before a large pool is read."""
 
     def declare(strategy: Strategy) -> Strategy:
         strategy.needs = bytes_needed  # type: ignore[attr-defined]
@@ -36,7 +36,7 @@ def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
 
 
 def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int:
-    """What a strategy says that it needs beyond the pool; 0 for one that says nothing."""
+    """How many bytes a strategy declares to need beyond the pool; 0 if it declares nothing."""
     said: Needs | None = getattr(strategy, "needs", None)
     return said(n, d, K) if said else 0
 
@@ -52,7 +52,7 @@ def check_fits(name: str, need: int, n: int, d: int) -> None:
 
 
 def available() -> int:
-    """Bytes of memory that this process can still get: of the machine, and of the container it may be in."""
+    """Bytes of memory that this process can still get, from the machine or the container that it runs in."""
     free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN
     for line in _lines("/proc/meminfo"):
         if line.startswith("MemAvailable"):

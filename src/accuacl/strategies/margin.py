@@ -13,7 +13,7 @@ from accuacl.strategies.smallest import Vector
 def margin(context: Context) -> Ranking:
     """Picks the examples whose two most probable classes are closest: those beside a decision boundary.
 
-    With a single class there is no second one, and its probability counts as 0.
+    With a single class the second probability counts as 0.
     Score: `margin`. Reference: Scheffer, Decomain and Wrobel, "Active Hidden Markov Models", 2001.
 
     Cost: one read of the probabilities, O(n K) time, about 80 n bytes.

@@ -1,4 +1,4 @@
-"""Two ways to choose that take turns."""
+"""Two rankings that take turns."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Mix:
         """The picks of both in turn, through `find`, and their scores by both."""
         some = part(self.share, count)
         ids, rows = find(self.first, some)
-        others, other_rows = find(self.second, count)  # enough, if the first has picked the same
+        others, other_rows = find(self.second, count)  # enough even if the first has picked the same rows
         inside = set(ids.tolist())
         new = np.array([i for i, id_ in enumerate(others.tolist()) if id_ not in inside], np.int64)[: count - some]
         order = in_turn(len(ids), len(new))
@@ -42,12 +42,12 @@ class Mix:
 
 
 def part(share: float, count: int) -> int:
-    """How many of `count` picks are the first's."""
+    """How many of `count` picks the first ranking makes."""
     return math.floor(number("share", share, 0, 1, "a number in [0, 1]") * count + 0.5)
 
 
 def in_turn(first: int, second: int) -> Indices:
-    """An order of `first` things and then `second` others in which every beginning is mixed as the whole is.
+    """An order of `first` things and `second` others in which every prefix has the same mix as the whole.
 
     >>> in_turn(2, 4)
     array([2, 0, 3, 4, 1, 5])

@@ -19,7 +19,7 @@ class Query:
     """Which `budget` examples of `pool` should be labelled, given what is known?
 
     `labelled`: those labelled earlier in this task. `memory`: the replay buffer. `past`: how many examples all
-    finished tasks had. `chunk` is the number of rows dealt with at a time (0: the strategy's own choice); the answer
+    finished tasks had. `chunk` is the number of rows processed at a time (0: the strategy's own choice); the answer
     does not depend on it.
     """
 
@@ -51,7 +51,7 @@ class Query:
         return min(self.budget, len(self.pool))
 
     def ticker(self, total: int) -> Tick:
-        """To be told how much more of `total` has been done, in a unit of the strategy's own."""
+        """A function to be told how much more of `total` is done, in any unit that suits the strategy."""
         return ticker(total, self.progress, "choosing")
 
 

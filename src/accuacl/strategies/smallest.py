@@ -1,4 +1,4 @@
-"""The smallest of n values, exactly, when most of them need only be known roughly.
+"""Exactly the smallest of n values, most of which need only be known roughly.
 
 Values are float64, equal where they agree to twelve digits, or whole numbers (uint64).
 """
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
 Values: TypeAlias = NDArray[np.float64] | NDArray[np.uint64]
-Exact = Callable[[Indices], Any]  # the exact values at some rows, the same for a row whatever the rows beside it
+Exact = Callable[[Indices], Any]  # the exact values of some rows; none depends on the other rows
 
 EXACT_ROWS = 4096
 DIGITS = 2.0**40
 
 
 def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tuple[Indices, Values, Vector]:
-    """Which are the `count` smallest, in rising order of index; ties go to the smaller index. Their values and bounds.
+    """The indices of the `count` smallest, ascending, with their values and bounds; ties go to the smaller index.
 
-    `value` is within `bound` of the exact one wherever both are finite; a bound of 0 says that it is the exact one.
-    Only rows that could be in or out by that are given to `exact`, and have a bound of 0 then.
+    `value` is within `bound` of the exact value wherever both are finite; a bound of 0 means that it is exact. Only
+    rows that the bounds leave undecided are passed to `exact`; their bound is 0 afterwards.
 
     >>> rough = np.array([3.0, 1.0, 2.02, 2.01])
     >>> among_smallest(2, rough, np.full(4, 0.05), lambda rows: np.array([3, 1, 2, 2.04])[rows])[0]
@@ -44,7 +44,7 @@ def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tu
 
 
 def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
-    """The least and the most that each value can be, so that what lies apart by these is no tie."""
+    """The least and the most that each value can be; two values whose ranges do not overlap are no tie."""
     if value.dtype == np.uint64:
         return value, value
     known = np.isfinite(value) & np.isfinite(bound)
@@ -54,7 +54,7 @@ def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
 
 
 def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tuple[Values, Vector]:
-    """The same values and bounds, exact at these rows."""
+    """The values and bounds, with these rows made exact."""
     rows = rows[bound[rows] != 0]
     if not len(rows):
         return value, bound
@@ -64,17 +64,17 @@ def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tup
 
 
 def in_slices(exact: Exact, rows: Indices) -> Values:
-    """`exact` of many rows, a slice at a time, so that no large part of a pool is ever copied."""
+    """`exact` of many rows, a slice at a time, so that never much of a pool is copied."""
     return np.concatenate([exact(part) for part in slices(rows)])
 
 
 def slices(rows: Indices) -> list[Indices]:
-    """The rows in slices; a single empty one of no rows."""
+    """The rows in slices; at least one, which may be empty."""
     return [rows[i : i + EXACT_ROWS] for i in range(0, max(1, len(rows)), EXACT_ROWS)]
 
 
 def round_off(values: NDArray[Any]) -> Values:
-    """Values to twelve significant digits: what differs by rounding errors alone must count as equal.
+    """Values rounded to twelve significant digits: those that differ by rounding errors only must count as equal.
 
     >>> round_off(np.array([0.1 + 0.2])) == round_off(np.array([0.3]))
     array([ True])

@@ -14,13 +14,13 @@ from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.smallest import Indices, Vector, round_off
 
 MOST_CLUSTERS = 500
-FEW_CLUSTERS = 50  # up to so many by k-means on all rows at every step, beyond that on batches
+FEW_CLUSTERS = 50  # up to so many, k-means uses all rows at every step; beyond that, batches
 NEAREST = 20
 BLOCK = 1 << 21  # numbers in a block of distances
 
 
 def needed(n: int, d: int, K: int) -> int:
-    """Bytes: the embeddings in float64, in float32 and what k-means keeps, some numbers a row."""
+    """Bytes: the embeddings in float64 and float32, the state of k-means, a few numbers per row."""
     return 20 * n * d + 4 * MOST_CLUSTERS * (n + d) + 128 * n + 24 * BLOCK
 
 
@@ -28,15 +28,16 @@ def needed(n: int, d: int, K: int) -> int:
 def typiclust(query: Query) -> Selection:
     """Picks the most typical example of each of as many clusters as there will be labels.
 
-    k-means finds min(labelled + budget, 500) clusters among pool and labelled examples, at length 1. Those with the
-    fewest labels come first (a pick counts as one), of these the largest. In each the example with the smallest mean
-    distance to its 20 nearest of the pool within the cluster is picked, then the next. Score: `distance`, that mean.
+    k-means finds min(labelled + budget, 500) clusters among pool and labelled examples, scaled to length 1. The next
+    pick comes from the cluster with the fewest labels, counting picks, and among those from the largest. It is the
+    example with the smallest mean distance to its 20 nearest neighbours in the pool and the cluster. Score: `distance`,
+    that mean.
 
     Reference: Hacohen, Dekel and Weinshall, "Active Learning on a Budget: Opposite Strategies Suit High and Low
     Budgets", ICML 2022.
 
-    Cost: that of k-means, on one thread so that the clusters do not depend on their number, and the distances within
-    each cluster; 20 n d bytes and 2,000 n.
+    Cost: k-means, and the distances within each cluster; 20 n d + 2,000 n bytes. k-means runs on one thread, so that
+    the clusters do not depend on the number of threads.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[1, 0], [1, 0.1], [1, 0.2], [0, 1], [0.3, 1]], [[1.0]] * 5)
@@ -77,12 +78,12 @@ def _clusters(x: Vector, count: int, seed: int) -> Indices:
         else MiniBatchKMeans(count, n_init=1, random_state=state, batch_size=5000)
     )
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer clusters than asked for: copies
+        warnings.simplefilter("ignore", ConvergenceWarning)  # where rows are copies, there are fewer clusters
         return np.asarray(means.fit(x).labels_, np.int64)
 
 
 def _mean_distance(x: Vector, chunk: int, tick: Tick) -> Vector:
-    """Of each row the mean distance to its 20 nearest others; found by a product, then measured exactly."""
+    """The mean distance of each row to its 20 nearest neighbours, found by a product, then computed exactly."""
     nearest = min(NEAREST, len(x) - 1)
     out, squares = np.zeros(len(x)), np.square(x).sum(axis=1)
     size = chunk or max(1, BLOCK // max(len(x), NEAREST * x.shape[1]))

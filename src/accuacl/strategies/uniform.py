@@ -16,8 +16,8 @@ from accuacl.strategies.smallest import Vector
 def uniform(context: Context) -> Ranking:
     """Picks at random, every example with the same chance: the baseline that is hard to beat.
 
-    The picks are the smallest 64-bit hashes of (seed, index), so that a pool read in shards, in any order, gives the
-    same ones. Score: `draw`, the hash as a number in [0, 1).
+    The picks are the rows with the smallest 64-bit hashes of (seed, index), so that a pool read in shards, in any
+    order, gives the same picks. Score: `draw`, the hash as a number in [0, 1).
 
     Cost: O(n) time and about 40 n bytes.
 

@@ -1,4 +1,4 @@
-"""Grids of runs: which runs there are, doing those that are missing, their cost, the paper's recipes.
+"""Grids of runs: listing them, doing those that are missing, estimating their cost, and the paper's recipes.
 
 from accuacl.sweeps import run_missing, runs_of
 runs = runs_of({"benchmark": "split-digits", "strategy": ["uniform", "accuacl"], "seeds": [0, 1]})

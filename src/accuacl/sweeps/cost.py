@@ -25,12 +25,12 @@ def core_seconds(config: Config) -> float:
 
 
 def work(config: Config) -> float:
-    """What the run costs beside others, without measuring: its images, by the operations that its network needs."""
+    """A relative cost without measuring: the run's images times the operations that its network needs for one."""
     return images(config) * _operations(config.benchmark, config.model, config.width)
 
 
 def images(config: Config) -> float:
-    """How many images the run trains on; three that are only looked at count as one."""
+    """How many images the run trains on; three that are only predicted count as one."""
     train, test = EXAMPLES.get(config.benchmark, (50_000, 10_000))
     stream = TASKS.get(config.benchmark, 10)
     tasks = min(config.tasks or stream, stream)
@@ -63,12 +63,12 @@ def _replayed(config: Config, labels: int, memory: int) -> float:
         return labels * REPLAY.get(config.learner, 1.0)
     if config.replay == "cycled" or config.learner_variant == "original":
         return labels * min(memory, config.batch) / config.batch
-    return min(memory, labels)  # the memory once an epoch
+    return min(memory, labels)  # the whole memory once an epoch
 
 
 @functools.cache
 def _operations(benchmark: str, model: str, width: int) -> float:
-    """Of one image's way through the network; 1 if it cannot be known before the data are read."""
+    """Operations for one image in the network; 1 if that is unknown before the data are read."""
     shape = SHAPES.get(benchmark, (3, 32, 32))
     try:
         net = models.build(model, 100, seed=0, input_shape=shape, width=width or None).eval()

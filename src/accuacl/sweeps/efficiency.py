@@ -17,7 +17,7 @@ from accuacl.bench import Case
 
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
 MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
-SECONDS_EACH = 3.0  # that a short query takes to be measured, most of them to start a process
+SECONDS_EACH = 3.0  # to measure a short query, mostly for starting a process
 
 Row = dict[str, Any]
 
@@ -27,7 +27,7 @@ class QueryCosts:
     """What queries cost, by strategy."""
 
     totals: dict[str, tuple[float, float]] = field(default_factory=dict)  # CPU seconds of all, bytes of the largest
-    refused: dict[str, int] = field(default_factory=dict)  # bytes that a strategy needs and there are not
+    refused: dict[str, int] = field(default_factory=dict)  # bytes that a strategy needs but are not free
     machines: list[str] = field(default_factory=list)  # on which they were measured
 
 
@@ -36,8 +36,8 @@ def measure_queries(
 ) -> QueryCosts:
     """Measure the queries that `table` does not have yet, and add each to it.
 
-    One query of each task is measured, the middle one, and stands for the others. A strategy that refuses a query for
-    want of memory has no total; it is asked again the next time.
+    Only the middle query of each task is measured, and stands for the others. A strategy that refuses a query for lack
+    of memory has no total; it is tried again the next time.
     """
     cases = _cases(recipe, scale, strategies)
     make_folder(table.parent)

@@ -23,7 +23,7 @@ NAMED = ("benchmark", "learner", "strategy", "memory", "seed")  # settings that 
 
 @dataclass(frozen=True)
 class SweepRun:
-    """One run of a sweep, and what its directory is called."""
+    """One run of a sweep, and the name of its directory."""
 
     name: str
     config: Config
@@ -90,7 +90,7 @@ def _renamed(settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def _values(name: str, value: Any, scale: str) -> list[Any]:
-    """What a setting is to be, one run after the other."""
+    """The values of a setting, one after the other."""
     if isinstance(value, dict):
         if not value or not set(value) <= set(SCALES) or name == "scale":
             raise InputError(

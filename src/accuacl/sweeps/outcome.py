@@ -1,4 +1,4 @@
-"""What a sweep came to."""
+"""The outcome of a sweep."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from accuacl.experiment import Row, canonical, read_csv, row_settings, settings_
 
 @dataclass
 class Outcome:
-    """The results table's rows of a sweep's runs, and by the names of the others why they failed."""
+    """The rows of the runs that finished and, by name, why the others failed."""
 
     rows: list[Row] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)

@@ -39,7 +39,7 @@ def recipe_runs(
 
 
 def write_recipe_table(runs: Sequence[SweepRun], table: Path, own_table: Path) -> set[tuple[str, ...]]:
-    """Copy the rows of a recipe's runs from the shared table to one of its own; the keys of those that were there."""
+    """Copy the rows of a recipe's runs from the shared table to its own; returns the keys of those found."""
     known = rows_by_key(table)
     keys = {run.key for run in runs if run.key in known}
     if keys:

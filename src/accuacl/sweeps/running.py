@@ -1,7 +1,7 @@
 """Do a sweep's runs: only those that are missing, in parallel, into one table.
 
-A run is skipped when its row is in the table or its directory is finished; one that was interrupted goes on where it
-was. A run that fails is reported and does not stop the others.
+A run is skipped if its row is in the table or its directory is finished; an interrupted run continues where it stopped.
+A run that fails is reported and does not stop the others.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ def run_missing(
 ) -> Outcome:
     """Do the runs that `table` does not have, each in a directory of `out`; a new row is added as soon as its run ends.
 
-    on_progress is told how many runs are done, and in `work` the share of this start's work. on_note is told what must
-    be known about the data. A run that fails leaves its traceback in error.txt in its directory.
+    on_progress gets the number of runs done and, in `work`, the share of the work since this start. on_note gets a
+    sentence about the data, if the reader of results must know one. A run that fails leaves error.txt in its directory.
     """
     make_folder(out)
     make_folder(table.parent)
@@ -75,7 +75,7 @@ def _do(
     on_progress: OnProgress,
     on_end: OnEnd,
 ) -> None:
-    """Share the runs out, and record how each ends."""
+    """Map the runs over the engine, and record how each ends."""
     before = len(outcome.rows) + len(outcome.failed)
     finished = [index for index, job in enumerate(jobs) if (job.out / "result.json").exists()]
     done = WorkDone([work(run.config) for run in runs], finished)
@@ -103,7 +103,7 @@ def _prepare_data(
 ) -> tuple[dict[tuple[str, int], str], list[str]]:
     """Decode each data set's images once, here, before the workers start.
 
-    By data set, why it cannot be read; and what must be known about those that can.
+    Returns, by data set, why it cannot be read, and notes about those that can.
     """
 
     def tell(images: Progress) -> None:

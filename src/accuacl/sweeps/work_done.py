@@ -1,4 +1,4 @@
-"""How much of a sweep's work has been done since it was started, for the time that is left."""
+"""How much of a sweep's work has been done since it was started, to estimate the time left."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class WorkDone:
         self.before = dict.fromkeys(finished, 1.0)  # the share of each run that had been done before this start
 
     def tell(self, run: int, share: float) -> None:
-        """How far a run is; the first time, that is how far it had been."""
+        """Note how far a run is; the first note says how far it was at the start."""
         self.shares[run] = share
         self.before.setdefault(run, share if share < 1 else 0.0)
 
     def tell_failed(self, run: int) -> None:
-        """A run that failed says nothing about how fast the others are."""
+        """Leave out a run that failed: it says nothing about how fast the others are."""
         self.shares[run] = self.before[run] = 1.0
 
     @property

@@ -45,7 +45,7 @@ def job_for(run: SweepRun, out: Path, data_dir: Path | None, plugins: Sequence[P
 
 
 def do_job(job: Job, on_progress: OnProgress) -> Row:
-    """Do the run, or go on with it; its row for the results table. A bug leaves its traceback in error.txt."""
+    """Start or continue the run; returns its row for the results table. A failure leaves its traceback in error.txt."""
     (job.out / ERROR_FILE).unlink(missing_ok=True)
     try:
         load_plugins(job.plugins)
