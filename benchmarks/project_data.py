@@ -8,6 +8,7 @@ import json
 import lzma
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +36,12 @@ class Data:
     answers: list[list[str]] = field(default_factory=list)
 
 
-def clinc150(folder: Path, place: Path, each: int = 20) -> Data:
-    """Sentences to a voice assistant; 20 of the 150 intents come with each task, in alphabetical order."""
+def clinc150(folder: Path, place: Path, first: int = 0, each: int = 20) -> Data:
+    """Sentences to a voice assistant; 20 of the 150 intents come with each task, from the first on alphabetically."""
     with lzma.open(folder / "text" / "clinc150_data_full.json.xz") as file:
         content = json.load(file)
-    intents = sorted({intent for _, intent in content["train"]})
-    data = Data("clinc150", "texts", place, {}, [], [], [])
+    intents = sorted({intent for _, intent in content["train"]})[first:]
+    data = Data(place.name, "texts", place, {}, [], [], [])
     for t in range(TASKS):
         mine = set(intents[t * each : (t + 1) * each])
         pool = [row for row in content["train"] if row[1] in mine]
@@ -83,26 +84,44 @@ def nslkdd(folder: Path, place: Path) -> Data:
     return data
 
 
-def cifar100(folder: Path, place: Path, classes: int = 10, each: int = 200, tested: int = 100) -> Data:
-    """Photographs as PNG files: ten classes a task, 200 images each, under EfficientNet-Lite0 at 128 pixels."""
-    data = Data("cifar100", "images", place, {"model": "efficientnet-lite0", "image_size": 128}, [], [], [])
-    for split, count in (("train", each), ("test", tested)):
-        file = next((folder / "cifar100").glob(f"{split}-*.parquet"))
-        table = pq.read_table(file)
-        labels = table.column("fine_label").to_numpy()
-        names = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"]["fine_label"]["names"]
+def cifar100(folder: Path, place: Path, first: int = 0) -> Data:
+    """Photographs: ten classes a task from the first on, 200 images each, under EfficientNet-Lite0 at 128 pixels."""
+    return photographs(folder / "cifar100", place, ("train", "test"), ("img", "fine_label"), first, tested=100)
+
+
+def tiny_imagenet(folder: Path, place: Path) -> Data:
+    """The same of TinyImageNet; its validation images are the test."""
+    return photographs(folder / "tiny-imagenet", place, ("train", "valid"), ("image", "label"), 0, tested=50)
+
+
+def photographs(
+    folder: Path,
+    place: Path,
+    splits: tuple[str, str],
+    columns: tuple[str, str],
+    first: int,
+    tested: int,
+    classes: int = 10,
+    each: int = 200,
+) -> Data:
+    """Images in Parquet as PNG files, one folder a task."""
+    data = Data(place.name, "images", place, {"model": "efficientnet-lite0", "image_size": 128}, [], [], [])
+    for split, count in zip(splits, (each, tested), strict=True):
+        table = pq.read_table(next(folder.glob(f"{split}-*.parquet")))
+        labels = table.column(columns[1]).to_numpy()
+        names = json.loads(table.schema.metadata[b"huggingface"])["info"]["features"][columns[1]]["names"]
         for t in range(TASKS):
             target = place / "images" / split / str(t)
             target.mkdir(parents=True, exist_ok=True)
-            for c in range(t * classes, (t + 1) * classes):
+            for c in range(first + t * classes, first + (t + 1) * classes):
                 for i in np.flatnonzero(labels == c)[:count]:
                     path = target / f"{i:05}-{c:02}.png"
                     if not path.exists():
-                        encoded = table.column("img")[int(i)].as_py()["bytes"]
+                        encoded = table.column(columns[0])[int(i)].as_py()["bytes"]
                         Image.open(io.BytesIO(encoded)).save(path)
             source = read_images(target, ignore)
-            answers = [names[int(name[-6:-4])] for name in source.names]
-            if split == "train":
+            answers = [names[int(name.rpartition("-")[2][:-4])] for name in source.names]
+            if split == splits[0]:
                 data.pools.append(source)
                 data.truth += answers
             else:
@@ -111,4 +130,12 @@ def cifar100(folder: Path, place: Path, classes: int = 10, each: int = 200, test
     return data
 
 
-DATA: dict[str, Callable[[Path, Path], Data]] = {"clinc150": clinc150, "nslkdd": nslkdd, "cifar100": cifar100}
+# The later classes are there to report on what was chosen on the first ones.
+DATA: dict[str, Callable[[Path, Path], Data]] = {
+    "clinc150": clinc150,
+    "nslkdd": nslkdd,
+    "cifar100": cifar100,
+    "clinc150-later": partial(clinc150, first=60),
+    "cifar100-later": partial(cifar100, first=30),
+    "tiny-imagenet": tiny_imagenet,
+}

@@ -1,15 +1,16 @@
 """Projects with a scripted annotator: how good are they, how fast, and are their own estimates true?
 
-Three data sets, three tasks each, a person who always knows the class and names new ones as they come up. The project
+Data sets of three tasks each, a person who always knows the class and names new ones as they come up. The project
 estimates its accuracy and forgetting from the labels that it holds out; here they are compared with the truth, from a
 large test set that no project ever has.
 
     python benchmarks/projects.py --data-dir DATA --out runs/projects --learners er ridge --seeds 0 1 2
 
-DATA (or ACCUACL_DATA) holds text/clinc150_data_full.json.xz, tabular/nslkdd_train20.csv.xz and cifar100/ as Parquet.
+DATA (or ACCUACL_DATA) holds text/clinc150_data_full.json.xz, tabular/nslkdd_train20.csv.xz, and cifar100/ and
+tiny-imagenet/ as Parquet.
 Given again, the same command goes on where it was. OUT/results.csv gets a row for each data set, learner, strategy and
 seed as soon as it is finished; several such commands may share OUT, one for each data set or some seeds. Embeddings
-are computed once, in OUT/data. Columns of a row:
+are computed once, in OUT/data. The strategy `NAME/first` has a first round that covers the pool. Columns of a row:
 
 - true_accuracy, true_forgetting, calibration_error: of the test sets, after the last task, in percent
 - accuracy, forgetting with _low and _high: what the project estimates; inside of intervals: how many hold the truth
@@ -53,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-dir", type=Path, default=os.environ.get("ACCUACL_DATA"))
     parser.add_argument("--out", type=Path, default=Path("runs/projects"))
-    parser.add_argument("--data", nargs="+", default=list(DATA), choices=list(DATA))
+    parser.add_argument("--data", nargs="+", default=["clinc150", "nslkdd", "cifar100"], choices=list(DATA))
     parser.add_argument("--learners", nargs="+", default=["er", "ridge"], choices=list(LEARNERS))
     parser.add_argument("--strategies", nargs="+", default=STRATEGIES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
@@ -104,8 +105,14 @@ def run(
     data: Data, tasks: Path, judge: Judge, out: Path, learner: str, strategy: str, seed: int, more: dict, keep: bool
 ) -> dict:
     """One project from its first round to its last."""
-    place = out / f"{data.name}-{learner}-{strategy}-{seed}"
-    settings = make({"kind": data.kind, "strategy": strategy, "seed": seed} | data.settings | LEARNERS[learner] | more)
+    place = out / f"{data.name}-{learner}-{strategy.replace('/', '-')}-{seed}"
+    name, _, first = strategy.partition("/")
+    settings = make(
+        {"kind": data.kind, "strategy": name, "first_round": "coverage" if first else "uniform", "seed": seed}
+        | data.settings
+        | LEARNERS[learner]
+        | more
+    )
     begin(place, settings, tasks)
     project = Project.open(place)
     annotator = project.store.people()[0]
