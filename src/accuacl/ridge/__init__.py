@@ -3,10 +3,24 @@
     head = fit(x, labels, classes)
     head.logits(x)          # softmax of these is calibrated by leave-one-out
 
-`fit` has the whole of it; `loo` what every example would get if it were left out; `temperature` the calibration.
+`fit` has the whole of it; `loo` what every example would get if it were left out; `temperature` the calibration; `sums`
+what is enough to keep of examples.
 """
 
 from accuacl.ridge.fit import Head, fit
+from accuacl.ridge.sums import Sums, examples_of, from_tensors, merged, sums_of, to_tensors, together, without
 from accuacl.ridge.temperature import sharpness
 
-__all__ = ["Head", "fit", "sharpness"]
+__all__ = [
+    "Head",
+    "Sums",
+    "examples_of",
+    "fit",
+    "from_tensors",
+    "merged",
+    "sharpness",
+    "sums_of",
+    "to_tensors",
+    "together",
+    "without",
+]

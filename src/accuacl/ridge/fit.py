@@ -42,13 +42,16 @@ class Head:
         return {"left_out_accuracy": 100 * float(right.mean()), "left_out_confidence": 100 * float(confidence.mean())}
 
 
-def fit(x: Tensor, labels: Tensor, classes: int) -> Head:
+def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> Head:
     """The head for examples x (n x d) with labels below `classes`. It does not depend on the order of examples.
 
     W and b minimise sum_i w_i |W x_i + b - y_i|^2 + r |W|^2 with y = +1 for the class of an example and -1 for the
     others, and w_i = n / (K n_c), so that each of the K classes that have examples weighs the same. r is found by
     steps from a typical one to where the leave-one-out log loss is lowest, with the sharpness of the softmax that is
     best for that r. A class without an example gets the output -1 everywhere.
+
+    real: which of the rows are examples, where others only have the same sums as examples that are gone. Then r has the
+    smallest generalised cross-validation, which sums are enough for, and the sharpness is that of the real ones.
 
     >>> x = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
     >>> fit(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)
@@ -60,7 +63,7 @@ def fit(x: Tensor, labels: Tensor, classes: int) -> Head:
         raise InputError(f"labels run from {int(labels.min())} to {int(labels.max())}; give labels below {classes}.")
     seen, own = torch.unique(labels, return_inverse=True)
     problem = LeaveOneOut(x.double(), own)
-    ridge, beta, left_out = _best(problem, own)
+    ridge, beta, left_out = _best(problem, own, None if real is None or bool(real.all()) else real)
     weight, bias = x.new_zeros(classes, x.shape[1]).double(), torch.full((classes,), -1.0, dtype=torch.float64)
     weight[seen], bias[seen] = problem.solution(ridge)
     loo = torch.full((len(x), classes), -1.0, dtype=torch.float64)
@@ -68,17 +71,24 @@ def fit(x: Tensor, labels: Tensor, classes: int) -> Head:
     return Head(beta * weight, beta * bias, ridge, beta, beta * loo)
 
 
-def _best(problem: LeaveOneOut, own: Tensor) -> tuple[float, float, Tensor]:
-    """The ridge with the smallest leave-one-out loss among its neighbours, its sharpness and what is left out there."""
+def _best(problem: LeaveOneOut, own: Tensor, real: Tensor | None) -> tuple[float, float, Tensor]:
+    """The ridge with a smaller loss than its neighbours, its sharpness, and what the left-out examples get there."""
     unit = problem.mean_length or 1.0
     tried: dict[int, tuple[float, float, Tensor]] = {}
 
     def at(step: int) -> float:
         if step not in tried:
-            left_out = problem.left_out(unit * TYPICAL * STEP**step)
+            ridge = unit * TYPICAL * STEP**step
+            left_out = problem.left_out(ridge)
+            if real is not None:
+                left_out[~real] = torch.nan
             known = ~left_out.isnan().any(1)
             beta = sharpness(left_out[known], own[known], problem.weights[known])
-            tried[step] = (loss(left_out[known], own[known], problem.weights[known], beta), beta, left_out)
+            if real is None:
+                value = loss(left_out[known], own[known], problem.weights[known], beta)
+            else:
+                value = problem.generalised(ridge)
+            tried[step] = (value, beta, left_out)
         return tried[step][0]
 
     step = 0

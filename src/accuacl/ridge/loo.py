@@ -39,26 +39,33 @@ class LeaveOneOut:
     def left_out(self, ridge: float) -> Tensor:
         """For each example what a fit without it would say of it (n x K), weights as they are; NaN if it is alone.
 
-        An example's residual grows by 1 / (1 - hat) where `hat` is what it contributes to its own fitted value. The
-        free intercept has the share w / n of that.
+        An example's residual grows by 1 / (1 - hat) where `hat` is what it contributes to its own fitted value.
         """
-        n, own_share = len(self.rows), self.weights / len(self.rows)
+        residual, rest = self._smoothed(ridge)
+        left_out = self.targets - residual / (self.weights.sqrt() * rest)[:, None]
+        left_out[self.alone] = torch.nan
+        return left_out if len(left_out) > 1 else torch.full_like(left_out, torch.nan)
+
+    def generalised(self, ridge: float) -> float:
+        """Generalised cross-validation (Golub, Heath and Wahba, 1979): leave-one-out with the mean of all `hat`.
+
+        It depends on the sums of each class alone, so that it needs no example.
+        """
+        residual, rest = self._smoothed(ridge)
+        return float(residual.square().sum() / rest.mean().square())
+
+    def _smoothed(self, ridge: float) -> tuple[Tensor, Tensor]:
+        """(residuals times the roots of weights, n x K; 1 - hat). The free intercept has the share w / n of `hat`."""
+        own_share = self.weights / len(self.rows)
         if self.dual:
             # The rows' weighted sum is 0, so the gram has the unit vector u of roots of weights / n in its null space,
             # where its inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling.
             u, shift = own_share.sqrt(), ridge + self.mean_length
             inverse = _inverse(_plus(self.gram, ridge) + shift * torch.outer(u, u))
-            residual = (inverse @ self.wanted) / (inverse.diagonal() - own_share / (ridge + shift))[:, None]
-            residual = residual / self.weights.sqrt()[:, None]
-        else:
-            factor = torch.linalg.cholesky(_plus(self.gram, ridge))
-            half = torch.linalg.solve_triangular(factor, self.rows.T, upper=False)
-            hat = half.square().sum(0) + own_share
-            fitted = half.T @ (half @ self.wanted)
-            residual = (self.wanted - fitted) / (self.weights.sqrt() * (1 - hat))[:, None]
-        left_out = self.targets - residual
-        left_out[self.alone] = torch.nan
-        return left_out if n > 1 else torch.full_like(left_out, torch.nan)
+            return ridge * (inverse @ self.wanted), ridge * (inverse.diagonal() - own_share / (ridge + shift))
+        factor = torch.linalg.cholesky(_plus(self.gram, ridge))
+        half = torch.linalg.solve_triangular(factor, self.rows.T, upper=False)
+        return self.wanted - half.T @ (half @ self.wanted), 1 - half.square().sum(0) - own_share
 
 
 def _inverse(matrix: Tensor) -> Tensor:
