@@ -1,4 +1,4 @@
-"""The sums that ridge keeps of examples: after any additions, corrections, merges and deletions those of what is left."""
+"""The sums that ridge keeps of examples: after additions, corrections, merges and deletions those of what is left."""
 
 from __future__ import annotations
 

@@ -42,6 +42,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
         "memory",
         "models",
         "learners",
+        "ridge",
         "data",
         "experiment",
         "embed",

@@ -42,7 +42,7 @@ def sums_of(x: Tensor, labels: Tensor) -> Sums:
     (2, tensor([2., 0.], dtype=torch.float64), torch.Size([0, 2]))
     """
     found: Sums = {}
-    for label in labels.unique().tolist():
+    for label in sorted(set(labels.tolist())):
         rows = x[labels == label].double()
         mean = rows.mean(0)
         found[label] = OneClass(len(rows), mean, _reduced(rows - mean))

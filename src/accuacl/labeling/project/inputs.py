@@ -66,6 +66,7 @@ class TaskInputs:
 
     def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
+        self.sums: NDArray[Any] | None = None  # rows that stand for examples which are gone, with ids from -1 down
         self.ends = np.cumsum([len(array) for array in arrays])
 
     @property
@@ -77,11 +78,15 @@ class TaskInputs:
 
     def __getitem__(self, ids: NDArray[np.int64]) -> NDArray[Any]:
         rows = np.empty((len(ids), *self.arrays[0].shape[1:]), self.arrays[0].dtype)
-        task = np.searchsorted(self.ends, ids, side="right")
-        for t in np.unique(task):
+        task = np.where(ids < 0, -1, np.searchsorted(self.ends, ids, side="right"))
+        for t in np.unique(task[task >= 0]):
             inside = task == t
             rows[inside] = self.arrays[t][ids[inside] - (self.ends[t] - len(self.arrays[t]))]
-        return rows if self.scale is None else scaled(rows, self.scale)
+        rows = rows if self.scale is None else scaled(rows, self.scale)
+        if (ids < 0).any():
+            assert self.sums is not None
+            rows[ids < 0] = self.sums[-1 - ids[ids < 0]]
+        return rows
 
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:

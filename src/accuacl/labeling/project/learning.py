@@ -42,9 +42,10 @@ from accuacl.labeling.project import backbones
 from accuacl.labeling.project.first_round import cover_first_round
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
 from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.statistics import STATISTICS, as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.project.taught import KnownFromPeople, held_out, labels_of, with_answer
-from accuacl.labeling.store import Pick, RoundIncomplete, Store, living
+from accuacl.labeling.store import Pick, RoundIncomplete, Store, counts_as, living
 from accuacl.memory import Memory
 
 
@@ -150,6 +151,7 @@ class PeopleSteps:
             "skipped": [item for item, label in snapshot.items() if label < 0],
             "held": self._held_out(picked) if r == 0 else [],
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
+            **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
         }
 
     def _held_out(self, picked: dict[str, Any]) -> list[int]:
@@ -173,16 +175,37 @@ class PeopleSteps:
         memory = self._memory(known, known.memory)
         return train_round(self.learning, known, model, memory, on_epoch) | {"seen": known.seen.tolist()}
 
+    def _merged(self) -> dict[int, int]:
+        return {id: into for id, into in counts_as(self.store.classes()).items() if id != into}
+
     def memory(self, known: KnownFromPeople) -> dict[str, Any]:
         """As in an experiment; a task of which nothing was labelled leaves the memory as it was."""
         handle = known.memory
+        if self.settings.keep == STATISTICS:
+            return self._summed(known)
         if len(known.ids):
             model, before = self.model(known.weights), self._memory(known, known.memory)
             handle = update_memory(self.learning, known, model, before)
         return memory_result(self._memory(known, handle), handle)
 
+    def _summed(self, known: KnownFromPeople) -> dict[str, Any]:
+        """The task's labels, which cannot be corrected from now on, join the sums of those before."""
+        self.store.seal(known.task.index)
+        now = self.store.labels(known.ids.tolist())
+        sums = load_sums(self.folder, known.memory)
+        if now:
+            ids = np.array(list(now), np.int64)
+            sums = with_task(sums, self._inputs(ids).numpy(), labels_of(ids, now), self._merged())
+        name = f"{known.task.index:03}-{known.round:03}-memory.safetensors"
+        handle = save_sums(self.folder / name, sums)
+        return {"ids": [], "labels": [], "summed": [list(pair) for pair in now.items()], "file": handle}
+
     def _memory(self, known: KnownFromPeople, handle: Handle | None) -> Memory:
         """The memory of a handle with its labels as they are now."""
+        if self.settings.keep == STATISTICS:
+            assert self.inputs is not None
+            memory, self.inputs.sums = as_memory(load_sums(self.folder, handle), known.merged)
+            return memory
         memory = load_memory(self.folder, handle)
         return Memory.from_arrays(memory.to_arrays() | {"labels": labels_of(memory.ids, known.taught)})
 

@@ -38,11 +38,13 @@ from accuacl.experiment import (
     settings_before,
 )
 from accuacl.labeling.project import backbones
+from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import NONE, SCRATCH, ProjectSettings
+from accuacl.labeling.project.statistics import STATISTICS
 from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 from accuacl.labeling.store import Status, Store, clean_name
 
@@ -180,6 +182,8 @@ class Project:
             weights = self.directory / "weights"
             with contextlib.suppress(LabelsPending):
                 all_tasks(PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress), journal)
+            if self.settings.keep == STATISTICS:
+                erase_finished(self.tasks, self.journal)
         return self.state()
 
     def state(self) -> ProjectState:

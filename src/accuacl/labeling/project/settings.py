@@ -31,6 +31,10 @@ class ProjectSettings(pydantic.BaseModel):
     strategy: str = Field("badge", description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}.")
     learner: str = Field("er", description=f"Learner: {', '.join(learners.NAMES)}.")
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
+    keep: Literal["examples", "statistics"] = Field(
+        "examples",
+        description="What ridge keeps of finished tasks: their examples, or statistics alone (sums of each class).",
+    )
     memory_policy: str = Field("paper", description=Config.model_fields["memory_policy"].description)
     first_round: Literal["uniform", "coverage"] = Field(
         "uniform", description="How each task's first round is chosen: at random, or to cover the pool."
@@ -99,6 +103,10 @@ class ProjectSettings(pydantic.BaseModel):
             )
         if self.learner == "ridge" and self.head == "mlp":
             raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
+        if self.keep == "statistics" and (self.learner != "ridge" or self.head != "linear"):
+            raise InputError("only --learner ridge with --head linear learns from sums; give both, or --keep examples.")
+        if self.keep == "statistics" and self.strategy == "accuacl-full":
+            raise InputError("accuacl-full looks at all past examples, which --keep statistics erases; choose another.")
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self

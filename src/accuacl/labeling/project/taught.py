@@ -19,6 +19,7 @@ class KnownFromPeople(Known):
 
     taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
     held: tuple[Labels, ...] = ()  # the held-out items of each task
+    merged: Labels = field(default_factory=dict)  # classes that count as others; where only sums are kept
     answered: int = 0  # how many items of this task have a label, held-out ones too
 
 
@@ -39,6 +40,7 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
         seen=np.unique(np.array(list(taught.values()), np.int64)),
         taught=taught,
         held=tuple(held),
+        merged=dict(answer.get("merged", ())),
         answered=known.answered + len(answer["labels"]),
     )
 

@@ -42,6 +42,8 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
         classes.check(tx, class_id)
         if tx.one("SELECT 1 FROM answers WHERE item = ? AND class IS NOT NULL", item) is None:
             raise InputError(f"item {item} has no label to correct; label it first.")
+        if rounds.sealed(tx, item):
+            raise InputError(f"item {item} is of a finished task, of which only sums are kept; its label has to stay.")
         return tx.event("correct", person=person.id, item=item, **{"class": class_id}, request=request)
     return _same(earlier, item, class_id, request)
 

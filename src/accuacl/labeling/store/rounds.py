@@ -90,6 +90,18 @@ def close(tx: Transaction, task: int, round: int) -> dict[int, int]:
     return frozen
 
 
+def seal(tx: Transaction, task: int) -> None:
+    """From now on no label of the task can be corrected."""
+    if not tx.one("SELECT 1 FROM events WHERE kind = 'seal' AND text = ?", str(task)):
+        tx.event("seal", text=str(task))
+
+
+def sealed(tx: Transaction, item: int) -> bool:
+    """Whether the task of the item has been sealed."""
+    seals = "SELECT 1 FROM picks p JOIN events e ON e.kind = 'seal' AND e.text = CAST(p.task AS TEXT)"
+    return tx.one(f"{seals} WHERE p.item = ?", item) is not None
+
+
 def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:
     """The labels that the round was closed with; None while it is open."""
     row = tx.one("SELECT snapshot FROM closed WHERE task = ? AND round = ?", task, round)

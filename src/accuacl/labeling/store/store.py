@@ -127,6 +127,11 @@ class Store:
         with self._db.write() as tx:
             return rounds.close(tx, task, round)
 
+    def seal(self, task: int) -> None:
+        """End the correction of labels of a task: of its examples only sums are left."""
+        with self._db.write() as tx:
+            rounds.seal(tx, task)
+
     # Leases
 
     def lease(self, person: Person, seconds: float = LEASE) -> Pick | None:
