@@ -15,9 +15,11 @@ from __future__ import annotations
 from accuacl.data.dataset import Dataset, Rows, Split
 from accuacl.data.folders import IMAGE_SUFFIXES
 from accuacl.data.images import BadImage, decode, decode_all, reading_image
-from accuacl.data.loading import KNOWN, holds_vectors, load, own_folder
+from accuacl.data.loading import KNOWN, holds_tasks, holds_vectors, load, own_folder
+from accuacl.data.making import Untidiness, class_incremental, make_stream
+from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
 from accuacl.data.source import RawImage, fingerprint
-from accuacl.data.streams import BENCHMARKS, Stream, Task, benchmark_tasks, class_incremental, dataset_of
+from accuacl.data.streams import Stream, Task
 
 __all__ = [
     "BENCHMARKS",
@@ -30,14 +32,17 @@ __all__ = [
     "Split",
     "Stream",
     "Task",
+    "Untidiness",
     "benchmark_tasks",
     "class_incremental",
     "dataset_of",
     "decode",
     "decode_all",
     "fingerprint",
+    "holds_tasks",
     "holds_vectors",
     "load",
+    "make_stream",
     "own_folder",
     "reading_image",
 ]

@@ -3,6 +3,8 @@
 The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
 as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
 images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
+task_train and task_test, or domain_train and domain_test, may say of each row in which task it arrived, or which look
+it has: numbers or texts.
 """
 
 from __future__ import annotations
@@ -16,26 +18,29 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.data.dataset import Dataset, Split, check_labels
+from accuacl.data.dataset import COLUMNS, Dataset, Split, check_labels
 
 SPELLINGS = {
     f"{split}_{kind}": (f"{split}_{kind}", f"{letter}_{split}", f"{split}_{letter}")
     for split in ("train", "test")
     for kind, letter in (("inputs", "x"), ("labels", "y"))
 }
+MORE = {f"{split}_{column}": f"{column}_{split}" for split in ("train", "test") for column in COLUMNS}
 BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 WRITE = "write plain arrays with numpy.save"
 Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
 
-def find(folder: Path) -> Fields | None:
-    """Where each of the four arrays is, if they are all there."""
-    there: Fields = {path.stem: (path, None) for path in sorted(folder.glob("*.npy"))}
-    for path in sorted(folder.glob("*.npz")):
+def find(place: Path) -> Fields | None:
+    """Where each of the four arrays is, and the columns, if the four are all in this folder or .npz file."""
+    there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
+    for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
         prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
         there |= {prefix + key: (path, key) for key in _keys(path)}
     fields = {field: there[s] for field, spellings in SPELLINGS.items() for s in spellings if s in there}
-    return fields if len(fields) == len(SPELLINGS) else None
+    if len(fields) < len(SPELLINGS):
+        return None
+    return fields | {field: there[s] for field, other in MORE.items() for s in (field, other) if s in there}
 
 
 def are_vectors(fields: Fields) -> bool:
@@ -55,7 +60,11 @@ def are_vectors(fields: Fields) -> bool:
 def read(name: str, folder: Path, fields: Fields) -> Dataset:
     """The data set in these arrays, checked."""
     train, test = (
-        Split(_inputs(_load(*fields[f"{split}_inputs"]), split), _labels(_load(*fields[f"{split}_labels"]), split))
+        Split(
+            _inputs(_load(*fields[f"{split}_inputs"]), split),
+            _labels(_load(*fields[f"{split}_labels"]), split),
+            {c: _load(*fields[f"{split}_{c}"]) for c in COLUMNS if f"{split}_{c}" in fields},
+        )
         for split in ("train", "test")
     )
     for name_, split in (("train", train), ("test", test)):
@@ -64,6 +73,12 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
                 f"{folder}: {name_} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
                 "give one label an input, and at least one."
             )
+        for column, values in split.columns.items():
+            if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
+                raise InputError(
+                    f"{folder}: {column}_{name_} is {values.dtype} of shape {values.shape}; give a whole number or a "
+                    f"text for each of the {len(split)} rows."
+                )
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
         raise InputError(
             f"{folder}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "

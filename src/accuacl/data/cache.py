@@ -37,6 +37,7 @@ class SplitEntry(pydantic.BaseModel):
     shape: list[int]
     spots: int  # checksum
     labels: list[int]
+    columns: dict[str, list[int | str]] = {}
 
 
 class Index(pydantic.BaseModel):
@@ -124,7 +125,8 @@ def _write_split(
     if first is None:
         raise InputError(f"the {split} split has no image that can be read; give at least one.")
     entry = write_rows(home, split, itertools.chain([first], images))
-    return SplitEntry(**entry, labels=raw.labels[kept].tolist())
+    columns = {name: [values[row] for row in kept] for name, values in raw.columns.items()}
+    return SplitEntry(**entry, labels=raw.labels[kept].tolist(), columns=columns)
 
 
 def _decoded(
@@ -153,4 +155,5 @@ def _read_split(home: Path, entry: SplitEntry) -> Split | None:
     inputs = open_rows(home, entry.file, entry.shape, entry.spots)
     if inputs is None or len(inputs) != len(entry.labels):
         return None
-    return Split(inputs, np.array(entry.labels, np.int64))
+    columns = {name: np.array(values) for name, values in entry.columns.items()}
+    return Split(inputs, np.array(entry.labels, np.int64), columns)

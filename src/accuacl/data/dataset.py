@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+
+COLUMNS = ("task", "domain")  # in which task an example arrived, and in which look
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +20,7 @@ class Split:
 
     inputs: NDArray[Any]  # uint8 (n, H, W, 3) for images, float32 (n, d) for vectors; memory-mapped where it can be
     labels: NDArray[np.int64]  # (n,), each in 0..C-1
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what else the data say: of COLUMNS, by row
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accuacl.base.errors import InputError
@@ -16,6 +16,7 @@ from accuacl.data import arrays, cifar, folders, parquet
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import Dataset, check_labels
 from accuacl.data.digits import digits
+from accuacl.data.joined import join, task_parts
 from accuacl.data.source import RawDataset, Source
 
 
@@ -54,7 +55,8 @@ def load(
     """The data set called `name`, or the one in the folder `name`.
 
     name: digits (always there), cifar10, cifar100, tiny-imagenet; or a folder, here or in data_dir, with Parquet files
-    or images (train/<class>/*, test/<class>/*) or NumPy arrays (see accuacl.data.arrays).
+    or images (train/<class>/*, test/<class>/*) or NumPy arrays (see accuacl.data.arrays); or with such a folder, or an
+    .npz file, for each task: task-1, task-2, ...
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
     skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising BadImage.
@@ -72,16 +74,22 @@ def load(
     if name in KNOWN:
         source = _find_known(name, _data_dir(data_dir))
     else:
-        folder = own_folder(name, data_dir)
-        fields = arrays.find(folder)
-        if fields is not None:
-            if image_size is not None:
-                raise InputError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
-            return arrays.read(name, folder, fields)
-        source = _find_own(folder)
-    home = _cache_folder(name, source, cache_dir, image_size)
-    side = KNOWN[name].side if name in KNOWN and image_size is None else None
-    return _images(name, source, home, DecodeOptions(image_size, side, skip_bad, progress))
+        return _own(name, own_folder(name, data_dir), cache_dir, DecodeOptions(image_size, None, skip_bad, progress))
+    side = KNOWN[name].side if image_size is None else None
+    return _images(name, source, cache_dir, DecodeOptions(image_size, side, skip_bad, progress))
+
+
+def _own(name: str, folder: Path, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
+    """The data set in a folder of one's own, or in the folders or files that it has for each task."""
+    parts = task_parts(folder) if folder.is_dir() else []
+    if parts:
+        return join(name, [(part.stem, _own(str(part), part, cache_dir, options)) for part in parts])
+    fields = arrays.find(folder)
+    if fields is None:
+        return _images(name, _find_own(folder), cache_dir, options)
+    if options.size is not None:
+        raise InputError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
+    return arrays.read(name, folder if folder.is_dir() else folder.parent, fields)
 
 
 def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = KNOWN) -> Path:
@@ -96,11 +104,23 @@ def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", 
 
 def holds_vectors(folder: Path) -> bool:
     """Whether a folder of one's own holds vectors and not images; only a header is read."""
-    fields = arrays.find(folder)
+    fields = arrays.find(next(iter(task_parts(folder)), folder))
     return fields is not None and arrays.are_vectors(fields)
 
 
-def _images(name: str, source: Source, home: Path, options: DecodeOptions) -> Dataset:
+def holds_tasks(folder: Path) -> bool:
+    """Whether a folder of one's own says which task an example is of, by a column or by a folder or file each."""
+    if task_parts(folder):
+        return True
+    fields = arrays.find(folder)
+    if fields is not None:
+        return "train_task" in fields
+    source = parquet.find(folder)
+    return source is not None and parquet.has_column(source, "task")
+
+
+def _images(name: str, source: Source, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
+    home = _cache_folder(name, source, cache_dir, options.size)
     fingerprint = source.fingerprint()
     cached = read_cache(home, fingerprint)
     if cached is None or (cached.skipped and not options.skip_bad):  # then decoding again names what is bad
@@ -124,7 +144,7 @@ def _checked(name: str, source: Source) -> RawDataset:
         )
     check_labels(raw.train.labels, len(classes), f"{source.path}, train")
     check_labels(raw.test.labels, len(classes), f"{source.path}, test")
-    return RawDataset(raw.train, raw.test, classes)
+    return replace(raw, classes=classes)
 
 
 def _find_known(name: str, data_dir: Path | None) -> Source:
@@ -153,7 +173,7 @@ def _data_dir(given: Path | None) -> Path | None:
 
 
 def _find_own(folder: Path) -> Source:
-    source = parquet.find(folder) or folders.find_tiny(folder) or folders.find(folder)
+    source = parquet.find(folder, columns=True) or folders.find_tiny(folder) or folders.find(folder)
     if source is None:
         raise InputError(
             f"{folder} holds no data set; put train/<class>/ and test/<class>/ with images there, "

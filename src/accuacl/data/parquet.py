@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,15 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.data.dataset import COLUMNS
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
 ROWS = 1024  # read at a time
 
 
-def find(folder: Path) -> Source | None:
-    """The shards in `folder` or its `data` subfolder, if there are any."""
+def find(folder: Path, columns: bool = False) -> Source | None:
+    """The shards in `folder` or its `data` subfolder, if there are any. columns: also read those of COLUMNS."""
     for inside in (folder, folder / "data"):
         train = _shards(inside, r"train")
         if train:
@@ -30,8 +32,15 @@ def find(folder: Path) -> Source | None:
             if not test:
                 raise InputError(f"{inside} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
             files = tuple(os.path.abspath(file) for file in (*train, *test))
-            return Source(inside, files, functools.partial(_open, train, test))
+            source = Source(inside, files, functools.partial(_open, train, test))
+            there = [name for name in COLUMNS if columns and has_column(source, name)]
+            return replace(source, reading=f"with {', '.join(there)}") if there else source
     return None
+
+
+def has_column(source: Source, name: str) -> bool:
+    """Whether the first shard has the column; only its schema is read."""
+    return name in _parquet(Path(source.files[0])).schema_arrow.names
 
 
 def _shards(folder: Path, split: str) -> list[Path]:
@@ -52,7 +61,21 @@ def _open(train: list[Path], test: list[Path]) -> RawDataset:
 
 
 def _split(files: list[Path]) -> RawSplit:
-    return RawSplit(np.concatenate([_labels(file) for file in files]), functools.partial(_images, files))
+    labels = np.concatenate([_labels(file) for file in files])
+    there = [name for name in COLUMNS if all(name in _parquet(file).schema_arrow.names for file in files)]
+    columns = {name: [value for file in files for value in _values(file, name)] for name in there}
+    return RawSplit(labels, functools.partial(_images, files), columns)
+
+
+def _values(path: Path, name: str) -> list[Any]:
+    """The column as numbers or texts."""
+    values = _parquet(path).read(columns=[name]).column(0)
+    whole = str(values.type).lstrip("u").startswith("int") or str(values.type) in ("string", "large_string")
+    if values.null_count or not whole:
+        raise InputError(
+            f"{path}: {name} holds {values.type}, some missing; give a whole number or a text in every row."
+        )
+    return list(values.to_pylist())
 
 
 def _images(files: list[Path]) -> Iterator[RawImage]:

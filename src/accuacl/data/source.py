@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ class RawSplit:
 
     labels: NDArray[np.int64]
     images: Callable[[], Iterator[RawImage]]
+    columns: Mapping[str, list[Any]] = field(default_factory=dict)  # as `Split` has them
 
 
 @dataclass(frozen=True, eq=False)

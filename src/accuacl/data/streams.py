@@ -1,48 +1,33 @@
-"""Streams of tasks: a data set's classes arrive a few at a time."""
+"""Streams of tasks: a data set's examples arrive a part at a time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.randomness import rank
 from accuacl.data.dataset import Dataset
-
-
-class Benchmark(NamedTuple):
-    """A published data set whose classes are shared out to tasks."""
-
-    dataset: str
-    tasks: int
-    classes_per_task: int
-
-
-BENCHMARKS = {
-    "split-digits": Benchmark("digits", 5, 2),
-    "split-cifar10": Benchmark("cifar10", 5, 2),
-    "split-cifar100": Benchmark("cifar100", 10, 10),
-    "split-tiny-imagenet": Benchmark("tiny-imagenet", 10, 20),
-}
-ORDERS = ("fixed", "tasks", "classes")
+from accuacl.data.orders import look_up
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """The classes that arrive together, as the data set's ids, and the rows that have them."""
+    """Examples that arrive together, and those that test what was learned of them."""
 
     index: int
-    classes: tuple[int, ...]
+    classes: tuple[int, ...]  # whose task it is, as the data set's ids; its pool may hold examples of others too
     train: NDArray[np.int64]  # row numbers of dataset.train, ascending
     test: NDArray[np.int64]  # row numbers of dataset.test, ascending
 
 
 class Stream:
     """Tasks in order of arrival: `for task in stream`. The model's id of a class is its position in `order`.
+
+    No training row is in two tasks; a test row may be. `answers` are the labels that are given when one asks for them:
+    those of the data set, or others where labels are noisy.
 
     >>> from accuacl.data import class_incremental, load
     >>> stream = class_incremental(load("digits"), tasks=5, order=[8, 3, 0, 1, 2, 4, 5, 6, 7, 9])
@@ -52,27 +37,19 @@ class Stream:
     (array([1, 0, 2]), array([3, 8, 0]))
     """
 
-    dataset: Dataset
-    order: tuple[int, ...]
-    tasks: tuple[Task, ...]
-
-    def __init__(self, dataset: Dataset, tasks: Sequence[Sequence[int]]) -> None:
-        self.dataset = dataset
-        self.order = tuple(int(c) for classes in tasks for c in classes)
+    def __init__(self, dataset: Dataset, tasks: Sequence[Task], answers: NDArray[np.int64] | None = None) -> None:
+        self.dataset, self.tasks = dataset, tuple(tasks)
+        self.answers = dataset.train.labels if answers is None else answers
+        self.order = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
         self._model_ids = np.full(len(dataset.classes), -1, np.int64)
         self._model_ids[list(self.order)] = np.arange(len(self.order))
-        self.tasks = tuple(self._task(i, tuple(int(c) for c in classes)) for i, classes in enumerate(tasks))
-
-    def _task(self, index: int, classes: tuple[int, ...]) -> Task:
-        train, test = (
-            np.flatnonzero(np.isin(split.labels, classes)) for split in (self.dataset.train, self.dataset.test)
-        )
-        if not len(train) or not len(test):
-            raise InputError(
-                f"task {index} with the classes {list(classes)} has {len(train)} training and {len(test)} test "
-                "examples; both must be at least one, so choose other classes or add examples."
-            )
-        return Task(index, classes, train, test)
+        for task in tasks:
+            if not len(task.train) or not len(task.test):
+                raise InputError(
+                    f"task {task.index} with the classes {list(task.classes)} has {len(task.train)} training and "
+                    f"{len(task.test)} test examples; both must be at least one, so choose other classes or add "
+                    "examples."
+                )
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -85,104 +62,20 @@ class Stream:
 
     def to_model(self, labels: ArrayLike) -> NDArray[np.int64]:
         """The data set's class ids as the model's."""
-        return _look_up(self._model_ids, labels, f"the classes of this stream are {list(self.order)}")
+        return look_up(self._model_ids, labels, f"the classes of this stream are {list(self.order)}")
 
     def to_dataset(self, ids: ArrayLike) -> NDArray[np.int64]:
         """The model's class ids as the data set's."""
-        return _look_up(np.array(self.order), ids, f"the model's classes are 0 to {len(self.order) - 1}")
+        return look_up(np.array(self.order), ids, f"the model's classes are 0 to {len(self.order) - 1}")
 
+    @property
+    def tests_once(self) -> bool:
+        """Whether no class is tested in several tasks."""
+        tested = [np.unique(self.dataset.test.labels[task.test]) for task in self.tasks]
+        return len(np.unique(np.concatenate(tested))) == sum(len(classes) for classes in tested)
 
-def class_incremental(
-    dataset: Dataset,
-    tasks: int,
-    classes_per_task: int | None = None,
-    order: str | Sequence[int] = "fixed",
-    seed: int = 0,
-) -> Stream:
-    """Tasks of `classes_per_task` classes each, by default as many as share all classes evenly.
-
-    order: "fixed" (0, 1, 2, ...), "tasks" (the same tasks, permuted by seed), "classes" (classes permuted by seed), or
-    the class ids themselves in their order. With fewer tasks than there are classes for, the first ones are taken.
-    """
-    return Stream(dataset, tasks_of(len(dataset.classes), tasks, classes_per_task, order, seed))
-
-
-def dataset_of(benchmark: str) -> str:
-    """The data set that a benchmark is made of; a folder with one's own data is its own."""
-    return BENCHMARKS[benchmark].dataset if benchmark in BENCHMARKS else benchmark
-
-
-def benchmark_tasks(
-    benchmark: str, classes: int, classes_per_task: int = 0, order: str = "fixed", seed: int = 0
-) -> list[list[int]]:
-    """The classes of each task, of a benchmark or of one's own data with so many classes.
-
-    classes_per_task: 0 for the benchmark's own; needed for one's own data. order: fixed, tasks, classes, or class ids.
-
-    >>> benchmark_tasks("split-digits", 10, order="8,3,0,1")
-    [[8, 3], [0, 1]]
-    """
-    each = classes_per_task or BENCHMARKS[benchmark].classes_per_task
-    if order not in ORDERS:
-        ids = _parsed(order)
-        return tasks_of(classes, len(ids) // each, each, ids)
-    tasks = classes // each if classes_per_task else BENCHMARKS[benchmark].tasks
-    return tasks_of(classes, tasks, each, order, seed)
-
-
-def tasks_of(
-    classes: int, tasks: int, classes_per_task: int | None, order: str | Sequence[int], seed: int = 0
-) -> list[list[int]]:
-    """The classes of each task, as `class_incremental` shares them out."""
-    ids = _permuted(classes, order, seed) if isinstance(order, str) else _given(classes, order)
-    each = classes_per_task
-    if each is None:
-        if tasks < 1 or len(ids) % tasks:
-            raise InputError(f"{len(ids)} classes do not make {tasks} equal tasks; give classes_per_task.")
-        each = len(ids) // tasks
-    if tasks < 1 or each < 1 or tasks * each > len(ids):
-        raise InputError(
-            f"{tasks} tasks of {each} classes were asked for; the classes are {len(ids)}, so take fewer, at least 1."
-        )
-    groups = [ids[i : i + each] for i in range(0, len(ids) - each + 1, each)]
-    if isinstance(order, str) and order == "tasks":
-        groups = [groups[i] for i in sorted(range(len(groups)), key=lambda i: rank(f"tasks {seed}", i))]
-    elif not isinstance(order, str) and tasks * each != len(ids):
-        raise InputError(f"order names {len(ids)} classes; {tasks} tasks of {each} need {tasks * each}.")
-    return groups[:tasks]
-
-
-def _parsed(order: str) -> list[int]:
-    try:
-        return [int(c) for c in order.split(",")]
-    except ValueError:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or class ids like 3,1,2.") from None
-
-
-def _permuted(classes: int, order: str, seed: int) -> list[int]:
-    if order not in ORDERS:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
-    ids = list(range(classes))
-    return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
-
-
-def _given(classes: int, order: Sequence[int]) -> list[int]:
-    ids = _look_up(np.arange(classes), order, f"the classes are 0 to {classes - 1}").tolist()
-    for c in ids:
-        if ids.count(c) > 1:
-            raise InputError(f"order names class {c} more than once; name every class once.")
-    return ids
-
-
-def _look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int64]:
-    """table[given], where a given id outside the table or a negative entry of it is an unknown class."""
-    ids = np.asarray(given)
-    if ids.size == 0:
-        return np.zeros(ids.shape, np.int64)
-    if ids.dtype.kind not in "iu":
-        raise InputError(f"classes are given as {ids.dtype}; give integers.")
-    outside = (ids < 0) | (ids >= len(table))
-    values = np.where(outside, -1, table[np.where(outside, 0, ids)])
-    if (values < 0).any():
-        raise InputError(f"class {ids[values < 0].flat[0]} is unknown; {known}.")
-    return values
+    def pools(self) -> NDArray[np.int64]:
+        """How many training examples of each class, in their order, each task has: (tasks, classes)."""
+        labels = self.dataset.train.labels
+        counts = [np.bincount(self.to_model(labels[task.train]), minlength=len(self.order)) for task in self.tasks]
+        return np.stack(counts)

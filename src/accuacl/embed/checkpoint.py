@@ -59,10 +59,7 @@ def of_run(directory: Path) -> Checkpoint:
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)
     shape = tuple(data["train"]["shape"][1:])
-    tasks = benchmark_tasks(
-        config.benchmark, len(data["classes"]), config.classes_per_task, config.order, config.order_seed
-    )
-    order = [label for task in tasks for label in task]
+    order = _class_order(config, result, len(data["classes"]))
     model = models.build(
         config.model,
         len(weights["head.weight"]),
@@ -74,6 +71,14 @@ def of_run(directory: Path) -> Checkpoint:
     transform = transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
     seen = sorted(order.index(label) for label in labels)
     return Checkpoint(model, transform, seen, shape[0] if len(shape) == 3 else 0, f"{digest} {seen}")
+
+
+def _class_order(config: Config, result: dict[str, Any], classes: int) -> list[int]:
+    """The data set's class of each of the model's; results of older versions do not say it, but their streams do."""
+    if "stream" in result:
+        return [int(c) for c in result["stream"]["order"]]
+    tasks = benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
+    return [label for task in tasks for label in task]
 
 
 def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:

@@ -25,7 +25,7 @@ from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_pro
 from accuacl.experiment.loop import Steps, all_tasks
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.reader import Step, read_steps
-from accuacl.experiment.record import METRICS, Row, data_note, run_row
+from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
 from accuacl.experiment.resultfile import read_result
 from accuacl.experiment.runner import run
 from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
@@ -33,6 +33,7 @@ from accuacl.experiment.table import add_to_csv, read_csv, row_settings, setting
 from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 
 __all__ = [
+    "CLASS_METRICS",
     "DEFAULTS",
     "DEVICE",
     "METRICS",

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
-from accuacl.data import BENCHMARKS, KNOWN, holds_vectors, own_folder
+from accuacl.data import BENCHMARKS, KNOWN, holds_tasks, holds_vectors, own_folder
+from accuacl.experiment.stream_settings import check_stream, is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
 from accuacl.strategies import options_of
 
@@ -45,6 +46,22 @@ class Config(pydantic.BaseModel):
         "fixed", description="Arrival: fixed (0..K-1), tasks or classes (permuted by --order-seed), or ids: 3,1,2."
     )
     order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
+    arrival: Literal["classes", "given"] = Field(
+        "classes", description="Tasks: a few new classes at a time, or given, as your own data name them."
+    )
+    domains: int = Field(0, ge=0, description="So many tasks, each with all classes in another look; 0: no looks.")
+    recurring: int = Field(0, ge=0, description="How often everything comes back, in tasks put together anew.")
+    blur: float = Field(0.0, ge=0, lt=1, description="The share of each class that arrives in other tasks.")
+    imbalance: float = Field(
+        1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: as the data are."
+    )
+    label_noise: float = Field(0.0, ge=0, lt=1, description="The share of answers that are wrong.")
+    noise: Literal["uniform", "alike"] = Field(
+        "uniform", description="Wrong answers: uniform (any class so far), or alike (the one with the nearest mean)."
+    )
+    stream_seed: int | None = Field(
+        None, ge=0, description="What looks, returns, blur, imbalance and noise are drawn by; unset: the seed."
+    )
     labels: int = Field(100, ge=1, description="Labels per task.")
     rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; --first-round says how the first is.")
     last_rounds: int = Field(0, ge=0, description="Rounds of the last task, each as large as before; 0: as many.")
@@ -101,8 +118,7 @@ class Config(pydantic.BaseModel):
                 f"ridge learns on features that stay as they are, not with --model {self.model}; give --model linear "
                 "or projection and data that are vectors, such as embeddings of images, or another learner."
             )
-        if self.benchmark not in BENCHMARKS and self.classes_per_task == 0:
-            raise InputError("your own data needs --classes-per-task: how many classes arrive with each task.")
+        check_stream(self)
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
         return self
@@ -158,6 +174,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
         folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
         vectors = holds_vectors(folder)
+        if not given.get("classes_per_task") and not given.get("domains") and holds_tasks(folder):
+            defaults = defaults | {"arrival": "given"}
     if vectors:
         defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
     try:
@@ -166,7 +184,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(field, Config.model_fields, 1)
+            near = difflib.get_close_matches(field, Config.model_fields, 1, cutoff=0.7)
             hint = f"did you mean {near[0]}?" if near else "`accuacl run --print-config` shows all."
             raise InputError(f"there is no setting {field}; {hint}") from None
         raise wrong_setting(error) from None
@@ -185,7 +203,7 @@ def options_for(strategy: str) -> set[str]:
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
     """The config with what its strategy and learner do not look at put back to its default.
 
-    >>> canonical({"strategy": "uniform", "learner": "er", "order": "fixed", "lam": 0.5})["lam"] is None
+    >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
     True
     """
     strategy = str(config["strategy"])
@@ -203,6 +221,10 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("learner_variant")
     if config["order"] not in ("tasks", "classes"):
         unused.add("order_seed")
+    if not config["label_noise"]:
+        unused.add("noise")
+    if is_tidy(config | {"arrival": "classes"}):
+        unused.add("stream_seed")
     return config | {name: Config.model_fields[name].default for name in unused}
 
 

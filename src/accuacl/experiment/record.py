@@ -11,8 +11,11 @@ from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS
 from accuacl.experiment.reader import Step, read_steps
 from accuacl.experiment.resultfile import read_result
+from accuacl.experiment.stream_settings import is_tidy
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
+CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # which older results lack
+BY_ROUND = ("found", "rarest_labels")  # the same; by task and round
 SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
 PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
 
@@ -34,6 +37,7 @@ def run_row(run: Path) -> Row:
     return {
         **result["config"],
         **{name: result[name] for name in METRICS},
+        **{name: result.get(name) for name in (*CLASS_METRICS, *BY_ROUND)},
         **{f"seconds_{name}": result["seconds"].get(name) for name in SECONDS},
         "version": result["version"],
         "machine": ", ".join(f"{environment[key]}" for key in ("machine", "cpu", "device"))
@@ -59,6 +63,8 @@ def data_note(benchmark: str, examples: int) -> str:
 def _picked(result: dict[str, Any], names: Sequence[str], labelled: Sequence[Step]) -> list[list[int]]:
     """How many labels each class got, by task, classes in their order of arrival."""
     tested = list(result["recall"])
+    if not is_tidy(result["config"]):
+        return _picked_of_pools(result["stream"], labelled)
     config, tasks = result["config"], len(result["accuracy_matrix"])
     usual = BENCHMARKS.get(config["benchmark"], ("", 0, 0))[2]
     each = config["classes_per_task"] or usual or len(tested) // tasks
@@ -69,6 +75,18 @@ def _picked(result: dict[str, Any], names: Sequence[str], labelled: Sequence[Ste
     if len(tested) == tasks * each:  # every class was tested, in this order
         return [[counts[t][name] for name in tested[t * each : (t + 1) * each]] for t in range(tasks)]
     return [[*(n for _, n in sorted(count.items())), *[0] * (each - len(count))] for count in counts]
+
+
+def _picked_of_pools(stream: dict[str, Any], labelled: Sequence[Step]) -> list[list[int]]:
+    """The same for the classes that were in each task's pool, or were named in it by mistake."""
+    counts: list[Counter[int]] = [Counter() for _ in stream["pools"]]
+    for step in labelled:
+        assert step.task is not None
+        counts[step.task].update(label for _, label in step.result["labels"])
+    return [
+        [count[c] for c, examples in zip(stream["order"], pool, strict=True) if examples or count[c]]
+        for count, pool in zip(counts, stream["pools"], strict=True)
+    ]
 
 
 def _round_accuracy(tests: Sequence[Step]) -> list[list[list[float]]] | None:

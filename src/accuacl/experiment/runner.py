@@ -7,18 +7,20 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 import accuacl
 from accuacl.base.files import write_text
 from accuacl.base.progress import OnProgress
-from accuacl.experiment import metrics
+from accuacl.experiment import by_class, metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
 from accuacl.experiment.journal import Journal
 from accuacl.experiment.known import Handle
 from accuacl.experiment.loop import all_tasks
 from accuacl.experiment.oracle import Oracle
+from accuacl.experiment.reader import read_steps
 from accuacl.experiment.setting import environment
 from accuacl.experiment.steps import ExperimentSteps
 
@@ -55,13 +57,13 @@ def run(
             loading = journal.once("load", lambda: steps.loading)
             steps.check_data(journal.once("data", steps.fingerprint))
             matrix, last, weights = all_tasks(steps, journal)
-            result = journal.once("result", _finish, config, journal, matrix, last, weights, loading)
+            result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
     return result
 
 
 def _finish(
-    config: Config,
+    steps: ExperimentSteps,
     journal: Journal,
     matrix: list[list[float | None]],
     last: dict[str, Any],
@@ -77,10 +79,38 @@ def _finish(
         "accuracy_matrix": matrix,
         "recall": last["recall"],
         "calibration_error": last["calibration_error"],
+        **_by_class(steps, journal),
         "weights": weights["file"] if weights else None,
-        "config": config.model_dump(),
+        "config": steps.config.model_dump(),
         "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
         "version": accuacl.__version__,
+    }
+
+
+def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
+    """What can be said of classes, and the stream itself: its classes, and how many of each were in each pool."""
+    stream, truth = steps.stream, steps.stream.to_model
+    evaluations = [step.result for step in read_steps(journal.path, "evaluate")]
+    fallen = by_class.forgetting_by_class(evaluations)
+    labels = steps.data.train.labels
+    width = len(stream.order)
+    pools = np.stack([np.bincount(truth(labels[steps.pool_of(task)]), minlength=width) for task in steps.tasks])
+    of_class = np.full(len(labels), -1)
+    inside = np.concatenate([task.train for task in steps.tasks])
+    of_class[inside] = truth(labels[inside])
+    counts = by_class.labels_by_class(read_steps(journal.path, "label"), of_class, width)
+    rarest = by_class.rarest(counts, pools)
+    return {
+        "class_accuracy": by_class.class_accuracy(evaluations[-1]["recall"]),
+        "example_accuracy": by_class.example_accuracy(
+            evaluations[-1]["accuracy"], [len(steps.test_of(task)) for task in steps.tasks]
+        ),
+        "class_forgetting": float(np.mean(list(fallen.values()))) if fallen else 0.0,
+        "forgetting_by_class": fallen,
+        "found": by_class.found(counts, pools),
+        "rarest_class": steps.data.classes[stream.order[rarest]],
+        "rarest_labels": [[int(count[rarest]) for count in rounds] for rounds in counts],
+        "stream": {"order": list(stream.order), "pools": pools.tolist()},
     }
 
 

@@ -14,8 +14,9 @@ import accuacl
 from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.data import Stream, benchmark_tasks, dataset_of, load
+from accuacl.data import Stream, dataset_of, load, make_stream
 from accuacl.experiment.config import Config
+from accuacl.experiment.stream_settings import groups_of, untidiness_of
 
 TRANSFORMS = {  # mean, standard deviation, crop
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 4),
@@ -33,10 +34,7 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         image_size=config.image_size or None,
         progress=progress,
     )
-    tasks = benchmark_tasks(
-        config.benchmark, len(dataset.classes), config.classes_per_task, config.order, config.order_seed
-    )
-    return Stream(dataset, tasks)
+    return make_stream(dataset, groups_of(config, len(dataset.classes)), untidiness_of(config))
 
 
 def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:

@@ -45,7 +45,7 @@ class ExperimentSteps:
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
-        self.oracle = oracle or Simulated(self.data.train.labels)
+        self.oracle = oracle or Simulated(self.stream.answers)
         self.tasks = list(self.stream)[: config.tasks or None]
         self.test_every_round = config.evaluate == "round"
         self.device = device_of(config)
@@ -73,11 +73,18 @@ class ExperimentSteps:
                 )
 
     def begin(self, task: Task, before: Known | None) -> Known:
-        """The pool is all of the task's examples, or a part drawn by the seed."""
         c = self.config
         extended = c.last_rounds and task.index == len(self.tasks) - 1
         rounds = 1 if c.strategy == "full" else c.last_rounds if extended else c.rounds
-        return Known(task, rounds, self._part(task.train, c.pool, task, POOL), **carried_over(before))
+        return Known(task, rounds, self.pool_of(task), **carried_over(before))
+
+    def pool_of(self, task: Task) -> Ids:
+        """The task's examples, or a part of them drawn by the seed."""
+        return self._part(task.train, self.config.pool, task, POOL)
+
+    def test_of(self, task: Task) -> Ids:
+        """What the task is tested on, by row of the test split."""
+        return self._part(task.test, self.config.test, task, TEST)
 
     def query(self, known: Known) -> dict[str, Any]:
         """The first round is uniform or covers the pool; the others ask the strategy."""
@@ -132,20 +139,35 @@ class ExperimentSteps:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
         self._say(known, "testing", "testing", (self.config.epochs, self.config.epochs))
         model, seen = self._model(known.weights), known.seen
-        accuracy, recall, confidences, hits = [], {}, [], []
+        accuracy, by_task, confidences, hits = [], [], [], []
         for task in self.tasks[: known.task.index + 1]:
-            rows = self._part(task.test, self.config.test, task, TEST)
+            rows = self.test_of(task)
             inputs = Rows(self.data.test.inputs, rows)
             truth = self.stream.to_model(self.data.test.labels[rows])
             _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
             right = seen[p.argmax(axis=1)] == truth
             accuracy.append(100 * float(right.mean()))
-            for c in np.unique(truth):
-                recall[self.data.classes[self.stream.order[c]]] = 100 * float(right[truth == c].mean())
+            by_task.append({int(c): (int(right[truth == c].sum()), int((truth == c).sum())) for c in np.unique(truth)})
             confidences.append(p.max(axis=1).astype(np.float64))
             hits.append(right)
         error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
-        return {"accuracy": accuracy, "recall": recall, "calibration_error": error}
+        return {"accuracy": accuracy, **self._recall(by_task), "calibration_error": error}
+
+    def _recall(self, by_task: list[dict[int, tuple[int, int]]]) -> dict[str, Any]:
+        """The recall of each class by name; and by task too, in streams that test a class in several tasks.
+
+        by_task: how many examples of each class are right, and how many there are.
+        """
+        together: dict[int, list[tuple[int, int]]] = {}
+        for counts in by_task:
+            for c, count in counts.items():
+                together.setdefault(c, []).append(count)
+        names = {c: self.data.classes[self.stream.order[c]] for c in together}
+        recall = {names[c]: 100 * (sum(r for r, _ in all_) / sum(n for _, n in all_)) for c, all_ in together.items()}
+        if self.stream.tests_once:
+            return {"recall": recall}
+        parts = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
+        return {"recall": recall, "recall_by_task": parts}
 
     def _part(self, rows: Ids, count: int, task: Task, purpose: int) -> Ids:
         """So many of the rows, drawn by the seed; 0: all."""

@@ -13,9 +13,9 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reason, write_text
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
-from accuacl.experiment.record import METRICS, Row
+from accuacl.experiment.record import BY_ROUND, CLASS_METRICS, METRICS, Row
 
-NESTED = ("accuracy_matrix", "picked", "round_accuracy")  # JSON in the table
+NESTED = ("accuracy_matrix", "picked", "round_accuracy", *BY_ROUND)  # JSON in the table
 FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
 ABSENT = object()
 
@@ -82,7 +82,7 @@ def _typed(name: str, text: str | None) -> Any:
         raise InputError("it has fewer fields than the table has columns")
     if name in NESTED:
         return json.loads(text) if text else None
-    if name in METRICS or name.startswith("seconds_"):
+    if name in (*METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
         return float(text) if text else None
     field = Config.model_fields.get(name)
     if field is None:

@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import Config, canonical, metrics, read_csv, row_settings, run_row
+from accuacl.experiment import CLASS_METRICS, Config, canonical, metrics, read_csv, row_settings, run_row
 from accuacl.report.statistics.groups import Row
 
 TABLE = "results.csv"  # as sweeps call theirs
 NEEDED = ("average_accuracy", "forgetting")
-NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error")
-NESTED = {"accuracy_matrix": 2, "picked": 2, "round_accuracy": 3}  # lists in lists, and how deep
+NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error", *CLASS_METRICS)
+NESTED = {
+    "accuracy_matrix": 2,
+    "picked": 2,
+    "round_accuracy": 3,
+    "found": 2,
+    "rarest_labels": 2,
+}  # lists in lists, and how deep
 
 
 @dataclass(frozen=True)

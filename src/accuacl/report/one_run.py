@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from accuacl.experiment import Config, read_result
+from accuacl.experiment import CLASS_METRICS, Config, read_result
 from accuacl.report import provenance
 from accuacl.report.figures import contact_sheet, run_figures
 from accuacl.report.formats.document import (
@@ -24,7 +24,7 @@ from accuacl.report.statistics.groups import Group, Row, make_groups
 from accuacl.report.statistics.metrics import METRICS, number
 from accuacl.report.statistics.settings import show
 
-SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
+SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
 SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
 
 

@@ -32,10 +32,10 @@ def work(config: Config) -> float:
 def images(config: Config) -> float:
     """How many images the run trains on; three that are only predicted count as one."""
     train, test = EXAMPLES.get(config.benchmark, (50_000, 10_000))
-    stream = TASKS.get(config.benchmark, 10)
+    stream = (config.domains or TASKS.get(config.benchmark, 10)) * (1 + config.recurring)
     tasks = min(config.tasks or stream, stream)
     pool = min(config.pool or train, train // stream)
-    tested = min(config.test or test, test // stream)
+    tested = min(config.test or test, test * (1 + config.recurring) // stream)
     asks = config.strategy not in ("uniform", "full")
     learned = looked = 0.0
     for task in range(tasks):

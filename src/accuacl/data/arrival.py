@@ -1,0 +1,150 @@
+"""What arrives together: a few classes, a look of all classes, or a task that the data name.
+
+Examples that arrive together are a *unit*: a class, a look or a task. Tasks are groups of units.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.randomness import derive, hash_ids
+from accuacl.data.dataset import Dataset
+from accuacl.data.looks import LOOKS, in_looks
+
+Ids = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """The unit of each training row (-1: none), the test rows of each unit, and the units of each task."""
+
+    dataset: Dataset
+    units: Ids
+    tests: list[Ids]
+    groups: list[list[int]]
+    by_class: bool  # a unit is a class
+
+
+def by_classes(dataset: Dataset, groups: Sequence[Sequence[int]]) -> Arrival:
+    """The classes of each task."""
+    inside = np.unique([c for group in groups for c in group])
+    labels = dataset.train.labels
+    tests = [np.flatnonzero(dataset.test.labels == c) for c in range(len(dataset.classes))]
+    units = np.where(np.isin(labels, inside), labels, -1)
+    return Arrival(dataset, units, tests, [list(group) for group in groups], by_class=True)
+
+
+def by_looks(dataset: Dataset, count: int, seed: int) -> Arrival:
+    """All classes in every task, each task in another look.
+
+    Looks are those that the column `domain` names, in order. Images without such a column get them: each class's
+    images are shared out evenly, the first look is the images as they are, the others are kinds of corruption.
+    """
+    train, test = dataset.train, dataset.test
+    if "domain" in train.columns:
+        units, tested, names = _numbered(dataset, "domain")
+        if count != len(names):
+            raise InputError(
+                f"domains is {count}, but the data have {len(names)}: {_listed(names)}; give --domains {len(names)}."
+            )
+    elif train.inputs.ndim != 4:
+        raise InputError(
+            f"{dataset.name} holds vectors, which --domains cannot give new looks; say in the arrays domain_train and "
+            "domain_test which look each row has."
+        )
+    else:
+        if count > len(LOOKS):
+            raise InputError(f"domains is {count}; images can get {len(LOOKS)} looks, so give at most that.")
+        units, tested = (
+            shared_out(split.labels, count, derive(seed, "looks", name))
+            for name, split in (("train", train), ("test", test))
+        )
+        dataset = replace(
+            dataset,
+            train=replace(train, inputs=in_looks(train.inputs, units, derive(seed, "train"))),
+            test=replace(test, inputs=in_looks(test.inputs, tested, derive(seed, "test"))),
+        )
+    tests = [np.flatnonzero(tested == unit) for unit in range(count)]
+    return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
+
+
+def as_given(dataset: Dataset) -> Arrival:
+    """The tasks that the column `task` names, in order.
+
+    A task is tested on the test rows that name it or, if the test split has no such column, on those of its classes.
+    """
+    if "task" not in dataset.train.columns:
+        raise InputError(
+            f"{dataset.name} does not say which task an example is of; give it a column task, or a folder or file for "
+            "each task, or leave out --arrival given."
+        )
+    units, tested, names = _numbered(dataset, "task")
+    if len(tested):
+        tests = [np.flatnonzero(tested == unit) for unit in range(len(names))]
+    else:
+        labels = dataset.train.labels
+        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == u])) for u in range(len(names))]
+    return Arrival(dataset, units, tests, [[unit] for unit in range(len(names))], by_class=False)
+
+
+def shared_out(groups: Ids, count: int, seed: int) -> Ids:
+    """A number below `count` for each row, each as often as can be within every group, drawn by the seed.
+
+    >>> np.bincount(shared_out(np.zeros(10, np.int64), 3, seed=0)).tolist()
+    [4, 3, 3]
+    """
+    return places(groups, hash_ids(seed, np.arange(len(groups)))) % count
+
+
+def places(groups: Ids, keys: NDArray[Any]) -> Ids:
+    """The place of each row among those of its group, by their keys.
+
+    >>> places(np.array([0, 1, 0, 1]), np.array([9, 3, 4, 5]))
+    array([1, 0, 0, 1])
+    """
+    order = np.lexsort((keys, groups))
+    _, first, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    place = np.empty(len(groups), np.int64)
+    place[order] = np.arange(len(groups)) - np.repeat(first, counts)
+    return place
+
+
+def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids, list[str]]:
+    """The values of a column as numbers in training and test split, and their names in order; no test column: empty."""
+    train, test = (split.columns.get(column) for split in (dataset.train, dataset.test))
+    assert train is not None
+    names = sorted({str(value) for value in train.tolist()}, key=natural)
+    number = {name: i for i, name in enumerate(names)}
+    if test is None:
+        if column == "domain":
+            raise InputError(f"{dataset.name} has a column domain in the training split alone; add it to the other.")
+        return np.array([number[str(v)] for v in train.tolist()], np.int64), np.empty(0, np.int64), names
+    for value in test.tolist():
+        if str(value) not in number:
+            raise InputError(
+                f"{dataset.name}: the test split has the {column} {str(value)!r}, of which there is no training "
+                f"example; the {column}s are {_listed(names)}."
+            )
+    units, tested = (np.array([number[str(v)] for v in values.tolist()], np.int64) for values in (train, test))
+    return units, tested, names
+
+
+def natural(name: str) -> list[Any]:
+    """What to sort names by, so that numbers in them count as numbers.
+
+    >>> sorted(["task-10", "task-9", "Task-1"], key=natural)
+    ['Task-1', 'task-9', 'task-10']
+    """
+    parts = re.split(r"(\d+)", name.casefold())
+    return [[int(part) if i % 2 else part for i, part in enumerate(parts)], name]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")

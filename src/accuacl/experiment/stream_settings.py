@@ -1,0 +1,68 @@
+"""The settings of a config that say how its stream is made, and which of them go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from accuacl.base.errors import InputError
+from accuacl.data import BENCHMARKS, Untidiness, benchmark_tasks
+
+if TYPE_CHECKING:
+    from accuacl.experiment.config import Config
+
+DRAWN = ("domains", "recurring", "blur", "imbalance", "label_noise")  # what is drawn by --stream-seed
+
+
+def check_stream(config: Config) -> None:
+    """Refuse settings that contradict each other."""
+    own = config.benchmark not in BENCHMARKS
+    by_classes = [name for name in ("order", "classes_per_task") if getattr(config, name) not in ("fixed", 0)]
+    if config.arrival == "given":
+        if not own:
+            raise InputError(f"{config.benchmark} names no tasks; --arrival given is for your own data.")
+        _leave_out(
+            [*by_classes, *(n for n in ("domains", "recurring") if getattr(config, n))], "the data name the tasks"
+        )
+    elif config.domains:
+        if config.domains == 1:
+            raise InputError("domains is 1; give at least 2 looks, or 0 for none.")
+        _leave_out(by_classes, "with --domains every task has all classes")
+    elif own and config.classes_per_task == 0:
+        raise InputError(
+            "your own data needs --classes-per-task, how many classes arrive with each task, or a column or folders "
+            "that name the tasks."
+        )
+
+
+def is_tidy(settings: Mapping[str, Any]) -> bool:
+    """Whether every task brings new classes and nothing else; settings that did not exist are missing."""
+    usual = Untidiness()
+    return settings.get("arrival", "classes") == "classes" and all(
+        settings.get(name, getattr(usual, name)) == getattr(usual, name) for name in DRAWN
+    )
+
+
+def groups_of(config: Config, classes: int) -> list[list[int]] | None:
+    """The classes of each task; None where the data name the tasks, or where every task has all classes."""
+    if config.arrival == "given" or config.domains:
+        return None
+    return benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
+
+
+def untidiness_of(config: Config) -> Untidiness:
+    return Untidiness(
+        blur=config.blur,
+        imbalance=config.imbalance,
+        label_noise=config.label_noise,
+        noise=config.noise,
+        domains=config.domains,
+        recurring=config.recurring,
+        seed=config.seed if config.stream_seed is None else config.stream_seed,
+    )
+
+
+def _leave_out(names: list[str], why: str) -> None:
+    if names:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in names)
+        raise InputError(f"{why}, so leave out {options}.")
