@@ -56,9 +56,21 @@ def run(
         ", ".join(f"{escape(name)}: {value:.0f}" for name, value in classes) for classes in (recall[:3], recall[-3:])
     )
     console.print(f"recall (%): lowest {lowest}; highest {highest}")
+    _print_classes(result)
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
+
+
+def _print_classes(result: dict[str, Any]) -> None:
+    """What matters where classes are not alike; a run that an older version finished does not have it."""
+    if "class_accuracy" not in result:
+        return
+    console.print(
+        f"accuracy: mean over classes {result['class_accuracy']:.1f}, over test examples "
+        f"{result['example_accuracy']:.1f}; classes found: {result['found'][-1][-1]:.0f} %; labels of the rarest "
+        f"({escape(result['rarest_class'])}): {result['rarest_labels'][-1][-1]}"
+    )
 
 
 def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str, Any]) -> None:

@@ -29,6 +29,7 @@ from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, ru
 from accuacl.experiment.resultfile import read_result
 from accuacl.experiment.runner import run
 from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
+from accuacl.experiment.stream_settings import is_tidy
 from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
 from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 
@@ -61,6 +62,7 @@ __all__ = [
     "decided_by_scale",
     "device_of",
     "environment",
+    "is_tidy",
     "load_arrays",
     "load_memory",
     "load_tensors",

@@ -82,6 +82,9 @@ class Config(pydantic.BaseModel):
     )
     alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
+    sampling: Literal["plain", "balanced"] = Field(
+        "plain", description="An epoch has every label once, or, balanced, as many of each class."
+    )
     memory_policy: str = Field(
         "paper",
         description=f"What the memory keeps: {', '.join(learners.MEMORY_POLICIES)}; paper: as the paper's learner.",
@@ -218,7 +221,7 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
     if config["learner"] != "der++":
         unused |= {"alpha", "beta"}
     if config["learner"] == "ridge":
-        unused.add("learner_variant")
+        unused |= {"learner_variant", "sampling"}
     if config["order"] not in ("tasks", "classes"):
         unused.add("order_seed")
     if not config["label_noise"]:

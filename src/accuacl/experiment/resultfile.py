@@ -17,8 +17,13 @@ class _Settings(pydantic.BaseModel, strict=True):
     classes_per_task: int | None
 
 
+class _Stream(pydantic.BaseModel, strict=True):
+    order: list[int]
+    pools: list[list[int]]
+
+
 class _Result(pydantic.BaseModel, strict=True):
-    """What every version has written; newer versions write more."""
+    """What every version has written, then what newer versions write too."""
 
     average_accuracy: float
     forgetting: float
@@ -30,6 +35,14 @@ class _Result(pydantic.BaseModel, strict=True):
     config: _Settings
     seconds: dict[str, float]
     version: str
+    class_accuracy: float | None = None
+    example_accuracy: float | None = None
+    class_forgetting: float | None = None
+    forgetting_by_class: dict[str, float] | None = None
+    found: list[list[float]] | None = pydantic.Field(None, min_length=1)
+    rarest_class: str | None = None
+    rarest_labels: list[list[int]] | None = pydantic.Field(None, min_length=1)
+    stream: _Stream | None = None
 
 
 def read_result(run: Path) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def training_of(config: Config, classes: int, device: str) -> learners.Training:
         cycled=config.replay == "cycled",
         alpha=config.alpha,
         beta=config.beta,
+        balanced=config.sampling == "balanced",
         policy=config.memory_policy,
     )
 

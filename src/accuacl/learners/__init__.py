@@ -22,7 +22,7 @@ from accuacl.learners.gss_original import OriginalGSS
 from accuacl.learners.loop import Learner, train
 from accuacl.learners.ridge import Ridge
 from accuacl.learners.round import Round
-from accuacl.learners.training import PAPER, TaskData, Training
+from accuacl.learners.training import AGREEMENT, PAPER, TaskData, Training
 from accuacl.memory import FEATURE_POLICIES
 
 __all__ = [
@@ -47,7 +47,7 @@ REGISTRY: dict[str, dict[str, Callable[[Round], Learner]]] = {
     "ridge": {"paper": Ridge, "original": Ridge},
 }
 NAMES = tuple(REGISTRY)
-MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES)
+MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES, AGREEMENT)
 CHANGE_MEMORY_IN_TRAINING = {("er", "original"), ("gss", "original"), ("der++", "original")}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -18,6 +19,25 @@ def every(rows: Tensor, batch: int, generator: torch.Generator) -> list[Tensor]:
     if len(parts) > 1 and len(parts[-1]) == 1 and batch > 1:
         parts[-2:] = [torch.cat(parts[-2:])]
     return parts
+
+
+def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
+    """As many rows as there are, and of each class as many as of the others, or one more.
+
+    Of a class with too many examples some are drawn; those of a class with too few come again and again.
+
+    >>> labels = torch.tensor([0, 0, 0, 0, 0, 0, 0, 1, 1])
+    >>> sorted(labels[evenly(labels, torch.Generator())].bincount().tolist())
+    [4, 5]
+    """
+    classes = labels.unique()  # type: ignore[no-untyped-call]
+    room, odd = divmod(len(labels), len(classes))
+    parts = []
+    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
+        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
+        turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
+        parts.append(torch.cat(turns)[:count])
+    return torch.cat(parts)
 
 
 def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tensor]:

@@ -11,10 +11,10 @@ from torch import Tensor
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive, torch_generator
-from accuacl.learners.batches import every
+from accuacl.learners.batches import evenly, every
 from accuacl.learners.round import Round
-from accuacl.learners.training import PAPER, Training
-from accuacl.memory import FEATURE_POLICIES, Memory, Policy
+from accuacl.learners.training import AGREEMENT, PAPER, Training
+from accuacl.memory import FEATURE_POLICIES, Memory, Policy, agreement
 
 
 class Learner:
@@ -44,10 +44,12 @@ class Learner:
             round.lr = learning_rate(training, epoch)
             round.draws = torch_generator(*round.seed, epoch, "augment")
             self.start_epoch(epoch)
-            batches = every(round.new_rows, training.batch, torch_generator(*round.seed, epoch, "order"))
+            order = torch_generator(*round.seed, epoch, "order")
+            rows = evenly(round.labels[: round.new].cpu(), order) if training.balanced else round.new_rows
+            batches = every(rows, training.batch, order)
             total = torch.zeros((), device=training.device)
-            for rows in batches:
-                total += self.observe(rows)
+            for part in batches:
+                total += self.observe(part)
             mean = total.item() / len(batches)  # the only place where the loop waits for the device
             if not math.isfinite(mean):
                 raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {training.lr:g}.")
@@ -72,6 +74,10 @@ class Learner:
             return own(self.buffer, ids, labels, training.capacity, seed, logits)
         rows = torch.cat([round.rows_of(self.buffer.ids), round.new_rows])
         features = round.evaluated(round.model.embed, rows)
+        if training.policy == AGREEMENT:
+            seen = round.seen.cpu().numpy()
+            predicted = seen[round.evaluated(round.model, rows)[:, seen].argmax(axis=1)]
+            return agreement(self.buffer, ids, labels, features, predicted, training.capacity, seed, logits)
         return FEATURE_POLICIES[training.policy](self.buffer, ids, labels, features, training.capacity, seed, logits)
 
 

@@ -76,8 +76,10 @@ class Round:
         return np.argsort(self.ids, kind="stable")
 
     def outside(self, memory: Memory, rows: Tensor) -> Tensor:
-        """Those of the rows whose examples are not in the memory."""
-        return rows[torch.from_numpy(~np.isin(self.ids[rows.numpy()], memory.ids))]
+        """Those of the rows whose examples are not in the memory, each once."""
+        first = np.zeros(len(rows), bool)
+        first[np.unique(rows.numpy(), return_index=True)[1]] = True
+        return rows[torch.from_numpy(first & ~np.isin(self.ids[rows.numpy()], memory.ids))]
 
     def ids_and_labels(self, rows: Tensor) -> tuple[Ids, Ids]:
         """Ids and labels, as a memory takes them."""

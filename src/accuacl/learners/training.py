@@ -13,6 +13,7 @@ from accuacl.base.errors import InputError
 
 Ids = NDArray[np.int64]
 PAPER = "paper"  # the memory policy of each learner's own
+AGREEMENT = "agreement"  # the one that needs the model's predictions
 Fetch = Callable[[Ids], Tensor]  # raw inputs by id
 
 
@@ -32,6 +33,7 @@ class Training:
     cycled: bool = False  # ER: replay at every step, not only until the memory has been gone through once an epoch
     alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
+    balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
     policy: str = PAPER  # what the memory keeps: as the paper has it for each learner, or a policy of `memory`
     subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
 

@@ -2,7 +2,7 @@
 
 Every policy has a small file here. A policy that needs only ids and labels has the signature of `reservoir` and a line
 in POLICIES; a policy that also looks at the features of all examples has the signature of `herding` and a line in
-FEATURE_POLICIES. GSS's two functions need the scores of gradients.
+FEATURE_POLICIES. `agreement` needs the model's predictions too, GSS's two functions need the scores of gradients.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from accuacl.memory.agreement import agreement
 from accuacl.memory.buffer import Ids, Memory
 from accuacl.memory.class_balanced import class_balanced
 from accuacl.memory.coverage import coverage
@@ -24,6 +25,7 @@ __all__ = [
     "FeaturePolicy",
     "Memory",
     "Policy",
+    "agreement",
     "append_scored",
     "class_balanced",
     "coverage",

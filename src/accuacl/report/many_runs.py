@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from accuacl.report import provenance
 from accuacl.report.figures import bars, curves
+from accuacl.report.figures.discovery import discovery
 from accuacl.report.formats.document import Code, Document, Figure, Heading, Points, Table, Text
 from accuacl.report.statistics import agreement, gains, significance
 from accuacl.report.statistics.groups import Group, Row, make_groups
@@ -48,7 +49,7 @@ def document(
     for setup in _setups(groups):
         add(Heading(setup[0].title))
         report.blocks.extend(comparison_tables(setup))
-        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
+        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup), discovery(setup)]
         report.blocks.extend([figure for figure in figures if figure])
     _section(report, "Task orders", order_tables(groups))
     fixed_order = [group for group in groups if group["order"] != "tasks"]

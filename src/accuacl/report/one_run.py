@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from accuacl.experiment import CLASS_METRICS, Config, read_result
+from accuacl.experiment import CLASS_METRICS, Config, is_tidy, read_result, read_steps
 from accuacl.report import provenance
 from accuacl.report.figures import contact_sheet, run_figures
+from accuacl.report.figures.discovery import discovery
+from accuacl.report.figures.stream_map import stream_map
 from accuacl.report.formats.document import (
     Document,
     Heading,
@@ -41,11 +44,18 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None,
         add(Text(paper.protocol(group)))
     if row.get("accuracy_matrix"):
         report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
-    recall = read_result(run)["recall"]
+    result = read_result(run)
+    if not is_tidy(row) and "stream" in result:
+        add(Heading("The stream"))
+        add(stream_map(result["stream"]["pools"], _class_names(run, result)))
+    recall = result["recall"]
     if recall:
         add(Heading("Recall of each class"))
         add(Text(_extremes(recall)))
-        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0])))
+        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_tidy(row) else 1))
+    report.blocks.extend(_class_findings(result))
+    found = discovery([group])
+    report.blocks.extend([found] if found else [])
     if row.get("picked"):
         add(Heading("What was picked"))
         add(run_figures.picks(row["picked"]))
@@ -67,6 +77,25 @@ def _metric(group: Group, metric: str) -> str:
     ours, papers = group.mean_std(metric), paper.value(("main", "learning-accuracy"), group, metric)
     text = f"{METRICS[metric].name.capitalize()}: {number(ours.mean, 2) if ours else '-'}"
     return f"{text} (paper: {papers})" if papers else text
+
+
+def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
+    """The names of the stream's classes, in their order."""
+    (data,) = [step.result for step in read_steps(run / "journal.sqlite", "data")]
+    return [str(data["classes"][c]) for c in result["stream"]["order"]]
+
+
+def _class_findings(result: dict[str, Any]) -> list[Points]:
+    """What was forgotten most, and how many labels the rarest class got; results of older versions do not say it."""
+    if "forgetting_by_class" not in result:
+        return []
+    fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
+    most = ", ".join(f"{name} ({fall:.0f})" for name, fall in fallen)
+    points = [f"Forgotten most, in points: {most}."] if fallen else []
+    labels, found = result["rarest_labels"][-1][-1], result["found"][-1][-1]
+    points.append(f"Classes with at least one label at the end: {found:.0f} %.")
+    points.append(f"Labels of the rarest class, {result['rarest_class']}: {labels}.")
+    return [Points(points)]
 
 
 def _extremes(recall: dict[str, float]) -> str:

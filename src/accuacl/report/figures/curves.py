@@ -24,7 +24,7 @@ def tasks(groups: Sequence[Group]) -> Figure | None:
     """Average accuracy and forgetting after each task, a panel for each learner."""
 
     def curve(group: Group, metric: str) -> Curve:
-        return _pointwise([after_tasks(row, metric) for row in group.rows], 2 if metric == "forgetting" else 1)
+        return pointwise([after_tasks(row, metric) for row in group.rows], 2 if metric == "forgetting" else 1)
 
     return _figure(groups, curve, "after each task", "tasks learned")
 
@@ -33,7 +33,7 @@ def rounds(groups: Sequence[Group]) -> Figure | None:
     """The same over the rounds of the last task."""
 
     def curve(group: Group, metric: str) -> Curve:
-        return _pointwise([over_rounds(row, metric) for row in group.rows if row.get("round_accuracy")], 1)
+        return pointwise([over_rounds(row, metric) for row in group.rows if row.get("round_accuracy")], 1)
 
     return _figure([g for g in groups if g["strategy"] != "full"], curve, "over the rounds of the last task", "round")
 
@@ -116,10 +116,10 @@ def _figure(
         curves = {group: points for group in groups if (points := curve(group, metric))}
         if not any(len(points) > 1 for points in curves.values()):
             continue
-        limits = _limits(mean for points in curves.values() for _, mean in points)
+        limits = y_limits(mean for points in curves.values() for _, mean in points)
         for learner in dict.fromkeys(group.learner for group in curves):
             lines = {group.strategy: points for group, points in curves.items() if group.learner == learner}
-            panels.append(_panel(learner, METRICS[metric].name, what, xlabel, lines, legend, limits))
+            panels.append(line_panel(learner, METRICS[metric].name, what, xlabel, lines, legend, limits))
     if not panels:
         return None
     caption = f"Average accuracy and forgetting {what}: {groups[0].title_without(varied)}."
@@ -127,7 +127,7 @@ def _figure(
     return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in groups})))
 
 
-def _panel(
+def line_panel(
     learner: str,
     ylabel: str,
     what: str,
@@ -158,7 +158,7 @@ def _panel(
     return Panel(learner, draw, f"{ylabel} {what}, {learner}; at the end: {ends}.")
 
 
-def _pointwise(runs: Sequence[Sequence[float]], first: int) -> Curve:
+def pointwise(runs: Sequence[Sequence[float]], first: int) -> Curve:
     """Mean and deviation at each point that all runs have."""
     length = min((len(run) for run in runs), default=0)
     return [(first + i, mean_std([run[i] for run in runs])) for i in range(length)]
@@ -170,7 +170,7 @@ def _along(groups: Sequence[Group], setting: str, metric: str) -> Curve:
     return sorted(((x, mean) for x, mean in points if mean is not None), key=lambda point: point[0])
 
 
-def _limits(values: Iterable[MeanStd]) -> tuple[float, float]:
+def y_limits(values: Iterable[MeanStd]) -> tuple[float, float]:
     """A y axis with room for all means and their deviations."""
     ends = [(value.mean - (value.std or 0), value.mean + (value.std or 0)) for value in values]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)

@@ -1,0 +1,43 @@
+"""How soon classes are found: against the labels spent, by strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accuacl.report.figures.curves import Curve, line_panel, pointwise, y_limits
+from accuacl.report.figures.styles import styles
+from accuacl.report.formats.document import Figure
+from accuacl.report.statistics.groups import Group
+
+SHOWN = {"found": "classes found (%)", "rarest_labels": "labels of the rarest class"}
+
+
+def discovery(groups: Sequence[Group]) -> Figure | None:
+    """The share of classes with a label, and the labels of the rarest class; none where all are found at once."""
+    asked = [group for group in groups if group["strategy"] != "full"]
+    known = [group for group in asked if all(row.get("found") for row in group.rows)]
+    if all(share == 100 for group in known for row in group.rows for task in row["found"] for share in task):
+        return None
+    panels, legend = [], styles(group.strategy for group in known)
+    for name, ylabel in SHOWN.items():
+        curves = {group: _curve(group, name) for group in known}
+        limits = y_limits(mean for points in curves.values() for _, mean in points)
+        for learner in dict.fromkeys(group.learner for group in known):
+            lines = {group.strategy: points for group, points in curves.items() if group.learner == learner}
+            panels.append(line_panel(learner, ylabel, "against labels spent", "labels", lines, legend, limits))
+    caption = (
+        "How soon classes are found: of those that have arrived, the share with at least one label, and the labels of "
+        f"the class with the fewest examples: {groups[0].title}."
+    )
+    caption += " Bands: standard deviation over seeds." if any(len(group.rows) > 1 for group in known) else ""
+    return Figure(caption, panels, legend, columns=max(2, len({group.learner for group in known})))
+
+
+def _curve(group: Group, name: str) -> Curve:
+    """After each round, at the number of labels spent by then."""
+    labels, rounds = int(group["labels"]), int(group["rounds"])
+    spent = [
+        task * labels + labels * (r + 1) // rounds for task, done in enumerate(group[name]) for r in range(len(done))
+    ]
+    means = pointwise([[value for task in row[name] for value in task] for row in group.rows], 0)
+    return [(x, mean) for x, (_, mean) in zip(spent, means, strict=False)]
