@@ -20,8 +20,7 @@ SMALL = {"benchmark": "split-digits", "tasks": 3, "labels": 12, "rounds": 2, "ep
 EVERYTHING = {"blur": 0.2, "imbalance": 0.05, "label_noise": 0.2, "noise": "alike", "recurring": 1}
 
 
-@pytest.mark.parametrize("learner", learners.NAMES)
-@pytest.mark.parametrize("variant", ["paper", "original"])
+@pytest.mark.parametrize(("learner", "variant"), [(n, v) for n in learners.NAMES for v in learners.REGISTRY[n]])
 def test_every_learner_copes_with_everything_at_once(tmp_path, learner, variant):
     settings = SMALL | EVERYTHING | {"learner": learner, "learner_variant": variant, "tasks": 0}
     result = run(make(settings | {"classes_per_task": 5}), tmp_path)
