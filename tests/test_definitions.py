@@ -222,6 +222,11 @@ def test_coverage(which):
                 picks, gains = reference.coverage(pool, budget, labelled, weights, L)
                 np.testing.assert_array_equal(got.indices, picks)
                 np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-6, atol=1e-9)
+    for memory in (problem.memory, pool.rows(slice(0, max(1, n // 2))), None):  # other classes, the same examples, none
+        got = select("coverage+memory", pool=pool, budget=budget, labelled=problem.labelled, memory=memory, chunk=chunk)
+        picks, gains = reference.coverage(pool, budget, problem.labelled, None, L, memory=memory)
+        np.testing.assert_array_equal(got.indices, picks)
+        np.testing.assert_allclose(got.scores["gain"], gains.astype(float), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("which", PROBLEMS)

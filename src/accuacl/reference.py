@@ -189,13 +189,14 @@ def coverage(
     weights: Array | None = None,
     dtype: Any = np.float64,
     first: tuple[int, ...] = (),
+    memory: Features | None = None,
 ) -> tuple[Indices, Array]:
     """Facility location with the whole n x n kernel, every gain computed at every pick."""
     x = _unit(pool, dtype)
-    known = _unit(labelled, dtype) if labelled is not None else x[:0]
+    known = np.concatenate([x[:0], *(_unit(some, dtype) for some in (labelled, memory) if some is not None)])
     count = min(budget, len(x))
     distances = _squares(x[sample(len(x))], x[sample(len(x))])
-    share = 1 / min(max(len(known) + count, 2), 200)
+    share = 1 / min(max(len(labelled or ()) + count, 2), 200)
     width = np.median(np.quantile(distances, share, axis=1)) if len(x) > 1 else 0
     width = next((value for value in (width, distances.mean()) if value > 1e-20), 1)
 

@@ -20,8 +20,8 @@ ACCUACL = {
     "accuacl": "", "accuacl-full": "", "accuacl-magnitude": "magnitude", "accuacl-distribution": "distribution"
 }  # fmt: skip
 BADGE, KCENTER = ("badge", "badge+memory"), ("kcenter", "kcenter+memory")
-WITH_MEMORY = ("badge+memory", "kcenter+memory")  # these also keep their distance from the memory
-COVERAGE = ("coverage", "uncertain-coverage")
+WITH_MEMORY = ("badge+memory", "kcenter+memory", "coverage+memory")  # these also look at the memory
+COVERAGE = ("coverage", "coverage+memory", "uncertain-coverage")
 MIXED = {"accuacl+uniform": ("accuacl",), "accuacl+coverage": ("accuacl", "coverage")}  # what they must do
 UNCERTAINTY = ("entropy", "least-confidence", "margin")
 
@@ -94,7 +94,7 @@ def dense(
     elif case.strategy == "bait" and case.d * case.K <= 1000 and 2 * case.K * 2 * embeddings <= limit:
         job = functools.partial(reference.bait, pool, case.b, labelled)
     elif case.strategy in COVERAGE and 16 * case.n**2 <= limit:
-        return _extrapolated(lambda b: reference.coverage(pool, b, labelled, dtype=np.float32), case.b)
+        return _extrapolated(lambda b: reference.coverage(pool, b, labelled, dtype=np.float32, memory=replay), case.b)
     elif case.strategy == "fisher-ratio" and 32 * case.n * case.d <= limit:
         return _extrapolated(lambda b: reference.fisher_ratio(pool, b, labelled, memory, 0.9), case.b)
     elif case.strategy in UNCERTAINTY:

@@ -25,7 +25,7 @@ from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_fu
 from accuacl.strategies.badge import badge, badge_memory
 from accuacl.strategies.bait import bait
 from accuacl.strategies.confidence import least_confidence
-from accuacl.strategies.coverage import coverage, uncertain_coverage
+from accuacl.strategies.coverage import coverage, coverage_memory, uncertain_coverage
 from accuacl.strategies.entropy import entropy
 from accuacl.strategies.fisher_ratio import fisher_ratio
 from accuacl.strategies.half_accuacl import accuacl_coverage, accuacl_uniform
@@ -81,6 +81,7 @@ REGISTRY: dict[str, Callable[..., Selection]] = {
     "accuacl-distribution": accuacl_distribution,
     "accuacl-full": accuacl_full,
     "coverage": coverage,
+    "coverage+memory": coverage_memory,
     "uncertain-coverage": uncertain_coverage,
     "fisher-ratio": fisher_ratio,
     "typiclust": typiclust,

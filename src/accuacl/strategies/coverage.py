@@ -46,6 +46,23 @@ def coverage(query: Query) -> Selection:
 
 
 @needs(needed)
+def coverage_memory(query: Query) -> Selection:
+    """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
+
+    The memory's examples are counted as labelled ones are, but for the width s, which is that of coverage: of a task
+    whose classes are all new the memory covers next to nothing, and the picks are those of coverage. Score: `gain`.
+
+    Reference and cost: as coverage.
+
+    >>> from accuacl import Features, select
+    >>> pool = Features([[1, 0.1], [1, 0.0], [1, -0.1], [0.1, 1], [0.0, 1]], [[1.0]] * 5)
+    >>> select("coverage+memory", pool=pool, budget=1, memory=Features([[1, 0.02]], [[1.0]]), past=9).indices
+    array([3])
+    """
+    return cover(query, known=[some for some in (query.labelled, query.memory) if some is not None])
+
+
+@needs(needed)
 def uncertain_coverage(query: Query) -> Selection:
     """Coverage in which an example has the weight 1 - margin: the less certain the model, the more it counts.
 
@@ -66,10 +83,19 @@ def uncertain_coverage(query: Query) -> Selection:
 
 
 def cover(
-    query: Query, weights: Vector | None = None, first: Sequence[int] = (), tick: Tick | None = None
+    query: Query,
+    weights: Vector | None = None,
+    first: Sequence[int] = (),
+    tick: Tick | None = None,
+    known: Sequence[Features] | None = None,
 ) -> Selection:
-    """The picks of coverage, with weights; those in `first` come first, and the others cover what they leave over."""
+    """The picks of coverage, with weights; those in `first` come first, and the others cover what they leave over.
+
+    known: what covers from the start; by default the labelled examples.
+    """
     n, d, labelled = len(query.pool), query.pool.d, query.labelled
+    if known is None:
+        known = [labelled] if labelled is not None else []
     check_fits("coverage", needed(n, d, query.pool.K), n, d)
     x = unit(query.pool.embeddings)
     share = 1 / min(max(len(labelled or ()) + query.count, 2), NEIGHBOURHOODS)
@@ -78,7 +104,7 @@ def cover(
         squared_width(x, share),
         query.count,
         weights=weights,
-        start=unit(labelled.embeddings) if labelled is not None else None,
+        start=np.concatenate([unit(some.embeddings) for some in known]) if known else None,
         first=first,
         rows=query.chunk,
         tick=tick or query.ticker(2 * query.count),
