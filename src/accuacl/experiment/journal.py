@@ -113,6 +113,25 @@ class Journal:
         """Whether the step has been done."""
         return bool(self._ask(FIND, kind, task, round))
 
+    def rewrite(self, change: Callable[[int | None, int | None, str, Any], Any]) -> None:
+        """Change what is recorded, all of it in one transaction: for what must be forgotten, and nothing else.
+
+        change: from (task, round, kind, result) to the result without it, or None for a step to be done again.
+        """
+        self._ask("PRAGMA secure_delete = ON")
+        self._ask("BEGIN IMMEDIATE")
+        try:
+            for row, task, round, kind, text in self._ask("SELECT rowid, task, round, kind, result FROM steps"):
+                result = change(task, round, kind, json.loads(text))
+                if result is None:
+                    self._ask("DELETE FROM steps WHERE rowid = ?", row)
+                elif (now := json.dumps(result, allow_nan=False)) != text:
+                    self._ask("UPDATE steps SET result = ? WHERE rowid = ?", now, row)
+            self._ask("COMMIT")
+        except BaseException:
+            self._ask("ROLLBACK")
+            raise
+
     def seconds(self) -> dict[str, float]:
         """Time spent on each kind of step, over all the processes that worked on the run."""
         return dict(self._ask("SELECT kind, seconds FROM timings"))

@@ -11,6 +11,7 @@ COMMANDS = {
     "person": "Let someone label, or end their access.",
     "status": "Show what the project is waiting for, what people have done, and how good the model is.",
     "train": "Do what can be done now: close a complete round, train, choose the next batch.",
+    "forget": "Remove items, their labels and what was learned from them.",
     "export": "Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data.",
     "push": "Let people label the open round in Label Studio.",
     "pull": "Take what people have answered in Label Studio: labels, corrections, and skips, which cost nothing.",

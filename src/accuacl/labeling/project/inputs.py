@@ -44,7 +44,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     if task.kind == "images" and not Path(task.place).is_dir():
         raise InputError(f"the folder {task.place} is missing; bring it back.")
     make_folder(folder)
-    encode = _encoder(tasks, task, settings)
+    encode = encoder(tasks, task, settings)
     starts = range(0, task.count, PART)
     bad: list[int] = []
     for start in starts:
@@ -131,7 +131,7 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
     return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
 
 
-def _encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     if task.kind == "images":
         return _image_encoder(tasks, task, settings)
     if task.kind == "texts":
@@ -142,10 +142,12 @@ def _encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     path = tasks.folder_of(task.index) / "vectors.npy"
     with reading(path):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
-    if settings.model == NONE or not settings.frozen:
-        return lambda part: (np.array(vectors[part]), [])
-    embed = _embedder(settings)
-    return lambda part: (embed(np.array(vectors[part])), [])
+    return lambda part: (embedded(settings, np.array(vectors[part])), [])
+
+
+def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors as the project's network sees them, if it has one that stays as it is."""
+    return vectors if settings.model == NONE or not settings.frozen else _embedder(settings)(vectors)
 
 
 def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:

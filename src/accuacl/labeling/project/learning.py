@@ -171,7 +171,8 @@ class PeopleSteps:
         def on_epoch(epoch: Progress) -> None:
             self._say(known, epoch.text, "training", epoch.epochs or (0, 1))
 
-        model = self.model(known.start, classes=int(known.seen.max()) + 1)
+        start = None if self.settings.learner == "ridge" else known.start  # ridge does not begin from other weights
+        model = self.model(start, classes=int(known.seen.max()) + 1)
         memory = self._memory(known, known.memory)
         return train_round(self.learning, known, model, memory, on_epoch) | {"seen": known.seen.tolist()}
 

@@ -37,9 +37,10 @@ from accuacl.experiment import (
     read_steps,
     settings_before,
 )
-from accuacl.labeling.project import backbones
+from accuacl.labeling.project import backbones, learned
 from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate
+from accuacl.labeling.project.forgetting import Forgetting, find_item
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.new_items import NewItems
@@ -179,12 +180,32 @@ class Project:
                     stacklevel=2,
                 )
             torch.set_num_threads(self.settings.threads)
+            self._forgetting().finish(journal)
             weights = self.directory / "weights"
             with contextlib.suppress(LabelsPending):
                 all_tasks(PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress), journal)
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()
+
+    def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> float:
+        """Remove items, by name or number, with their labels and what was learned from them; the proof.
+
+        That is by how much the model differs from one fitted without them from scratch, relative to its largest weight,
+        or, where only sums are kept, by how much these change when the items are taken out and put back.
+        """
+        items, work = sorted({find_item(self.tasks, name) for name in given}), self._forgetting(column)
+        with _journal(self.directory, self.settings) as journal:
+            work.finish(journal)  # what an earlier call may have left
+            off = work.plan(items)
+            work.finish(journal)
+        self.advance(progress)
+        if self.settings.keep == STATISTICS:
+            return off
+        return learned.difference(self.directory, self.settings, self.tasks, self.store.labels())
+
+    def _forgetting(self, column: str = "text") -> Forgetting:
+        return Forgetting(self.directory, self.settings, self.tasks, self.store, column)
 
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""

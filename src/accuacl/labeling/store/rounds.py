@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError
@@ -12,6 +12,7 @@ from accuacl.labeling.store import classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.errors import RoundIncomplete
 from accuacl.labeling.store.records import Pick, Status, counts_as
+from accuacl.labeling.store.schema import APPEND_ONLY
 
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
 
@@ -100,6 +101,24 @@ def sealed(tx: Transaction, item: int) -> bool:
     """Whether the task of the item has been sealed."""
     seals = "SELECT 1 FROM picks p JOIN events e ON e.kind = 'seal' AND e.text = CAST(p.task AS TEXT)"
     return tx.one(f"{seals} WHERE p.item = ?", item) is not None
+
+
+def forget(tx: Transaction, items: Iterable[int]) -> None:
+    """Remove picks and events of these items. The triggers that forbid it are put back in the same transaction."""
+    gone = set(items)
+    tx.all("PRAGMA secure_delete = ON")
+    for trigger in APPEND_ONLY:
+        tx.all(f"DROP TRIGGER IF EXISTS {trigger.split()[5]}")
+    for item in gone:
+        tx.all("DELETE FROM events WHERE undoes IN (SELECT id FROM events WHERE item = ?)", item)
+        tx.all("DELETE FROM events WHERE item = ?", item)
+        tx.all("DELETE FROM picks WHERE item = ?", item)
+    for task, round, text in tx.all("SELECT task, round, snapshot FROM closed"):
+        left = json.dumps([pair for pair in json.loads(text) if pair[0] not in gone])
+        if left != text:
+            tx.all("UPDATE closed SET snapshot = ? WHERE task = ? AND round = ?", left, task, round)
+    for trigger in APPEND_ONLY:
+        tx.all(trigger)
 
 
 def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:

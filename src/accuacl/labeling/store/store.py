@@ -132,6 +132,11 @@ class Store:
         with self._db.write() as tx:
             rounds.seal(tx, task)
 
+    def forget(self, items: Iterable[int]) -> None:
+        """Remove all that there is about these items: the one thing that is ever removed."""
+        with self._db.write() as tx:
+            rounds.forget(tx, items)
+
     # Leases
 
     def lease(self, person: Person, seconds: float = LEASE) -> Pick | None:

@@ -1,0 +1,150 @@
+"""Deletion on request: a project that forgot an item is one that never had it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from accuacl.base.errors import InputError
+from accuacl.experiment import load_tensors, read_steps
+from accuacl.labeling.project import Project, forgetting, make, read_vectors
+from accuacl.ridge import fit
+from commands import accuacl
+from scripted import SMALL, answer, blobs, finish, new_project, records
+from test_keep_statistics import all_rows, held_items
+
+RIDGE = {"learner": "ridge", "strategy": "badge"}
+
+
+def traces(project, item, name, vector):
+    """Where anything of the item is left."""
+    found = [kind for kind, step in records(project, "*").items() if _mentions(step, item)]
+    found += ["labels"] if item in project.store.labels() or project.store.history(item) else []
+    project.close()
+    for path in project.directory.rglob("*"):
+        if path.is_file() and (name.encode() + b'"' in path.read_bytes() or vector.tobytes() in path.read_bytes()):
+            found.append(path.name)
+    return found
+
+
+def _mentions(step, item):
+    """Whether a list of items, or of rows that begin with one, has it."""
+    names = ("ids", "labels", "skipped", "held", "corrected", "summed", "predictions")
+    lists = [value for name, value in step.items() if name in names] if isinstance(step, dict) else []
+    return any(item == (entry[0] if isinstance(entry, list) else entry) for values in lists for entry in values)
+
+
+def trained_items(project):
+    return [i for i in sorted(project.store.labels()) if i > 10 and i not in held_items(project)]
+
+
+@pytest.mark.parametrize("when", ["in the first task", "in the second", "at the end"])
+def test_the_model_is_that_of_a_project_that_never_had_it(tmp_path, when):
+    project = new_project(tmp_path / "p", 2, **RIDGE)
+    while not project.advance().finished:
+        if when == "in the first task" and len(read_steps(project.journal, "train")) == 1:
+            break
+        if when == "in the second" and len(read_steps(project.journal, "train")) == 3:
+            break
+        answer(project)
+    before = len(project.store.labels())
+    item = trained_items(project)[0]
+    name, vector = project.item(item).name, blobs(0)[0].vectors[item]
+    held = next(i for i in sorted(held_items(project)) if i > 10)
+    assert project.forget([name, str(held)]) < 1e-5  # by its name and by its number
+    assert len(project.store.labels()) == before - 2
+    assert project.estimates().tasks
+    finish(project)
+    assert np.load(project.tasks.folder_of(0) / "inputs.npy")[item].tolist() == [0] * 6
+    assert traces(project, item, name, vector) == []
+    with Project.open(tmp_path / "p") as project:  # it all still fits together
+        assert project.advance().finished
+        assert project.item(item).name == "(forgotten)"
+
+
+def vectors_project(folder, **more):
+    """Like `new_project`, with its vectors in files."""
+    project = Project.create(folder / "p", make(SMALL | more))
+    project.store.add_person("Ada")
+    for task in range(2):
+        items, _ = blobs(task)
+        pq.write_table(pa.table({"id": items.names, "embedding": list(items.vectors)}), folder / f"{task}.parquet")
+        project.add(read_vectors(folder / f"{task}.parquet"))
+    return project
+
+
+@pytest.mark.parametrize("tasks", [1, 2])
+def test_its_share_leaves_the_sums(tmp_path, tasks):
+    """While the second task goes on, and when all is done: then the model is made of the sums alone."""
+    project = vectors_project(tmp_path, **RIDGE | {"keep": "statistics"})
+    while project.advance().task < 1:
+        answer(project)
+    if tasks == 2:
+        finish(project)
+    else:
+        answer(project)
+        project.advance()
+    item = trained_items(project)[0]
+    assert item < 60
+    assert project.forget([f"t0-{item}"]) < 1e-5
+    labels = {i: label for i, label in project.store.labels().items() if i not in held_items(project)}
+    closed = {i for step in read_steps(project.journal, "label") for i, _ in step.result["labels"]}
+    ids = np.array(sorted(labels.keys() & closed))
+    x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[i] for i in ids.tolist()])
+    last = read_steps(project.journal, "train")[-1].result
+    real = torch.from_numpy(ids >= 60) if tasks == 1 else torch.zeros(len(ids), dtype=torch.bool)
+    head, weights = fit(x, y, int(y.max()) + 1, real), load_tensors(project.directory / "weights", last)
+    scale = last["facts"]["sharpness"] / head.sharpness
+    torch.testing.assert_close(weights["head.weight"].double(), scale * head.weight, rtol=1e-3, atol=1e-4)
+    assert item not in dict(records(project, "000/memory")["000/memory"]["summed"])
+    finish(project)
+    (tmp_path / "0.parquet").rename(tmp_path / "gone")
+    with pytest.raises(InputError, match=r"0\.parquet does not exist"):
+        project.forget([str(trained_items(project)[0])])
+    project.close()
+
+
+def test_killed_at_any_write_it_is_finished_later(tmp_path, monkeypatch):
+    project = new_project(tmp_path / "p", 1, **RIDGE)
+    while len(read_steps(project.journal, "train")) < 1:
+        answer(project)
+        project.advance()
+    item = trained_items(project)[0]
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_, **__):
+        raise Killed
+
+    for name in ("write_text", "sync_folder", "erase"):  # before the plan is written, in the middle, near the end
+        with monkeypatch.context() as patch, pytest.raises(Killed):
+            patch.setattr(forgetting, name, killed)
+            project.forget([str(item)])
+        assert (item in project.store.labels()) == (name != "erase")
+    finish(project)
+    assert item not in project.store.labels()
+    assert not (tmp_path / "p" / "forgetting.json").exists()
+    assert np.load(project.tasks.folder_of(0) / "inputs.npy")[item].tolist() == [0] * 6
+    project.close()
+
+
+def test_the_command(tmp_path):
+    with new_project(tmp_path / "p", 1, **RIDGE) as project:
+        finish(project)
+        item = trained_items(project)[0]
+    said = accuacl("project", "forget", tmp_path / "p", f"t0-{item}")
+    assert said.returncode == 0
+    assert f"forgotten: t0-{item}" in said.stdout
+    assert "proof: the model differs from one fitted without them from scratch by" in said.stdout
+    assert "there is no item 't0-99'" in accuacl("project", "forget", tmp_path / "p", "t0-99").stderr
+
+
+def test_who_cannot_forget(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+        with pytest.raises(InputError, match="er cannot take back what it has learned; only ridge forgets items"):
+            project.forget(["t0-1"])
