@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl.greedy import distinct, facility_location, squared_width, unit
-from accuacl.greedy.facility import Coverage
+from accuacl.greedy.coverage import Coverage
 from accuacl.greedy.kernel import Kernel
 
 
@@ -57,7 +57,7 @@ def test_picks_where_float32_cannot_tell_the_gains_apart(offset, monkeypatch):
     rng = np.random.default_rng(3)
     x = unit(rng.normal(size=(500, 3000)) + offset)  # nearly the same distance between all
     width = squared_width(x, 1 / 20)
-    monkeypatch.setattr("accuacl.greedy.facility.MANY", 1)
+    monkeypatch.setattr("accuacl.greedy.coverage.MANY", 1)
     levels = []
     bound = Coverage._bound
     monkeypatch.setattr(Coverage, "_bound", lambda *given: (levels.append(given[-1]), bound(*given))[1])

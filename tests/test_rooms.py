@@ -127,6 +127,15 @@ def test_nothing_unpickles(path):
         assert not loads
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "cli").rglob("*.py")), ids=lambda path: path.name)
+def test_commands_are_thin(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node) else node.body
+            lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
+            assert lines <= 40, f"{node.name} has {lines} lines; a command parses, calls and prints"
+
+
 def test_the_version_is_written_the_same_everywhere():
     project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())
     assert project["project"]["version"] == accuacl.__version__

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from accuacl.base.errors import InputError
 
-Source: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow dataset
+PoolSource: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow dataset
 
 
-def files_of(source: Source, what: str) -> list[str]:
+def files_of(source: PoolSource, what: str) -> list[str]:
     """The Parquet files of a source, each once, in order; `what` they are, for errors."""
     source = getattr(source, "files", source)  # of a pyarrow dataset
     if isinstance(source, str | os.PathLike):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import pyarrow.parquet as pq
 
 from accuacl.base.errors import InputError
-from accuacl.pools.files import Source, files_of
+from accuacl.pools.files import PoolSource, files_of
 from accuacl.pools.ids import kind_of
 from accuacl.pools.row_groups import RowGroup, is_lists, open_parquet, row_groups_of, width_of
 
@@ -70,7 +70,7 @@ class Pool:
         return [tuple(shard) for shard in shards]
 
 
-def open_pool(source: Source, columns: Columns, wanted: tuple[str, ...], what: str = "pool") -> Pool:
+def open_pool(source: PoolSource, columns: Columns, wanted: tuple[str, ...], what: str = "pool") -> Pool:
     """The pool in these files. `wanted`: which of its columns are needed; `what` it is, for errors."""
     layout: Layout | None = None
     empty: Layout | None = None  # of a file without rows, which fits any other

@@ -15,7 +15,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.engines import Engine
 from accuacl.features import Features
-from accuacl.pools.files import Source
+from accuacl.pools.files import PoolSource
 from accuacl.pools.ids import Excluded, as_column
 from accuacl.pools.in_memory import check_fits, read_all, read_sorted
 from accuacl.pools.pool import SHARD_ROWS, Columns, Pool, open_pool
@@ -42,12 +42,12 @@ class Picked:
 
 
 def select(
-    dataset: Source,
+    dataset: PoolSource,
     strategy: str = "accuacl",
     *,
     budget: int,
-    labelled: Source | Features | None = None,
-    memory: Source | Features | None = None,
+    labelled: PoolSource | Features | None = None,
+    memory: PoolSource | Features | None = None,
     past: int | None = None,
     seed: int = 0,
     exclude: Iterable[int] | Iterable[str] = (),

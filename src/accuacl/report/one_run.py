@@ -15,10 +15,10 @@ from accuacl.report.formats.document import (
     Document,
     Heading,
     Points,
-    RowGroup,
     Table,
     TableCell,
     TableColumn,
+    TableGroup,
     TableRow,
     Text,
 )
@@ -115,7 +115,7 @@ def _seconds(row: Row) -> Table:
         seconds = row.get(f"seconds_{name}")
         cell = TableCell("-" if seconds is None else f"{seconds:,.2f}")
         rows.append(TableRow([SECONDS.get(name, name)], [cell]))
-    return Table("Wall-clock time of each step", ["step"], [TableColumn("seconds")], [RowGroup("", rows)])
+    return Table("Wall-clock time of each step", ["step"], [TableColumn("seconds")], [TableGroup("", rows)])
 
 
 def _settings(row: Row) -> Table:
@@ -124,4 +124,4 @@ def _settings(row: Row) -> Table:
         for name, field in Config.model_fields.items()
     ]
     columns = [TableColumn("value"), TableColumn("meaning", text=True)]
-    return Table("All settings", ["setting"], columns, [RowGroup("", rows)])
+    return Table("All settings", ["setting"], columns, [TableGroup("", rows)])

@@ -14,10 +14,10 @@ from accuacl.report.formats.document import (
     Document,
     Figure,
     Panel,
-    RowGroup,
     Table,
     TableCell,
     TableColumn,
+    TableGroup,
     TableRow,
     Text,
 )
@@ -46,7 +46,7 @@ def write_efficiency(
         title,
         [
             Text(f"{about[0].upper()}{about[1:]}."),
-            Table(caption, ["strategy"], columns, [RowGroup("", rows)]),
+            Table(caption, ["strategy"], columns, [TableGroup("", rows)]),
             Figure("Time of all queries and memory of the largest, on logarithmic axes.", panels, columns=2),
             Text(f"Features are random and have the sizes of the benchmark's; {machine}; seed 0. {PAPER}"),
             Code("To reproduce all of it", [command]),

@@ -33,7 +33,8 @@ from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
 from accuacl.strategies.query import Query, Selection, whole_number
-from accuacl.strategies.rows import Context, Examples, InMemory, Ranking, Rows, RowStrategy, row_strategy
+from accuacl.strategies.ranking import Ranking, Rows
+from accuacl.strategies.rows import Context, Examples, InMemory, RowStrategy, row_strategy
 from accuacl.strategies.smallest import among_smallest, made_exact, reach, round_off
 from accuacl.strategies.typiclust import typiclust
 from accuacl.strategies.uniform import uniform

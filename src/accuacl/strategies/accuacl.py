@@ -9,7 +9,8 @@ from accuacl import fisher
 from accuacl.base.errors import InputError
 from accuacl.fisher import Target
 from accuacl.strategies.query import number, whole_number
-from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
+from accuacl.strategies.ranking import Ranking, Rows
+from accuacl.strategies.rows import Context, row_strategy
 from accuacl.strategies.smallest import Indices, Vector
 
 

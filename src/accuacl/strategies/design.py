@@ -10,13 +10,12 @@ from numpy.typing import NDArray
 
 from accuacl.features import Features
 from accuacl.strategies.bait import TIE, block_rows
+from accuacl.strategies.fisher_matrix import WIDE, add_fisher, mirror, missing_mass
 from accuacl.strategies.query import Query
 
 LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 Vector = NDArray[np.float64]
 HELD_BACK = 16  # picks whose updates of the large matrices are applied together
-FISHER_ROWS = 512
-WIDE = 1024  # columns of the large symmetric matrices processed at a time
 
 
 class Design:
@@ -34,7 +33,7 @@ class Design:
         self.pool = _double(pool)
         self.labelled = _double(labelled) if labelled is not None else None
         self.h, self.p = self.pool
-        self.first, self.rest = self.p.argmax(1), _rest(self.p)
+        self.first, self.rest = self.p.argmax(1), missing_mass(self.p)
         self.members: list[tuple[int, int]] = []  # (row, +1 or -1), everything added or dropped so far
         self._compute()
 
@@ -44,23 +43,23 @@ class Design:
         size = self.d * self.K
         fisher = torch.zeros(size, size, dtype=torch.float64)
         if self.labelled:
-            _add_fisher(fisher, *self.labelled)
+            add_fisher(fisher, *self.labelled)
         design = fisher / (self.known + self.budget)
         design.diagonal().add_(self.lam)
         rows = sorted({row for row, _ in self.members})
         net = [sum(sign for other, sign in self.members if other == row) for row in rows]
         rows = [row for row, sign in zip(rows, net, strict=True) if sign]
-        _add_fisher(design, self.h[rows], self.p[rows], self.weight**2)
+        add_fisher(design, self.h[rows], self.p[rows], self.weight**2)
         design = torch.linalg.cholesky(design)
         self.inverse = torch.cholesky_inverse(design)
         del design
-        _add_fisher(fisher, *self.pool)
+        add_fisher(fisher, *self.pool)
         fisher /= self.known + len(self.pool[0])
         half = fisher @ self.inverse
         self.N = fisher  # in its place
         for i in range(0, size, WIDE):
             torch.mm(self.inverse[i : i + WIDE], half[:, i:], out=self.N[i : i + WIDE, i:])
-        _mirror(self.N)
+        mirror(self.N)
         del half
         self.Z: list[torch.Tensor] = []
         self.W: list[torch.Tensor] = []
@@ -187,38 +186,3 @@ def _double(features: Features) -> tuple[torch.Tensor, torch.Tensor]:
 
 def _traces(matrices: torch.Tensor) -> Vector:
     return np.asarray(matrices.diagonal(dim1=1, dim2=2).sum(1))
-
-
-def _add_fisher(total: torch.Tensor, h: torch.Tensor, p: torch.Tensor, weight: float = 1.0) -> None:
-    """Add weight * the sum of V^T V, whose block (k, l) is (p_k [k = l] - (2 - sum p) p_k p_l) h h^T.
-
-    The sum of p is not assumed to be 1: a float32 softmax is off by 1e-7, which matters once multiplied by |h|^2. The
-    blocks on the diagonal are computed separately, because p - p p of a p near 1 would lose its digits.
-    """
-    (n, d), K = h.shape, p.shape[1]
-    rest = _rest(p)
-    blocks = [total[k * d : (k + 1) * d, k * d : (k + 1) * d] for k in range(K)]
-    diagonal = [block.clone() for block in blocks]
-    scaled = p * (1 + rest).sqrt()
-    for i in range(0, n, FISHER_ROWS):
-        outer = (scaled[i : i + FISHER_ROWS].unsqueeze(2) * h[i : i + FISHER_ROWS].unsqueeze(1)).view(-1, K * d)
-        for j in range(0, K * d, WIDE):
-            total[j : j + WIDE, j:].addmm_(outer[:, j : j + WIDE].T, outer[:, j:], alpha=-weight)
-    _mirror(total)
-    share = p * ((1 - p) - rest * p)
-    for k in range(K):
-        blocks[k].copy_(diagonal[k].addmm_(h.T, h * share[:, k : k + 1], alpha=weight))
-
-
-def _mirror(matrix: torch.Tensor) -> None:
-    """Copy the upper half of a symmetric matrix, which is all that is computed, to the lower one."""
-    for i in range(0, len(matrix), WIDE):
-        block = matrix[i : i + WIDE, i : i + WIDE]
-        block.copy_(block.triu() + block.triu(1).T)
-        matrix[i + WIDE :, i : i + WIDE] = matrix[i : i + WIDE, i + WIDE :].T
-
-
-def _rest(p: torch.Tensor) -> torch.Tensor:
-    """1 - sum p, subtracting the largest p first."""
-    ordered = p.sort(1, descending=True).values
-    return (1 - ordered[:, :1]) - ordered[:, 1:].sum(1, keepdim=True)

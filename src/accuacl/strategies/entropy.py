@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
+from accuacl.strategies.ranking import Ranking, Rows
+from accuacl.strategies.rows import Context, row_strategy
 from accuacl.strategies.smallest import Vector
 
 ROWS = 1024

@@ -10,7 +10,8 @@ from accuacl.strategies.coverage import cover, needed
 from accuacl.strategies.limits import needs
 from accuacl.strategies.mix import Mix, in_turn, part
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.rows import Context, Rows, context_of, finder, row_strategy
+from accuacl.strategies.ranking import Rows
+from accuacl.strategies.rows import Context, context_of, finder, row_strategy
 from accuacl.strategies.uniform import uniform
 
 

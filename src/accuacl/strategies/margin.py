@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from accuacl.features import Array
-from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
+from accuacl.strategies.ranking import Ranking, Rows
+from accuacl.strategies.rows import Context, row_strategy
 from accuacl.strategies.smallest import Vector
 
 

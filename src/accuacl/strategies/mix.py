@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.strategies.query import number
-from accuacl.strategies.rows import Find, Ranking
+from accuacl.strategies.ranking import Find, Ranking
 from accuacl.strategies.smallest import Indices, Vector
 
 

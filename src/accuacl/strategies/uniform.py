@@ -8,7 +8,8 @@ from numpy import uint64
 from numpy.typing import NDArray
 
 from accuacl.base.randomness import hash_ids
-from accuacl.strategies.rows import Context, Ranking, Rows, row_strategy
+from accuacl.strategies.ranking import Ranking, Rows
+from accuacl.strategies.rows import Context, row_strategy
 from accuacl.strategies.smallest import Vector
 
 

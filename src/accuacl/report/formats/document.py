@@ -78,7 +78,7 @@ class TableRow:
 
 
 @dataclass(frozen=True)
-class RowGroup:
+class TableGroup:
     """Rows that are compared with each other, under one title (none: empty)."""
 
     title: str
@@ -92,7 +92,7 @@ class Table:
     caption: str
     heads: Sequence[str]
     columns: Sequence[TableColumn]
-    groups: Sequence[RowGroup]
+    groups: Sequence[TableGroup]
     note: str = ""
     grouped_by: str = "learner"
 

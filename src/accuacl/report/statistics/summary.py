@@ -43,7 +43,7 @@ def with_scale(sentence: str, scale: str) -> str:
     """
     if not scale:
         return sentence
-    return f"At {scale} scale, {sentence if sentence.startswith('accuacl') else sentence[0].lower() + sentence[1:]}"
+    return f"At {scale} scale, {sentence[0].lower()}{sentence[1:]}"
 
 
 def _can_compare(groups: Sequence[Group]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accuacl.report.formats.document import RowGroup, Table, TableCell, TableColumn, TableRow
+from accuacl.report.formats.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.report.statistics.agreement import Ordering, names
 from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.metrics import MAIN_METRICS, number
@@ -28,7 +28,7 @@ def agreement_table(cells: Sequence[Sequence[Group]]) -> Table:
         TableColumn("strategies"),
     ]
     titles = dict.fromkeys(groups[0].title for groups in cells)
-    row_groups = [RowGroup(title, [_row(groups) for groups in cells if groups[0].title == title]) for title in titles]
+    row_groups = [TableGroup(title, [_row(groups) for groups in cells if groups[0].title == title]) for title in titles]
     caption = "Order of the strategies, here and in the paper"
     return Table(caption, ["learner"], columns, row_groups, NOTE, grouped_by="setup")
 

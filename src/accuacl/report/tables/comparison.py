@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accuacl.report.formats.document import RowGroup, Table, TableCell, TableRow
+from accuacl.report.formats.document import Table, TableCell, TableGroup, TableRow
 from accuacl.report.statistics import paper
 from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.metrics import METRICS, ranks
@@ -86,7 +86,7 @@ def _table(spec: Spec, groups: Sequence[Group]) -> Table:
     row_groups = []
     for learner in dict.fromkeys(group.learner for group in groups):
         mine = [group for group in groups if group.learner == learner]
-        row_groups.append(RowGroup(learner, _rows(spec, mine, metrics, in_paper, usual_seeds(groups))))
+        row_groups.append(TableGroup(learner, _rows(spec, mine, metrics, in_paper, usual_seeds(groups))))
     note = _note(spec, groups, metrics, any(c.rank for part in row_groups for row in part.rows for c in row.cells))
     if in_paper:
         note = f"{note} {paper.protocol(groups[0])}".strip()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accuacl.report.formats.document import RowGroup, Table, TableCell, TableColumn, TableRow
+from accuacl.report.formats.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS, number
 from accuacl.report.statistics.significance import EXACT_PAIRS, FLIPS, LEVEL, Comparison, Opponent
 
@@ -23,7 +23,7 @@ def significance_table(comparisons: Sequence[Comparison]) -> Table:
     for metric in MAIN_METRICS:
         columns += [TableColumn("difference", METRICS[metric].short), TableColumn("p", METRICS[metric].short)]
     columns += [TableColumn("pairs"), TableColumn("cells")]
-    row_groups = [RowGroup(_title(comparison), list(map(_row, comparison.opponents))) for comparison in comparisons]
+    row_groups = [TableGroup(_title(comparison), list(map(_row, comparison.opponents))) for comparison in comparisons]
     cut = any(comparison.cut for comparison in comparisons)
     note = f"{NOTE}{' Runs that stop early or go on longer than usual are left out.' if cut else ''}"
     return Table("Significance of the differences", ["strategy"], columns, row_groups, note, grouped_by="difference")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from accuacl.report.formats.document import RowGroup, Table, TableCell, TableColumn, TableRow
+from accuacl.report.formats.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.report.statistics import paper
 from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.metrics import MAIN_METRICS, METRICS, MeanStd, mean_std, ranks
@@ -70,7 +70,7 @@ def _order_table(groups: Sequence[Group]) -> Table:
                         papers = paper.with_order(same[0], metric, order == ALL_PERMUTATIONS) if known else None
                         cells[strategy].append(mean_cell(papers, metric))
             rows += [TableRow([order, strategy], row) for strategy, row in cells.items()]
-        row_groups.append(RowGroup(learner, rows))
+        row_groups.append(TableGroup(learner, rows))
     note = f"{over_seeds(seeds)} unless stated; {ALL_PERMUTATIONS}: over all seeds of all of them."
     if in_paper:
         note += " The paper does not say which four permutations it used, so only its mean over them is given. "
@@ -130,7 +130,7 @@ def _setting_tables(groups: Sequence[Group], varied: Sequence[str]) -> list[Tabl
                 TableRow([show(value) for value in values], _cells(by_strategy, strategies, shown, seeds))
                 for values, by_strategy in sorted(by_values.items(), key=lambda item: [*map(_sort_key, item[0])])
             ]
-            row_groups.append(RowGroup(str(learner) if len(learners) > 1 else "", rows))
+            row_groups.append(TableGroup(str(learner) if len(learners) > 1 else "", rows))
         names = " and ".join(METRICS[metric].name for metric in shown[:2])
         note = f"{over_seeds(seeds)} unless stated. In each row, the best is bold and the second best underlined."
         note += " A setting of 0 stands for the default, or for all."
