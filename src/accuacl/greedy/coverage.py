@@ -20,7 +20,7 @@ NOTHING = 1e-30  # less than any kernel that is not 0
 MANY = 16  # with more contenders than this, a float64 product comes before the definition
 Near = tuple[
     NDArray[np.int32], NDArray[np.float32]
-]  # columns that matter to a row, and an upper bound of the kernel there
+]  # columns that matter to a row, and the kernel's upper bound
 STALE, ROUGH, FINE, EXACT = range(4)  # how well the gain of a row is known
 
 
@@ -73,7 +73,7 @@ class Coverage:
             tick(done)
 
     def pick(self) -> tuple[int, float]:
-        """Add the row with the largest gain, the first of those that tie; returns it and its gain, 0 if none is left."""
+        """Add the row with the largest gain, the first of those that tie; returns it and its gain (0: none is left)."""
         while True:
             largest = int(np.argmax(self.bounds))
             top = self.bounds[largest]
@@ -119,7 +119,7 @@ class Coverage:
             self._bound(rows, self.kernel.above(self.kernel.x[rows], out=out), ROUGH)
 
     def _bound(self, rows: Indices, above: Array, level: int) -> None:
-        """Bound the gains of rows by an upper bound of their kernel, and keep the part that matters once it is small."""
+        """Bound the gains of rows by an upper bound of their kernel, and keep what matters once it is small."""
         kind = above.dtype
         more = np.subtract(above, self._floor(kind), out=self._buffers(len(rows))[1] if kind == np.float32 else None)
         np.maximum(more, 0, out=more)

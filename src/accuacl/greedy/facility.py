@@ -27,9 +27,9 @@ def facility_location(
 
     Greedy: each pick is the row that adds most to the sum over x of weight_x * the largest kernel of x with a pick or
     with a row of `start`; its gain is what it adds. Gains that agree to twelve digits are ties, which go to the smaller
-    index; when nothing more can be gained, the other rows follow in the order of indices. The rows in `first` are picked
-    before all others. `rows` are processed at a time (0: chosen for you), which does not change the picks. `tick` is
-    called for 2 * count in all. `x` is overwritten.
+    index; when nothing more can be gained, the other rows follow in the order of indices. The rows in `first` are
+    picked before all others. `rows` are processed at a time (0: chosen for you), which does not change the picks.
+    `tick` is called for 2 * count in all. `x` is overwritten.
 
     Exact and lazy: one n x n product in blocks, of which up to `limit` bytes are kept, and few more.
 
