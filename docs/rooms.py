@@ -1,7 +1,7 @@
 """Draw the plan of rooms: `python docs/rooms.py` writes docs/images/rooms.svg.
 
-Arrows are the imports that the code really has, without those that follow from others; base, which everybody uses, has
-none.
+An arrow leads from a room to a room that imports it; arrows that follow from others are left out, and so are those of
+base, which all rooms use.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "accuacl"
-PLACES = {  # column, row: data walks from left to right
-    "features": (0, 0), "fisher": (1, 0), "strategies": (2, 0), "pools": (3, 0), "bench": (3, 3.4),
-    "memory": (0, 1.6), "greedy": (1, 1.0), "learners": (2, 1.6), "models": (1, 2.2), "data": (2, 2.8),
-    "engines": (2, 4.0), "experiment": (3, 1.6), "sweeps": (4, 3.4), "embed": (4, 0.4), "report": (4, 2.4),
+PLACES = {  # column, row: data goes from left to right
+    "features": (0, 0), "greedy": (0, 0.95),
+    "fisher": (1, 0), "memory": (1, 1.5), "models": (1, 2.2), "ridge": (1, 2.9),
+    "strategies": (2, 0), "learners": (2, 1.6), "data": (2, 2.8), "engines": (2, 4.3),
+    "pools": (3, 0), "experiment": (3, 1.6), "reference": (3, 2.6), "bench": (3, 3.5),
+    "embed": (4, 0.4), "report": (4, 2.4), "sweeps": (4, 4.0),
     "labeling": (5, 1.4), "cli": (6, 2.4),
 }  # fmt: skip
 STEP_X, STEP_Y, WIDTH, HEIGHT, MARGIN = 150, 78, 108, 36, 20
@@ -34,7 +36,7 @@ def used_by(room: str) -> set[str]:
 
 
 def direct(uses: dict[str, set[str]]) -> list[tuple[str, str]]:
-    """Without arrows that a longer way replaces."""
+    """The arrows that no longer path replaces."""
 
     def reach(room: str) -> set[str]:
         return uses[room] | {further for other in uses[room] for further in reach(other)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import accuacl
+from accuacl.base.userfile import load_file
 
 ROOT = Path(accuacl.__file__).parent
 MAY_IMPORT = {  # what each room may use of others; `base` is open to all
@@ -134,6 +136,21 @@ def test_commands_are_thin(path):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
             assert lines <= 40, f"{node.name} has {lines} lines; a command parses, calls and prints"
+
+
+def test_the_plan_of_the_house_is_that_of_the_code():
+    """docs/architecture.md names files that exist and every room, and its picture has the arrows of today."""
+    docs = ROOT.parents[1] / "docs"
+    text = (docs / "architecture.md").read_text()
+    named = set(re.findall(r"`([a-z_]+/[\w/.]+\.(?:py|js|md))`", text)) - {f"{room}/mine.py" for room in MAY_IMPORT}
+    assert len(named) > 40
+    assert not [name for name in named if not any((place / name).is_file() for place in (ROOT, ROOT.parents[1]))]
+    rooms = {name.split(".")[0] for name in MAY_IMPORT} - {"", "__main__"}
+    table = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
+    assert {name for row in table for name in re.findall(r"`(\w+)`", row)} == rooms
+    picture = load_file(docs / "rooms.py")
+    assert set(picture.PLACES) == rooms - {"base"}
+    assert (docs / "images" / "rooms.svg").read_text() == picture.draw(), "run: python docs/rooms.py"
 
 
 def test_the_version_is_written_the_same_everywhere():

@@ -18,9 +18,7 @@ BLOCK = 1 << 22  # numbers in a block of the kernel
 TIE = 1e-12  # gains this close, relatively, are a tie
 NOTHING = 1e-30  # less than any kernel that is not 0
 MANY = 16  # with more contenders than this, a float64 product comes before the definition
-Near = tuple[
-    NDArray[np.int32], NDArray[np.float32]
-]  # columns that matter to a row, and the kernel's upper bound
+Near = tuple[NDArray[np.int32], NDArray[np.float32]]  # columns that matter to a row, and the kernel's upper bound
 STALE, ROUGH, FINE, EXACT = range(4)  # how well the gain of a row is known
 
 
