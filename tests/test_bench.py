@@ -35,7 +35,7 @@ def test_a_case_in_this_process():
     assert result.cpu > 0
     assert result.dense_cpu > 0
     assert result.floor_cpu > 0
-    assert result.dense_memory > result.memory > 0
+    assert result.dense_memory > result.memory >= 0  # 0: what earlier tests left free was enough
     assert result.speedup == result.dense_cpu / result.cpu
 
 
