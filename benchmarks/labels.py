@@ -153,7 +153,8 @@ def run(directory: Path, people: int, labels: int, seconds: float, kills: int) -
     cookie = cookie_name(directory)
     server = Server(directory)
     names = [f"annotator {i}" for i in range(people)]
-    crowd = [Annotator(name, f"{cookie}={project.store.add_person(name)}", server.port) for name in names]
+    sessions = [project.store.enter(project.store.add_person(name)) for name in names]
+    crowd = [Annotator(n, f"{cookie}={session}", server.port) for n, session in zip(names, sessions, strict=True)]
     project.close()
     server.start()
     stop = threading.Event()

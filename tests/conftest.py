@@ -1,6 +1,10 @@
 """For all tests."""
 
+import atexit
+import os
+import shutil
 import signal
+import tempfile
 
 import hypothesis
 
@@ -9,5 +13,9 @@ hypothesis.settings.load_profile("steady")
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and all that it starts; tests send Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Which models' files a user trusts is remembered in the user's own folder; tests have another.
+os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="accuacl-state-")
+atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 collect_ignore = ["old"]  # runs and projects of the version before, with files of their users

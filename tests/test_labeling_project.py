@@ -458,3 +458,29 @@ def test_the_reader_of_a_project_never_waits_for_its_trainer(project):
         assert project.state().waiting == "labels"
         assert project.estimates().tasks == ()
         assert truth(project, 3).startswith("class")
+
+
+def test_a_round_that_closed_at_a_share_goes_on_and_takes_late_labels_later(tmp_path):
+    """Of eight picks two are left out; one of them is labelled after the round was closed, and then trained on."""
+    with new_project(tmp_path / "p", close_at=0.75, rounds=3, per_round=8) as project:
+        project.advance()
+        picks = [pick.item for pick in project.store.picks(0, 0)]
+        answer(project, limit=6)
+        assert project.state().ready
+        project.advance()
+        step = records(project, "*/label")
+        (first,) = step.values()
+        left = [item for item in picks if item not in dict(first["labels"])]
+        assert sorted(first["skipped"]) == sorted(left)
+        assert len(left) == 2
+        free = next(item for item in left if item not in first["held"])
+        person = project.store.people()[0]
+        project.store.relabel(person, [free], class_of(project, truth(project, free)), "late")
+        answer(project)
+        project.advance()
+        second = list(records(project, "*/label").values())[1]
+        assert [item for item, _ in second["late"]] == [free]
+        answer(project)
+        project.advance()
+        third = list(records(project, "*/label").values())[2]
+        assert "late" not in third

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -18,8 +19,8 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling import Class, Pick, Store
-from accuacl.labeling.store import RoundIncomplete, StoreUnavailable
-from effort import wait_until
+from accuacl.labeling.store import Act, Expected, RoundIncomplete, StoreUnavailable
+from effort import times, wait_until
 
 
 class Clock:
@@ -211,7 +212,12 @@ def test_leases_go_by_rank_to_one_person_each_and_come_back(store, ada, bob, clo
     store.release(ada, 10)  # not hers: nothing happens
     assert store.lease(bob).item == 10
     store.release(bob, 10)
-    store.renew(ada, 10)
+    for item in (10, 13):
+        with pytest.raises(InputError, match=f"you do not have item {item}; take the next one"):
+            store.renew(ada, item)  # nobody's, and not hers
+    assert store.lease(ada, 5).item == 10
+    clock.wait(6)
+    store.renew(ada, 10)  # hers still, since nobody has taken it
     assert store.lease(bob).item == 11
     assert store.label(ada, 12, 0, request())  # nobody's: allowed
     assert {e.kind for e in store.history(10)} == {"lease", "release", "renew"}
@@ -469,3 +475,88 @@ def test_a_folder_that_is_not_there_is_said_and_a_bug_is_not_taken_for_the_disk(
         Store(tmp_path / "nowhere" / "labels.sqlite")
     with pytest.raises(sqlite3.IntegrityError), store._db.write() as tx:
         tx.event("label", person=99, item=99)
+
+
+def test_a_round_closes_at_a_share_once_nobody_is_busy(store, ada, bob, clock):
+    opened(store, 10)
+    for _ in range(7):
+        store.label(ada, store.lease(ada).item, 0, request())
+    assert not store.complete(0, 0, 0.8)
+    store.skip(ada, store.lease(ada).item, request())
+    store.lease(bob, 60)
+    assert not store.complete(0, 0, 0.8)  # Bob is looking at one
+    with pytest.raises(RoundIncomplete, match="2 of 10"):
+        store.close_round(0, 0, 0.8)
+    clock.wait(61)
+    assert store.complete(0, 0, 0.8)
+    assert not store.complete(0, 0)
+    frozen = store.close_round(0, 0, 0.8)
+    assert list(frozen.values()) == [0] * 7 + [-1] * 3
+    with pytest.raises(InputError, match="is closed"):
+        store.label(bob, 18, 0, request())
+
+
+def test_a_lead_can_say_that_it_is_enough(store, ada):
+    with pytest.raises(InputError, match="no round is open"):
+        store.enough(ada)
+    opened(store, 3)
+    with pytest.raises(InputError, match="label something first"):
+        store.enough(ada)
+    store.label(ada, 11, 1, request())
+    store.enough(ada)
+    assert store.complete(0, 0)
+    assert store.close_round(0, 0) == {10: -1, 11: 1, 12: -1}
+    opened(store, 2, round=1, first=20)
+    assert not store.complete(0, 1)  # it was enough of that round only
+
+
+def test_what_others_expect_is_left_to_them_while_there_is_more(store, ada, bob):
+    opened(store, 6)
+    turn = store.turn(ada)
+    assert (turn.pick.item, [p.item for p in turn.ahead]) == (10, [11, 12, 13])
+    theirs = frozenset([11, 12, 13])
+    turn = store.turn(bob, expected=Expected((), theirs))
+    assert (turn.pick.item, [p.item for p in turn.ahead]) == (14, [15])  # and nothing that Ada has been told of
+    act = Act("label", request(), 10, 0)
+    turn = store.turn(ada, act, Expected((12, 11), frozenset()))
+    assert (turn.pick.item, turn.status.labelled) == (12, 1)
+    assert turn.done == store.answers([10])[0].event
+    store.label(bob, 14, 0, request())
+    store.label(bob, 15, 0, request())
+    assert store.turn(bob, expected=Expected((), frozenset([11, 13]))).pick.item == 11  # rather than nothing
+
+
+BRUTE = """SELECT s.item, (SELECT MAX(id) FROM standing WHERE item = s.item), (
+    SELECT CASE WHEN kind IN ('lease', 'renew') THEN id END FROM events WHERE item = s.item
+    AND kind IN ('lease', 'renew', 'release', 'label', 'skip') ORDER BY id DESC LIMIT 1) FROM picks s ORDER BY item"""
+
+
+@pytest.mark.parametrize("seed", range(times(3, 60)))
+def test_the_state_of_items_is_what_follows_from_their_events(tmp_path, store, ada, bob, clock, seed):
+    rng = random.Random(seed)
+    opened(store, 6)
+
+    def act():
+        who, item, c = rng.choice([ada, bob]), 10 + rng.randrange(6), rng.randrange(2)
+        rng.choice(
+            [
+                lambda: store.lease(who, rng.choice([5, 100])),
+                lambda: store.label(who, item, c, request()),
+                lambda: store.skip(who, item, request()),
+                lambda: store.correct(who, item, c, request()),
+                lambda: store.undo(who, request()),
+                lambda: store.release(who, item),
+                lambda: store.renew(who, item),
+                lambda: clock.wait(3),
+            ]
+        )()
+
+    for _ in range(60):
+        with contextlib.suppress(InputError):
+            act()
+    db = sqlite3.connect(tmp_path / "labels.sqlite")
+    kept = db.execute("SELECT item, answer, lease FROM state ORDER BY item").fetchall()
+    assert kept == db.execute(BRUTE).fetchall()
+    skipped = "SELECT COUNT(*) FROM state s JOIN events e ON e.id = s.answer WHERE s.skipped != (e.kind = 'skip')"
+    assert db.execute(skipped).fetchone() == (0,)
+    db.close()

@@ -141,7 +141,8 @@ def test_a_full_disk_is_said_and_nothing_is_kept(client, project, monkeypatch):
         patched.setattr(Transaction, "event", full)
         answer = label(client, item, 0)
     assert answer.status_code == 503  # on which the page sends the same again
-    assert "(database or disk is full); nothing was saved" in answer.json()["detail"]
+    # the file is named without its folders, which are nobody's business
+    assert answer.json()["detail"].startswith("Project/labels.sqlite cannot be read or written (database")
     assert label(client, item, 0).status_code == 200
 
 
@@ -158,7 +159,7 @@ def test_a_bug_is_not_taken_for_wrong_input(client, project, monkeypatch, caplog
         raise ValueError("operands could not be broadcast together")
 
     with monkeypatch.context() as patched:
-        patched.setattr(project.store, "label", broken)
+        patched.setattr(project.store, "turn", broken)
         answer = label(client, item, 0)
     assert answer.status_code == 500
     assert answer.json() == {"detail": "Something went wrong on the server; its log has the details."}
@@ -210,6 +211,29 @@ def test_classes_are_renamed_and_merged(client, project):
     assert project.store.labels() == {item: 0}
     assert client.get("/api/state").json()["classes"] == [{"id": 0, "name": "cat"}]
     assert "hound counts as cat" in client.get("/classes").text
+
+
+def test_the_page_of_many_classes_is_small(client, project):
+    for i in range(150):
+        project.store.add_class(f"animal {i}")
+    assert len(client.get("/classes").content) < 80_000  # once a megabyte
+
+
+def test_browsers_are_told_what_happened(client):
+    page = client.get("/nowhere", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "<h1>There is no such page</h1>" in page.text
+    page = client.get("/item/999999", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "There is no such item." in page.text
+    assert client.get("/nowhere").json() == {"detail": "Not Found"}
+
+
+def test_preparing_is_reported_from_the_start(tmp_path):
+    with image_project(tmp_path / "other") as project:
+        told = []
+        project.advance(lambda progress: told.append((progress.stage, progress.done)))
+    assert [done for stage, done in told if stage == "preparing"][:2] == [0, 32]
 
 
 def test_training_that_fails_is_said(client, project, monkeypatch):

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import logging
+import select
+import socket
+import threading
+import time
 import zlib
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
+import anyio
+import httpx
 import numpy as np
 import pytest
 from PIL import Image
 
-from accuacl.labeling.web import app
+from accuacl.base.errors import InputError
+from accuacl.labeling.web import decoder
+from accuacl.labeling.web.connections import BoundedProtocol, Seldom
 from accuacl.labeling.web.guard import LIMIT
-from accuacl.labeling.web.pictures import THUMB, picture
-from web_project import browse, image_project, log_in, raw, running
+from accuacl.labeling.web.pictures import SIDE, THUMB, picture
+from web_project import PATIENCE, browse, image_project, log_in, raw, running
 
 SCRIPT = "<script>alert(1)</script>"
 BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
@@ -115,13 +127,170 @@ def test_half_an_image_is_not_sent_and_a_vanished_one_is_said_to_be(client, proj
     assert client.get("/item/0/image").status_code == 404
 
 
-def test_a_thumbnail_is_made_once(client, monkeypatch):
+def test_an_image_is_made_once(client, monkeypatch):
     made = []
-    monkeypatch.setattr(app, "picture", lambda data, side: made.append(side) or picture(data, side))
-    answers = [client.get("/item/1/thumb") for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [200] * 3
+    monkeypatch.setattr(decoder, "picture", lambda data, side: made.append(side) or picture(data, side))
+    answers = [client.get(f"/item/1/{what}") for what in ("thumb", "image", "thumb", "image")]
+    assert [answer.status_code for answer in answers] == [200] * 4
     assert answers[0].content == answers[2].content
-    assert made == [THUMB]
+    assert made == [THUMB, SIDE]
+
+
+def test_few_images_are_decoded_at_once_and_one_large_one(monkeypatch):
+    """Twelve requests for a PNG of 80 megapixels once took 2.6 GB."""
+    now, most, turn = Counter(), Counter(), threading.Lock()
+
+    def slow(data, side):
+        with turn:
+            now[data] += 1
+            most[data] = max(most[data], now[data])
+            most["all"] = max(most["all"], now.total())
+        time.sleep(0.01)
+        with turn:
+            now[data] -= 1
+        return data, "image/png"
+
+    async def many(images):
+        async with anyio.create_task_group() as group:
+            for item in range(12):
+                group.start_soon(images.get, item, SIDE)
+
+    monkeypatch.setattr(decoder, "picture", slow)
+    monkeypatch.setattr(decoder, "pixels", lambda data: 80_000_000 if data == b"large" else 1)
+    anyio.run(many, decoder.Decoder(lambda item: b"large" if item % 2 else b"small"))
+    assert (most[b"large"], most["all"]) == (1, 2)
+
+
+def test_kept_images_are_bounded(monkeypatch):
+    monkeypatch.setattr(decoder, "picture", lambda data, side: (data, "image/png"))
+    reads = []
+    images = decoder.Decoder(lambda item: reads.append(item) or bytes(40), lambda item: None, kept=100)
+    for item in (0, 1, 0, 2, 0, 1):
+        assert anyio.run(images.get, item, SIDE) == (bytes(40), "image/png")
+        images._threads = None  # each of these runs has a loop of its own
+    assert reads == [0, 1, 2, 1]  # the one used last stays
+
+
+def test_requests_that_wait_for_images_hold_up_nobody(client, project, server, monkeypatch):
+    may_go_on = threading.Event()
+    monkeypatch.setattr(decoder, "picture", lambda data, side: may_go_on.wait(PATIENCE) and (data, "image/png"))
+
+    def look(item):
+        with httpx.Client(base_url=server, cookies=client.cookies, timeout=PATIENCE) as other:
+            return other.get(f"/item/{item}/full").status_code
+
+    with ThreadPoolExecutor(60) as pool:
+        looks = [pool.submit(look, item % 40) for item in range(60)]  # more than the server has threads
+        try:
+            assert client.post("/api/next", json={}).status_code == 200
+        finally:
+            may_go_on.set()
+        assert {one.result() for one in looks} == {200}
+
+
+def test_sixteen_bits_are_shown_from_black_to_white(client, wreck):
+    dim = np.full((20, 30), 100, np.uint16)
+    dim[5:9] = 900
+    Image.fromarray(dim).save(out := io.BytesIO(), "PNG")
+    wreck(out.getvalue())
+    answer = client.get("/item/0/full")
+    shown = np.asarray(Image.open(io.BytesIO(answer.content)).convert("L"))
+    assert (shown.min(), shown.max()) == (0, 255)
+
+
+def test_a_large_image_is_in_memory_once(monkeypatch):
+    """Turning an image the right way up once copied it, even if there was nothing to turn."""
+    Image.new("RGB", (3000, 10)).save(out := io.BytesIO(), "PNG")
+    monkeypatch.setattr(Image.Image, "copy", lambda self: pytest.fail("a copy of it was made"))
+    assert Image.open(io.BytesIO(picture(out.getvalue())[0])).width == SIDE
+
+
+def half_a_request(server):
+    line = socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE)
+    line.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
+    return line
+
+
+def is_closed(line):
+    try:
+        return line.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+class Few(BoundedProtocol):
+    most = 8
+
+
+class Hasty(BoundedProtocol):
+    read, rate = 0.2, 1000.0
+
+
+def test_half_requests_lock_nobody_out(project):
+    with running(project, http=Few) as server, contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(half_a_request(server)) for _ in range(40)]
+        with browse(server) as client:
+            assert [client.get("/login").status_code for _ in range(3)] == [200] * 3
+            assert all(is_closed(line) for line in lines[:30])  # those that have waited longest
+
+
+def test_a_request_must_arrive_in_time(project):
+    with running(project, http=Hasty) as server, browse(server) as client:
+        with half_a_request(server) as line:
+            assert is_closed(line)
+        with socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE) as line:
+            assert is_closed(line)  # nor may it be kept open without one
+        with half_a_request(server) as line:
+            for _ in range(200):  # a byte now and then does not help
+                time.sleep(0.02)
+                with contextlib.suppress(ConnectionError):
+                    line.sendall(b"x")
+                if select.select([line], [], [], 0)[0]:
+                    break
+            assert is_closed(line)
+        with socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE) as line:
+            line.sendall(b"POST /api/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
+            line.sendall(b"Content-Length: 9000\r\n\r\n{")
+            assert is_closed(line)
+        assert client.get("/login").status_code == 200
+
+
+def test_the_same_warning_is_logged_once_in_a_while():
+    records = [logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "Invalid HTTP request", (), None)] * 100
+    seldom = Seldom()
+    assert sum(seldom.filter(record) for record in records) == 1
+    other = logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "something else", (), None)
+    assert seldom.filter(other)
+    bug = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "Exception", (), (ValueError, ValueError(), None))
+    assert seldom.filter(bug)
+    assert seldom.filter(bug)
+
+
+def test_nobody_adds_classes_without_end(client, project):
+    """338 classes in four seconds once."""
+    before = len(project.store.classes())
+    answers = [client.post("/api/classes", json={"name": f"flood {i}"}) for i in range(40)]
+    assert answers[-1].status_code == 429
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert "too much at once" in answers[-1].json()["detail"]
+    assert 20 <= len(project.store.classes()) - before < 40
+    assert client.post("/api/next", json={}).status_code == 200  # labelling goes on
+
+
+def test_paths_of_the_server_are_not_shown(client, project, monkeypatch):
+    folder = project.directory.parent
+
+    def fail(*_: object) -> None:
+        raise InputError(f"the folder {folder / 'images'} is missing, and so is /etc/some where/x; bring them back.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(project.store, "turn", fail)
+        answer = client.post("/api/next", json={})
+    assert answer.status_code == 409
+    assert answer.json()["detail"].startswith("The folder images is missing, and so is some")
+    assert str(folder) not in answer.text
+    for path in ("/", "/dashboard", "/classes", "/item/0"):
+        assert str(folder) not in client.get(path).text
 
 
 def test_a_thumbnail_is_small_whatever_it_is_of():
@@ -161,7 +330,7 @@ def test_images_are_sent_as_what_they_are(client, wreck):
     wreck(out.getvalue())
     answer = client.get("/item/0/image")
     assert answer.headers["content-type"] == "image/png"
-    assert Image.open(io.BytesIO(answer.content)).width == 2048
+    assert Image.open(io.BytesIO(answer.content)).width == SIDE
 
 
 def test_huge_bodies_are_refused(client, server):

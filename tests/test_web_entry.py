@@ -11,9 +11,10 @@ import pytest
 from starlette.requests import Request
 from starlette.responses import Response
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.web import session
 from accuacl.labeling.web.app import make_app
-from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.guard import Hosts, check_public_url
 from web_project import browse, image_project, log_in, raw, running
 
 PRIVATE = ["/", "/dashboard", "/classes", "/item/0", "/item/0/image", "/item/0/thumb", "/api/state", "/api/guess/0"]
@@ -98,11 +99,12 @@ def test_over_tls_the_cookie_stays_there(project, scheme):
     scope = {"type": "http", "scheme": scheme, "path": "/", "headers": [], "app": make_app(project)}
     response = Response()
     session.log_in(Request(scope), response, project.store.add_person(scheme))
-    assert ("secure" in response.headers["set-cookie"].lower()) == (scheme == "https")
+    cookie = response.headers["set-cookie"]
+    assert ("secure" in cookie.lower()) == cookie.startswith("__Host-") == (scheme == "https")
 
 
-def test_tokens_are_compared_in_constant_time(client, project, monkeypatch):
-    """The hash of every person is compared, with hmac.compare_digest, whichever is right."""
+def test_tokens_are_compared_in_constant_time(project, monkeypatch):
+    """Every hash is compared, with hmac.compare_digest, whichever is right."""
     tokens = [project.store.add_person(f"person {i}") for i in range(3)]
     compared = []
     real = hmac.compare_digest
@@ -110,10 +112,10 @@ def test_tokens_are_compared_in_constant_time(client, project, monkeypatch):
     counts = set()
     for token in (*tokens, "wrong"):
         compared.clear()
-        client.post("/api/login", json={"token": token})
+        assert (project.store.person_of(token) is None) == (token == "wrong")
         counts.add(len(compared))
-        client.cookies.clear()
-    assert counts == {len(project.store.people())}
+    assert len(counts) == 1
+    assert counts.pop() > len(project.store.people())
 
 
 def test_a_revoked_token_is_out_at_the_next_request(client, project):
@@ -125,11 +127,51 @@ def test_a_revoked_token_is_out_at_the_next_request(client, project):
     assert client.get("/").status_code == 401
 
 
-def test_after_logging_out_the_cookie_is_gone(client, project):
+def test_after_logging_out_the_session_is_over_wherever_its_cookie_is(client, project):
     log_in(client, project)
+    kept = dict(client.cookies)
     assert client.get("/api/state").status_code == 200
     client.post("/api/logout", json={})
     assert client.get("/api/state").status_code == 401
+    assert not client.cookies
+    client.cookies.update(kept)
+    assert client.get("/api/state").status_code == 401
+
+
+def test_the_cookie_is_not_the_token_and_the_link_works_once(client, project):
+    token = project.store.add_person("Fay")
+    assert client.post("/api/login", json={"token": token}).status_code == 200
+    ((name, value),) = client.cookies.items()
+    assert name == session.cookie_name(project.directory)
+    assert token not in value
+    client.cookies.clear()
+    answer = client.post("/api/login", json={"token": token})
+    assert answer.status_code == 401
+    assert answer.json()["detail"].startswith("This link is not valid: it has been used")
+    client.cookies.set(name, token)  # what another server on this machine could have kept
+    assert client.get("/api/state").status_code == 401
+
+
+def test_behind_a_proxy_the_public_address_counts(project):
+    public = {"Host": "label.example.org", "Origin": "https://label.example.org"}
+    with running(project, public_url="https://label.example.org") as server, browse(server) as client:
+        for headers in (public, {"Origin": "https://label.example.org"}):  # whether or not the proxy keeps the host
+            token = {"token": project.store.add_person(f"person {len(project.store.people())}")}
+            answer = client.post("/api/login", json=token, headers=headers)
+            assert answer.status_code == 200
+            assert "secure" in answer.headers["set-cookie"].lower()
+            assert answer.headers["strict-transport-security"].startswith("max-age=")
+        assert client.post("/api/logout", json={}, headers={"Origin": "http://label.example.org"}).status_code == 403
+    with running(project) as server:
+        assert raw(server, "GET", "/login", {"Host": "label.example.org"}).status == 421
+        with browse(server) as client:
+            assert "strict-transport-security" not in client.get("/login").headers
+
+
+@pytest.mark.parametrize("url", ["label.example.org", "https://a.example/path", "ftp://a.example", "https://", "x"])
+def test_a_public_address_is_checked(url):
+    with pytest.raises(InputError, match="--public-url is"):
+        check_public_url(url)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import queue
 import re
 import signal
 import socket
@@ -40,8 +41,9 @@ def test_the_command_serves_this_machine_alone(project):
     buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=buffered)
     try:
-        link, where = process.stdout.readline(), process.stdout.readline()
+        link, once, where = (process.stdout.readline() for _ in range(3))
         address, token = re.fullmatch(r"Ada: (http://127\.0\.0\.1:\d+)/login#token=(\S+)\n", link).groups()
+        assert once.startswith("Each link works once")
         assert where.startswith(address)
         with httpx.Client(base_url=address, timeout=PATIENCE) as client:
             assert client.get("/").status_code == 401
@@ -104,7 +106,20 @@ def test_the_user_is_let_in_when_nobody_is_known(project, said):
     said.clear()
     serve(project, port=0, say=said.append)  # known now, by a cookie
     assert not any("token=" in line for line in said)
-    assert said[0].endswith("can log in with the links they have; --person NAME prints a new one.")
+    assert said[0].endswith("can go on where they are logged in; --person NAME prints a new link.")
+
+
+def test_the_browser_opens_at_the_users_link(project, said):
+    opened = queue.Queue()
+    for _ in range(2):
+        serve(project, port=0, say=said.append, open_browser=opened.put)
+    assert f": {opened.get(timeout=PATIENCE)}" in said[0]
+    assert opened.get(timeout=PATIENCE) == said[-1].removesuffix(" (stop with Ctrl+C)")  # logged in already
+
+
+def test_links_lead_to_the_public_address(project, said):
+    serve(project, port=0, people=["Ada"], public_url="https://Label.example.org/", say=said.append)
+    assert said[0].startswith("Ada: https://label.example.org/login#token=")
 
 
 def test_a_new_link_ends_the_old_one(project, said):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import os
 import socket
 import threading
 import time
@@ -20,9 +21,13 @@ from PIL import Image, ImageDraw
 from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
+from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.server import config_of
 from accuacl.labeling.web.trainer import Trainer
 
-PATIENCE = 300.0  # seconds; a busy machine is slow, and a broken server never answers
+PATIENCE = float(
+    os.environ.get("ACCUACL_PATIENCE", "300")
+)  # seconds; a busy machine is slow, and a broken server never answers
 STRANGE = "<img src=x onerror=alert(1)>.png"  # a file's name
 
 
@@ -125,15 +130,16 @@ def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
 
 
 @contextlib.contextmanager
-def running(project: Project, port: int = 0, trainer: Trainer | None = None) -> Iterator[str]:
+def running(
+    project: Project, port: int = 0, trainer: Trainer | None = None, public_url: str = "", **more
+) -> Iterator[str]:
     """A real server on the loopback interface; its address."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        app = make_app(project, trainer=trainer or TestTrainer(project))
-        config = uvicorn.Config(
-            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
-        )
+        app = make_app(project, Hosts("127.0.0.1", public_url=public_url), trainer or TestTrainer(project))
+        config = config_of(app, **more)
+        config.timeout_graceful_shutdown = 2
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()

@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.base.errors import InputError
-from accuacl.cli.options import Fresh, IdColumn, SkipBad
+from accuacl.cli.options import Fresh, IdColumn, SkipBad, TrustCode
 from accuacl.cli.screen import console, drawn
 from accuacl.embed import ReadOptions, open_for_module, open_for_run
 from accuacl.embed import embed as write_pool
@@ -51,6 +51,7 @@ def embed(
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 256,
     shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
     fresh: Fresh = False,
+    trust_code: TrustCode = False,
 ) -> None:
     """Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.
 
@@ -69,7 +70,7 @@ def embed(
     if model:
         inputs, checkpoint = open_for_module(model, weights, data, options)
     elif run and (run / "labels.sqlite").exists():
-        inputs, checkpoint = open_for_embedding(run, data, options)
+        inputs, checkpoint = open_for_embedding(run, data, options, trust_code)
     else:
         inputs, checkpoint = open_for_run(run or Path(), data, options)
     with drawn(MofNCompleteColumn(), TimeRemainingColumn()) as draw:

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory
+from accuacl.cli.options import TextColumn, TrustCode
+from accuacl.cli.project.options import Directory, open_project
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project import Project
 from accuacl.labeling.project import export as write
 
 
@@ -22,9 +21,10 @@ def export(
         Path | None, typer.Option(help="Also write the model's predictions for these images, vectors or texts.")
     ] = None,
     column: TextColumn = "text",
+    trust_code: TrustCode = False,
 ) -> None:
     """Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data."""
-    with Project.open(directory) as project, drawn() as draw:
+    with open_project(directory, trust_code) as project, drawn() as draw:
         written = write(project, out, predict, column, draw)
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from accuacl.labeling.label_studio import TOKEN
+from accuacl.labeling.project import Project
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
 Images = Annotated[Path | None, typer.Option(help="A folder of images.")]
@@ -21,3 +22,11 @@ Server = Annotated[
         help=f"The Label Studio server; the environment variable {TOKEN} holds the access token.",
     ),
 ]
+
+
+def open_project(directory: Path, trust_code: bool) -> Project:
+    """The project in a directory; trust_code: from now on this user runs its model's Python file."""
+    project = Project.open(directory)
+    if trust_code:
+        project.trust_code()
+    return project

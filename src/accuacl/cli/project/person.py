@@ -12,15 +12,25 @@ from accuacl.labeling.project import Project
 
 def person(
     directory: Directory,
-    action: Annotated[Literal["add", "revoke"], typer.Argument(metavar="add|revoke", help="What to do.")],
+    action: Annotated[
+        Literal["add", "link", "revoke", "lead", "annotator"],
+        typer.Argument(metavar="add|link|revoke|lead|annotator", help="What to do."),
+    ],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The person's name.")],
 ) -> None:
     """Let someone label, or end their access.
 
-    `add` prints the person's access token, which is not shown again. `revoke` ends it; their labels stay.
+    `add` and `link` print a token to log in with, which works once, within a week: `add` for someone new, `link` for
+    someone who has access. `revoke` ends their access; their labels stay. `lead` and `annotator` set their role: leads
+    may also change classes, add data and invite people; the first person of a project is one.
     """
     with Project.open(directory) as project:
+        store = project.store
         if action == "add":
-            print(project.store.add_person(name))
+            print(store.add_person(name))
+        elif action == "link":
+            print(store.invite(name))
+        elif action == "revoke":
+            store.revoke(name)
         else:
-            project.store.revoke(name)
+            store.set_role(name, lead=action == "lead")

@@ -9,12 +9,12 @@ import typer
 from rich.markup import escape
 
 from accuacl.base.progress import Progress
-from accuacl.cli.project.options import Directory, Server
+from accuacl.cli.options import TrustCode
+from accuacl.cli.project.options import Directory, Server, open_project
 from accuacl.cli.project.push import push_round
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling.label_studio import TOKEN, Pulled
 from accuacl.labeling.label_studio import pull as pull_from
-from accuacl.labeling.project import Project
 
 
 def pull(
@@ -28,13 +28,14 @@ def pull(
     new_classes: Annotated[
         bool, typer.Option("--new-classes", help="Make a class of every choice that the project does not know.")
     ] = False,
+    trust_code: TrustCode = False,
 ) -> None:
     """Take what people have answered in Label Studio: labels, corrections, and skips, which cost nothing.
 
     Exit code 2: something was refused; the rest was taken.
     """
     shown: set[str] = set()
-    with Project.open(directory) as project, drawn() as draw:
+    with open_project(directory, trust_code) as project, drawn() as draw:
 
         def tell(pulled: Pulled) -> None:
             _print_pulled(pulled, shown, always=not watch)

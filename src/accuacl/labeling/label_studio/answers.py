@@ -103,7 +103,7 @@ class Intake:
         return self.store.add_class(choice, self._person(annotation)).id
 
     def _person(self, annotation: Mapping[str, Any]) -> Person:
-        """Who made the annotation, by e-mail; someone new is added, with a token that nobody knows."""
+        """Who made the annotation, by e-mail; someone new is added, with an invitation that nobody knows."""
         who = annotation.get("completed_by")
         email = who.get("email") if isinstance(who, Mapping) else self.emails.get(who) if who is not None else None
         try:
@@ -116,5 +116,5 @@ class Intake:
                 return person
         if same:
             raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
-        self.store.add_person(name)
+        self.store.add_person(name, lead=False)
         return self._person(annotation)

@@ -4,14 +4,14 @@
 
 - data come in: `images` and `tables` read them as `new_items`, `tasks` keeps them, `inputs` makes what the model takes
   of them (`words` for texts)
-- a model learns: `settings`, its network (`backbones`, `pretrained`), the steps of Algorithm 1 with people (`learning`,
-  with what they have taught in `taught`)
+- a model learns: `settings`, its network (`backbones`, `pretrained`; `trust` says whose may run), the steps of
+  Algorithm 1 with people (`learning`, with what they have taught in `taught`)
 - how good it is: `estimates` from held-out labels, with `intervals`
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """
 
 from accuacl.labeling.project.embedding import open_for_embedding
-from accuacl.labeling.project.estimates import Estimates
+from accuacl.labeling.project.estimates import Estimates, Moment
 from accuacl.labeling.project.exporting import export
 from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
 from accuacl.labeling.project.intervals import Estimate
@@ -26,6 +26,7 @@ __all__ = [
     "Estimate",
     "Estimates",
     "Item",
+    "Moment",
     "NewItems",
     "Project",
     "ProjectSettings",

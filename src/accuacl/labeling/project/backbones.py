@@ -13,7 +13,7 @@ from torch import nn
 from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
-from accuacl.labeling.project import pretrained
+from accuacl.labeling.project import pretrained, trust
 from accuacl.labeling.project.settings import PRETRAINED, ProjectSettings, digest
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -58,6 +58,7 @@ def _own(settings: ProjectSettings) -> nn.Module:
     paths = [Path(path) for path in (file, settings.weights) if path]
     if digest(*paths) != settings.digest:
         raise InputError(f"{' or '.join(map(str, paths))} has changed since this project began; restore it.")
+    trust.check(settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time
         made: Any = load_function(settings.model, fresh=True)()

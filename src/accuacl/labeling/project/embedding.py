@@ -25,9 +25,13 @@ from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tables import read_texts
 
 
-def open_for_embedding(directory: Path, data: str, options: ReadOptions) -> tuple[Inputs, Checkpoint]:
+def open_for_embedding(
+    directory: Path, data: str, options: ReadOptions, trust_code: bool = False
+) -> tuple[Inputs, Checkpoint]:
     """The data, opened as the project's model takes it, and that model; both are for `accuacl.embed.embed`."""
     with Project.open(directory) as project:
+        if trust_code:
+            project.trust_code()
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
         if kind == "texts":
             return TextInputs(project, Path(data), options.column or "text"), checkpoint

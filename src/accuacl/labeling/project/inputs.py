@@ -30,6 +30,7 @@ PART = 256  # rows
 NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
 LIMIT = 10.0  # standard deviations at which entries are clipped
 
+BATCH = 32  # rows that are embedded together
 Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
 
 
@@ -44,7 +45,12 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     if task.kind == "images" and not Path(task.place).is_dir():
         raise InputError(f"the folder {task.place} is missing; bring it back.")
     make_folder(folder)
-    encode = encoder(tasks, task, settings)
+
+    def say(done: int) -> None:
+        tell(Progress(min(done, task.count), task.count, "preparing", "preparing"))
+
+    say(0)
+    encode = encoder(tasks, task, settings, say)
     starts = range(0, task.count, PART)
     bad: list[int] = []
     for start in starts:
@@ -53,7 +59,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
             rows, wrong = encode(slice(start, min(start + PART, task.count)))
             save_arrays(part, {"rows": rows, "bad": np.array(wrong, np.int64)})
         bad += (_load(part)["bad"] + start).tolist()
-        tell(Progress(min(start + PART, task.count), task.count, "preparing", "preparing"))
+        say(start + PART)
     shape = [task.count, *_load(folder / f"{0:09}.safetensors")["rows"].shape[1:]]
     _join(target, [folder / f"{start:09}.safetensors" for start in starts], shape)
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
@@ -131,9 +137,12 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
     return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
 
 
-def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+def encoder(
+    tasks: Tasks, task: TaskInfo, settings: ProjectSettings, say: Callable[[int], None] = lambda done: None
+) -> Encode:
+    """How rows of the task become inputs; `say` is called with how many are done."""
     if task.kind == "images":
-        return _image_encoder(tasks, task, settings)
+        return _image_encoder(tasks, task, settings, say)
     if task.kind == "texts":
         texts, idf = tasks.table(task.index)["text"], tasks.folder_of(0) / "words.json"
         if not idf.exists():
@@ -150,23 +159,25 @@ def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray
     return vectors if settings.model == NONE or not settings.frozen else _embedder(settings)(vectors)
 
 
-def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, say: Callable[[int], None]) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
     embed = _embedder(settings) if settings.frozen else None
 
     def encode(part: slice) -> tuple[NDArray[Any], list[int]]:
-        pixels = np.zeros((len(names[part]), settings.side, settings.side, 3), np.uint8)
-        bad = []
-        for i, name in enumerate(names[part]):
-            try:
-                pixels[i] = check_image(read_inside(root, name), settings.side)
-            except InputError:
-                bad.append(i)
-        if embed is None:
-            return pixels, bad
-        rows = embed(pixels)
-        rows[bad] = 0
-        return rows, bad
+        rows, bad = [], []
+        for start in range(part.start, part.stop, BATCH):
+            batch = names[start : min(start + BATCH, part.stop)]
+            pixels = np.zeros((len(batch), settings.side, settings.side, 3), np.uint8)
+            for i, name in enumerate(batch):
+                try:
+                    pixels[i] = check_image(read_inside(root, name), settings.side)
+                except InputError:
+                    bad.append(start - part.start + i)
+            rows.append(pixels if embed is None else embed(pixels))
+            say(start + len(batch))
+        whole = np.concatenate(rows)
+        whole[bad] = 0
+        return whole, bad
 
     return encode
 
@@ -175,7 +186,7 @@ def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.
     backbone = backbones.load(settings)
     frozen = models.Frozen(backbone.embed, backbone.transform.plain)
     device = device_of(settings.as_config())
-    return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=32, device=device).numpy()
+    return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=BATCH, device=device).numpy()
 
 
 def _join(target: Path, parts: list[Path], shape: list[int]) -> None:

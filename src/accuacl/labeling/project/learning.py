@@ -7,7 +7,7 @@ uniformly, is held out, and never trained on, remembered or shown to a strategy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from accuacl.experiment import (
     load_memory,
     load_tensors,
     memory_result,
+    read_steps,
     round_progress,
     train_round,
     training_of,
@@ -139,25 +140,39 @@ class PeopleSteps:
         task, r = known.task.index, known.round
         self.store.open_round(task, r, _picks(picked))
         try:
-            snapshot = self.store.close_round(task, r)
+            snapshot = self.store.close_round(task, r, self.settings.close_at)
         except RoundIncomplete as waiting:
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
         now = self.store.labels()
         earlier = {item: label for labels in (known.taught, *known.held) for item, label in labels.items()}
+        late = self._late(known, now, earlier.keys() | snapshot.keys())
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
             "held": self._held_out(picked) if r == 0 else [],
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
             **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
+            **({"late": late} if late else {}),
         }
 
     def _held_out(self, picked: dict[str, Any]) -> list[int]:
         return (
             picked["held"] if "held" in picked else held_out(picked["ids"], self.settings.holdout, self.settings.seed)
         )
+
+    def _late(self, known: KnownFromPeople, now: dict[int, int], before: Set[int]) -> list[list[int]]:
+        """What has been labelled only after its round was closed without it; what is held out is never trained on.
+
+        Where only sums are kept, nothing is left of the items of earlier tasks.
+        """
+        kept = set(known.task.train.tolist()) if self.settings.keep == STATISTICS else now.keys()
+        late = {item: label for item, label in now.items() if item not in before and item in kept}
+        if late:
+            for step in read_steps(self.journal.path, "label"):
+                late = {item: label for item, label in late.items() if item not in set(step.result["held"])}
+        return [[item, label] for item, label in late.items()]
 
     def with_labels(self, known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
         return with_answer(known, answer)

@@ -37,7 +37,7 @@ from accuacl.experiment import (
     read_steps,
     settings_before,
 )
-from accuacl.labeling.project import backbones, learned
+from accuacl.labeling.project import backbones, learned, trust
 from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.forgetting import Forgetting, find_item
@@ -100,6 +100,7 @@ class Project:
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
+        trust.trust(settings)  # the user has named the file just now
         if settings.model != NONE:
             backbones.load(settings)  # a network that cannot be made is refused before anything is written
         _journal(directory, settings).close()
@@ -157,6 +158,14 @@ class Project:
             raise InputError(f"this project labels {self.settings.kind}, not {items.kind}; start another for those.")
         return self.tasks.add(items)
 
+    def trust_code(self) -> None:
+        """Let the Python file of the project's own model run, now and later."""
+        trust.trust(self.settings)
+
+    def check_code(self) -> None:
+        """InputError: the project's own model is a Python file that the user has not trusted."""
+        trust.check(self.settings)
+
     def item(self, id: int) -> Item:
         """What people see of an item."""
         return self.tasks.item(id)
@@ -168,6 +177,15 @@ class Project:
             raise InputError(f"item {id} is a {item.kind}, not an image.")
         data = read_inside(Path(task.place), item.name)
         return data, image_type(data)
+
+    def image_stamp(self, id: int) -> tuple[int, ...]:
+        """What changes when an image's file does."""
+        path = self.tasks.item(id).path
+        if path is None:
+            raise InputError(f"item {id} is not an image.")
+        with reading(path):
+            state = path.stat()
+        return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
     def advance(self, progress: OnProgress | None = None) -> ProjectState:
         """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
@@ -213,7 +231,8 @@ class Project:
         task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
         used = self.store.used(task)
         waiting: Literal["labels", "training", "data"]
-        if status and status.open and status.left:
+        complete = status is not None and self.store.complete(task, round, s.close_at)
+        if status and status.open and not complete:
             waiting = "labels"
             text = f"task {task + 1}, round {round + 1} of {s.rounds}: {status.left} of {status.total} to be labelled."
         elif status and status.open:

@@ -47,6 +47,12 @@ class ProjectSettings(pydantic.BaseModel):
         lt=1,
         description="Share of each task's first round that is held out for estimates.",
     )
+    close_at: float = Field(
+        1.0,
+        gt=0,
+        le=1,
+        description="Share of a round at which it closes once nobody is busy with the rest, which is left out.",
+    )
     model: str = Field(
         "",
         description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "

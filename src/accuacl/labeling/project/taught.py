@@ -29,7 +29,8 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
     taught, *held = (
         {item: corrected.get(item, label) for item, label in labels.items()} for labels in (known.taught, *known.held)
     )
-    new = {item: label for item, label in answer["labels"] if item not in held_out_now}
+    late = dict(answer.get("late", ()))
+    new = late | {item: label for item, label in answer["labels"] if item not in held_out_now}
     held[-1] |= {item: label for item, label in answer["labels"] if item in held_out_now}
     taught |= new
     ids = np.append(known.ids, np.array(list(new), np.int64))
@@ -41,7 +42,7 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
         taught=taught,
         held=tuple(held),
         merged=dict(answer.get("merged", ())),
-        answered=known.answered + len(answer["labels"]),
+        answered=known.answered + len(answer["labels"]) + len(late),
     )
 
 

@@ -8,9 +8,18 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import classes, leases, people, rounds
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.records import Answer, LabelEvent, Person, counts_as
+from accuacl.labeling.store.records import Act, Answer, LabelEvent, Person, counts_as
 
 LONGEST_REQUEST = 100
+
+
+def do(tx: Transaction, person: Person, act: Act, seconds: float) -> int | None:
+    """Record an act: the event's id; of an undo the item, leased to the person again, or None."""
+    if act.kind == "undo":
+        return undo(tx, person, seconds, act.request)
+    if act.kind == "skip":
+        return skip(tx, person, act.item, act.request)
+    return label(tx, person, act.item, act.class_id, act.request)
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
@@ -57,19 +66,25 @@ def undo(tx: Transaction, person: Person, seconds: float, request: str) -> int |
     if earlier is not None:
         return int(earlier[1])
     people.check(tx, person)
-    current = rounds.open_now(tx)
-    if current is None:
-        return None
-    row = tx.one(
-        "SELECT a.id, a.item FROM answers a JOIN picks p ON p.item = a.item WHERE p.task = ? AND p.round = ? "
-        "AND a.person = ? AND a.kind IN ('label', 'skip') ORDER BY a.id DESC LIMIT 1",
-        *(*current, person.id),
-    )
+    row = undoable(tx, person)
     if row is None:
         return None
     tx.event("undo", person=person.id, item=row[1], undoes=row[0], request=request)
     tx.event("lease", person=person.id, item=row[1], until=tx.now + seconds)
     return int(row[1])
+
+
+def undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
+    """The event and the item of the person's last label or skip in the open round that still counts."""
+    current = rounds.open_now(tx)
+    if current is None:
+        return None
+    row = tx.one(
+        "SELECT a.id, a.item FROM state s JOIN events a ON a.id = s.answer WHERE s.task = ? AND s.round = ? "
+        "AND s.answer IS NOT NULL AND a.person = ? AND a.kind IN ('label', 'skip') ORDER BY a.id DESC LIMIT 1",
+        *(*current, person.id),
+    )
+    return None if row is None else (int(row[0]), int(row[1]))
 
 
 def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]:
@@ -102,12 +117,17 @@ def requests(tx: Transaction, prefix: str) -> dict[str, LabelEvent]:
     return {request: LabelEvent(*row) for request, *row in rows}
 
 
-def _earlier(tx: Transaction, kind: str, person: Person, request: str) -> Any:
-    """The event that the same request made before, if it did: its response may have been lost on the way."""
+def check_request(request: str) -> None:
+    """Check the name that a client has made up for a request."""
     if not 1 <= len(request) <= LONGEST_REQUEST:
         raise InputError(
             f"a request is named by 1 to {LONGEST_REQUEST} characters; make one up for each, such as a UUID."
         )
+
+
+def _earlier(tx: Transaction, kind: str, person: Person, request: str) -> Any:
+    """The event that the same request made before, if it did: its response may have been lost on the way."""
+    check_request(request)
     row = tx.one("SELECT id, item, class, kind, person FROM events WHERE request = ?", request)
     if row is not None and (row[3], row[4]) != (kind, person.id):
         raise InputError(f"the request {request!r} was used before for something else; make up a new one.")

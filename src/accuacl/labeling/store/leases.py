@@ -2,13 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import people, rounds
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.records import Person, Pick
 
 
-def lease(tx: Transaction, person: Person, seconds: float) -> Pick | None:
+@dataclass(frozen=True)
+class Expected:
+    """Which free items the person expects next, since they have been told of them, and which ones others expect."""
+
+    own: Sequence[int] = ()
+    others: Set[int] = frozenset()
+
+
+NOTHING = Expected()
+
+
+def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = NOTHING) -> Pick | None:
     """The item that the person already has, or else the best-ranked free one, now leased to them; None if none is."""
     people.check(tx, person)
     current = rounds.open_now(tx)
@@ -17,16 +31,31 @@ def lease(tx: Transaction, person: Person, seconds: float) -> Pick | None:
     own = held(tx, person)
     if own is not None:
         return own
-    free = tx.one(
-        f"SELECT {rounds.PICK} FROM picks p WHERE p.task = ? AND p.round = ? "
-        "AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item = p.item) "
-        "AND NOT EXISTS (SELECT 1 FROM holders h WHERE h.item = p.item AND h.until > ?) ORDER BY p.rank LIMIT 1",
-        *(*current, tx.now),
-    )
-    if free is None:
+    free = _free(tx, current, 1, expected)
+    if not free:
         return None
-    tx.event("lease", person=person.id, item=free[0], until=tx.now + seconds)
-    return rounds.pick(free)
+    tx.event("lease", person=person.id, item=free[0].item, until=tx.now + seconds)
+    return free[0]
+
+
+def ahead(tx: Transaction, count: int, expected: Expected = NOTHING) -> list[Pick]:
+    """What the person will probably be given after the present item; nobody holds it yet."""
+    current = rounds.open_now(tx)
+    return [] if current is None else _free(tx, current, count, expected, strict=True)
+
+
+def _free(
+    tx: Transaction, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
+) -> list[Pick]:
+    """Free items: those that this person expects first, those that others expect last (strict: not at all)."""
+    rows = tx.all(
+        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "
+        "AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) ORDER BY s.rank LIMIT ?",
+        *(*current, tx.now, count + len(expected.own) + len(expected.others)),
+    )
+    own = {item: i for i, item in enumerate(expected.own)}
+    ranked = sorted(rows, key=lambda row: (row[0] in expected.others, own.get(row[0], len(own)), row[1]))
+    return [rounds.pick(row) for row in ranked if not strict or row[0] not in expected.others][:count]
 
 
 def held(tx: Transaction, person: Person) -> Pick | None:
@@ -35,17 +64,19 @@ def held(tx: Transaction, person: Person) -> Pick | None:
     if current is None:
         return None
     own = tx.one(
-        f"SELECT {rounds.PICK} FROM holders h JOIN picks p ON p.item = h.item "
-        "WHERE h.task = ? AND h.round = ? AND h.person = ? AND h.until > ? ORDER BY h.id DESC LIMIT 1",
-        *(*current, person.id, tx.now),
+        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.person = ? AND s.lease IS NOT NULL "
+        "AND s.task = ? AND s.round = ? AND s.until > ? AND s.answer IS NULL ORDER BY s.lease DESC LIMIT 1",
+        *(person.id, *current, tx.now),
     )
     return None if own is None else rounds.pick(own)
 
 
 def renew(tx: Transaction, person: Person, item: int, seconds: float) -> None:
-    """Extend the lease to so many seconds from now; also after it expired, if nobody has taken the item since."""
+    """Extend the person's own lease to so many seconds from now, even if it has expired, unless somebody took it."""
     people.check(tx, person)
     check_free(tx, person, item)
+    if tx.one("SELECT 1 FROM holders WHERE item = ? AND person = ?", item, person.id) is None:
+        raise InputError(f"you do not have item {item}; take the next one.")
     tx.event("renew", person=person.id, item=item, until=tx.now + seconds)
 
 
@@ -68,7 +99,7 @@ def check_free(tx: Transaction, person: Person, item: int) -> None:
         raise InputError(f"item {item} has not been picked; label one that has.")
     if rounds.snapshot(tx, *place) is not None:
         raise InputError(f"the round of item {item} is closed; correct its label instead.")
-    if tx.one("SELECT 1 FROM standing WHERE item = ?", item):
+    if tx.one("SELECT 1 FROM state WHERE item = ? AND answer IS NOT NULL", item):
         raise InputError(f"item {item} is already labelled or skipped; undo that or correct its label.")
     if holder(tx, item) not in (None, person.id):
         raise InputError(f"someone else has item {item} now; take another one.")

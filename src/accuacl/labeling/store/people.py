@@ -1,51 +1,64 @@
-"""Who may label: each person has a name and a token, which is shown once and kept only as its hash."""
+"""Who may label: each person has a name, and is an annotator or a lead."""
 
 from __future__ import annotations
-
-import hashlib
-import hmac
-import secrets
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.records import Person
 
 LONGEST_NAME = 100
+LEAD, ANNOTATOR = "lead", "annotator"
 
 
 def everyone(tx: Transaction) -> list[Person]:
-    """All people in the order in which they were added."""
+    """All people in the order in which they were added. Whoever came before there were roles is a lead."""
     revoked = {row[0] for row in tx.all("SELECT person FROM events WHERE kind = 'revoke'")}
-    return [Person(id, name, id in revoked) for id, name in tx.all("SELECT id, name FROM people ORDER BY id")]
+    roles = dict(tx.all("SELECT person, text FROM events WHERE kind = 'role' ORDER BY id"))
+    rows = tx.all("SELECT id, name FROM people ORDER BY id")
+    return [Person(id, name, id in revoked, roles.get(id, LEAD) == LEAD) for id, name in rows]
 
 
-def add(tx: Transaction, name: str) -> str:
-    """Add a person and return their token."""
-    name = clean_name(name, "a person")
-    if any(person.name == name and not person.revoked for person in everyone(tx)):
+def add(tx: Transaction, name: str, lead: bool | None) -> int:
+    """Add a person; their number. lead None: if there is no other."""
+    name, known = clean_name(name, "a person"), [person for person in everyone(tx) if not person.revoked]
+    if any(person.name == name for person in known):
         raise InputError(f"there is already a person {name!r}; choose another name, or revoke that one first.")
-    token = secrets.token_urlsafe(32)
-    id = tx.one("SELECT COALESCE(MAX(id) + 1, 0) FROM people")[0]
-    tx.all("INSERT INTO people VALUES (?, ?, ?)", id, name, _hash(token))
+    id = int(tx.one("SELECT COALESCE(MAX(id) + 1, 0) FROM people")[0])
+    tx.all("INSERT INTO people VALUES (?, ?, '')", id, name)  # since there are invitations nobody has a token
     tx.event("person", person=id, text=name)
-    return token
+    leads = not any(person.lead for person in known) if lead is None else lead
+    tx.event("role", person=id, text=LEAD if leads else ANNOTATOR)
+    return id
 
 
-def find(tx: Transaction, token: str) -> Person | None:
-    """Whose token it is. All hashes are compared in constant time, so that timing reveals nothing."""
-    given, owner = _hash(token), None
-    hashes = dict(tx.all("SELECT id, token FROM people"))
-    for person in everyone(tx):
-        if hmac.compare_digest(given, hashes[person.id]) and not person.revoked:
-            owner = person
-    return owner
+def set_role(tx: Transaction, name: str, lead: bool) -> None:
+    """Make a person a lead or an annotator; somebody must remain a lead."""
+    person = named(tx, name)
+    if person.lead and not lead:
+        _check_last_lead(tx, person)
+    if person.lead != lead:
+        tx.event("role", person=person.id, text=LEAD if lead else ANNOTATOR)
 
 
-def revoke(tx: Transaction, name: str) -> None:
-    """Make the person's token invalid and give back the items they have."""
+def named(tx: Transaction, name: str) -> Person:
+    """The person of that name who has access."""
     person = next((person for person in everyone(tx) if person.name == name.strip() and not person.revoked), None)
     if person is None:
         raise InputError(f"there is no person {name!r} with access; give the name of one who has it.")
+    return person
+
+
+def by_id(tx: Transaction, id: int) -> Person:
+    """A person by their number."""
+    name = tx.one("SELECT name FROM people WHERE id = ?", id)[0]
+    role = tx.one("SELECT text FROM events WHERE kind = 'role' AND person = ? ORDER BY id DESC LIMIT 1", id)
+    revoked = tx.one("SELECT 1 FROM events WHERE kind = 'revoke' AND person = ?", id) is not None
+    return Person(id, name, revoked, role is None or role[0] == LEAD)
+
+
+def revoke(tx: Transaction, name: str) -> None:
+    """End the person's access and give back the items they have."""
+    person = named(tx, name)
     for (item,) in tx.all("SELECT item FROM holders WHERE person = ? AND until > ?", person.id, tx.now):
         tx.event("release", person=person.id, item=item)
     tx.event("revoke", person=person.id)
@@ -53,7 +66,8 @@ def revoke(tx: Transaction, name: str) -> None:
 
 def check(tx: Transaction, person: Person) -> None:
     """Check that the person is known and not revoked: nobody else may write anything."""
-    if not any(known.id == person.id and not known.revoked for known in everyone(tx)):
+    known = tx.one("SELECT 1 FROM people WHERE id = ?", person.id)
+    if known is None or tx.one("SELECT 1 FROM events WHERE kind = 'revoke' AND person = ?", person.id):
         raise InputError(f"{person.name!r} has no access to this project; ask its lead for a new link.")
 
 
@@ -65,5 +79,6 @@ def clean_name(name: str, what: str) -> str:
     return cleaned
 
 
-def _hash(token: str) -> str:
-    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+def _check_last_lead(tx: Transaction, person: Person) -> None:
+    if not any(other.lead and not other.revoked and other.id != person.id for other in everyone(tx)):
+        raise InputError(f"{person.name!r} is the only lead; make somebody else a lead first.")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal
 
 
 @dataclass(frozen=True)
 class Person:
-    """Someone who labels. The token of a revoked person is no longer valid."""
+    """Someone who labels. A revoked person has no access any more; a lead may also do what changes the project."""
 
     id: int
     name: str
     revoked: bool = False
+    lead: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,3 +98,51 @@ class Answer:
     person: int | None
     time: float
     event: int
+
+
+@dataclass(frozen=True)
+class Act:
+    """What a person does with an item: label (with a class), skip, or undo (which knows its item)."""
+
+    kind: Literal["label", "skip", "undo"]
+    request: str
+    item: int = -1
+    class_id: int = -1
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What came of an act (an event's id, the item that was undone, or None), and what is next for the person.
+
+    ahead: what they will probably get after `pick`, if nobody else takes it first.
+    """
+
+    done: int | None
+    pick: Pick | None
+    ahead: list[Pick]
+    status: Status | None
+    classes: list[Class]
+    undo: bool  # whether the person has something to undo
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """An item that was offered, with its present answer (merges applied) and what was said about it.
+
+    disputed: people have given it different labels. guess: the model's, when it was picked.
+    """
+
+    item: int
+    task: int
+    round: int
+    class_id: int | None
+    answered: bool
+    person: int | None
+    time: float | None
+    guess: int | None
+    comments: tuple[str, ...]
+    disputed: bool
+
+    @property
+    def skipped(self) -> bool:
+        return self.answered and self.class_id is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.store import classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.errors import RoundIncomplete
-from accuacl.labeling.store.records import Pick, Status, counts_as
+from accuacl.labeling.store.records import Person, Pick, Status, counts_as
 from accuacl.labeling.store.schema import APPEND_ONLY
 
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
@@ -56,8 +57,7 @@ def status(tx: Transaction) -> Status | None:
     total = tx.one("SELECT COUNT(*) FROM picks WHERE task = ? AND round = ?", task, round)[0]
     answered = dict(
         tx.all(
-            "SELECT a.kind = 'skip', COUNT(*) FROM picks p JOIN answers a ON a.item = p.item "
-            "WHERE p.task = ? AND p.round = ? GROUP BY 1",
+            "SELECT skipped, COUNT(*) FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL GROUP BY 1",
             *(task, round),
         )
     )
@@ -66,23 +66,44 @@ def status(tx: Transaction) -> Status | None:
     return Status(task, round, total, answered.get(0, 0), answered.get(1, 0), leased, is_open)
 
 
-def complete(tx: Transaction, task: int, round: int) -> bool:
-    """Whether the round is there and each of its picks is labelled or skipped."""
-    return _exists(tx, task, round) and _left(tx, task, round) == 0
+def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
+    """Whether the round can be closed: each pick is labelled or skipped, or a lead has said that it is enough, or
+    this share of the picks is answered and nobody is busy with another one.
+    """
+    if not _exists(tx, task, round):
+        return False
+    left = _left(tx, task, round)
+    if left == 0 or tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps([task, round])):
+        return True
+    total = tx.one("SELECT COUNT(*) FROM picks WHERE task = ? AND round = ?", task, round)[0]
+    if total - left < max(1, math.ceil(share * total)):
+        return False
+    leased = "SELECT 1 FROM holders WHERE task = ? AND round = ? AND until > ?"
+    return tx.one(leased, task, round, tx.now) is None
 
 
-def close(tx: Transaction, task: int, round: int) -> dict[int, int]:
-    """Freeze the labels of the round: {item: class, or -1 if skipped}. Closing it again gives the same."""
+def enough(tx: Transaction, person: Person) -> None:
+    """Let the open round be closed with the answers that it has; at least one is needed."""
+    current = open_now(tx)
+    if current is None:
+        raise InputError("no round is open; wait for the next one.")
+    if tx.one("SELECT 1 FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL", *current) is None:
+        raise InputError("nothing of this round has been labelled yet; label something first.")
+    tx.event("enough", person=person.id, text=json.dumps(current))
+
+
+def close(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
+    """Freeze the labels of the round: {item: class, or -1 if it has none}. Closing it again gives the same."""
     frozen = snapshot(tx, task, round)
     if frozen is None:
         if not _exists(tx, task, round):
             raise InputError(f"there is no round {round + 1} of task {task + 1} to close; open it first.")
-        if left := _left(tx, task, round):
-            raise RoundIncomplete(task, round, left, len(picks(tx, task, round)))
+        if not complete(tx, task, round, share):
+            raise RoundIncomplete(task, round, _left(tx, task, round), len(picks(tx, task, round)))
         final = counts_as(classes.every(tx))
         rows = tx.all(
-            "SELECT p.item, a.class FROM picks p JOIN answers a ON a.item = p.item "
-            "WHERE p.task = ? AND p.round = ? ORDER BY p.rank",
+            "SELECT s.item, e.class FROM state s LEFT JOIN events e ON e.id = s.answer "
+            "WHERE s.task = ? AND s.round = ? ORDER BY s.rank",
             *(task, round),
         )
         frozen = {item: -1 if id is None else final[id] for item, id in rows}
@@ -110,6 +131,7 @@ def forget(tx: Transaction, items: Iterable[int]) -> None:
     for trigger in APPEND_ONLY:
         tx.all(f"DROP TRIGGER IF EXISTS {trigger.split()[5]}")
     for item in gone:
+        tx.all("DELETE FROM state WHERE item = ?", item)
         tx.all("DELETE FROM events WHERE undoes IN (SELECT id FROM events WHERE item = ?)", item)
         tx.all("DELETE FROM events WHERE item = ?", item)
         tx.all("DELETE FROM picks WHERE item = ?", item)
@@ -129,9 +151,7 @@ def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:
 
 def used(tx: Transaction, task: int) -> int:
     """How many of the task's picks have a label."""
-    row = tx.one(
-        "SELECT COUNT(*) FROM picks p JOIN answers a ON a.item = p.item WHERE p.task = ? AND a.class IS NOT NULL", task
-    )
+    row = tx.one("SELECT COUNT(*) FROM state WHERE task = ? AND answer IS NOT NULL AND NOT skipped", task)
     return int(row[0])
 
 
@@ -149,11 +169,7 @@ def _exists(tx: Transaction, task: int, round: int) -> bool:
 
 def _left(tx: Transaction, task: int, round: int) -> int:
     """How many picks of the round are neither labelled nor skipped."""
-    row = tx.one(
-        "SELECT COUNT(*) FROM picks p WHERE p.task = ? AND p.round = ? "
-        "AND NOT EXISTS (SELECT 1 FROM standing s WHERE s.item = p.item)",
-        *(task, round),
-    )
+    row = tx.one("SELECT COUNT(*) FROM state WHERE task = ? AND round = ? AND answer IS NULL", *(task, round))
     return int(row[0])
 
 

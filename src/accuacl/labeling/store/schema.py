@@ -53,8 +53,53 @@ APPEND_ONLY = [
     for table in ("people", "classes", "rounds", "closed", "picks", "events")
     for verb in ("UPDATE", "DELETE")
 ]
+ENTRY = """
+CREATE TABLE invitations (
+    hash TEXT PRIMARY KEY, person INTEGER NOT NULL REFERENCES people (id), until REAL NOT NULL
+);
+CREATE TABLE sessions (hash TEXT PRIMARY KEY, person INTEGER NOT NULL REFERENCES people (id), until REAL NOT NULL);
+"""
+# What follows from the events of each item, so that nobody has to go through them: its answer that stands, and who
+# holds its lease. Triggers keep it, in the transaction of the event.
+STATE = """
+CREATE TABLE state (
+    item INTEGER PRIMARY KEY REFERENCES picks (item), task INTEGER NOT NULL, round INTEGER NOT NULL,
+    rank INTEGER NOT NULL, answer INTEGER REFERENCES events (id), skipped INTEGER NOT NULL DEFAULT 0,
+    lease INTEGER REFERENCES events (id), person INTEGER, until REAL
+);
+CREATE INDEX state_open ON state (task, round, rank) WHERE answer IS NULL;
+CREATE INDEX state_round ON state (task, round, skipped) WHERE answer IS NOT NULL;
+CREATE INDEX state_leased ON state (person) WHERE lease IS NOT NULL;
+INSERT INTO state (item, task, round, rank) SELECT item, task, round, rank FROM picks;
+UPDATE state SET answer = (SELECT id FROM answers a WHERE a.item = state.item);
+UPDATE state SET skipped = 1 WHERE answer IN (SELECT id FROM events WHERE kind = 'skip');
+UPDATE state SET lease = h.id, person = h.person, until = h.until FROM holders h WHERE h.item = state.item;
+DROP VIEW answers;
+DROP VIEW holders;
+CREATE VIEW answers AS SELECT e.* FROM state s JOIN events e ON e.id = s.answer;
+CREATE VIEW holders AS
+    SELECT item, task, round, rank, lease AS id, person, until FROM state WHERE lease IS NOT NULL;
+"""
+TRIGGERS = [
+    "CREATE TRIGGER state_of_pick AFTER INSERT ON picks BEGIN INSERT INTO state (item, task, round, rank) "
+    "VALUES (NEW.item, NEW.task, NEW.round, NEW.rank); END",
+    "CREATE TRIGGER state_of_answer AFTER INSERT ON events WHEN NEW.kind IN ('label', 'skip') BEGIN UPDATE state "
+    "SET answer = NEW.id, skipped = NEW.kind = 'skip', lease = NULL, person = NULL, until = NULL "
+    "WHERE item = NEW.item; END",
+    "CREATE TRIGGER state_of_correction AFTER INSERT ON events WHEN NEW.kind = 'correct' BEGIN UPDATE state "
+    "SET answer = NEW.id, skipped = 0 WHERE item = NEW.item; END",
+    "CREATE TRIGGER state_of_undo AFTER INSERT ON events WHEN NEW.kind = 'undo' BEGIN UPDATE state "
+    "SET answer = (SELECT MAX(id) FROM standing WHERE item = NEW.item), skipped = COALESCE((SELECT kind = 'skip' "
+    "FROM standing WHERE item = NEW.item ORDER BY id DESC LIMIT 1), 0) WHERE item = NEW.item; END",
+    "CREATE TRIGGER state_of_lease AFTER INSERT ON events WHEN NEW.kind IN ('lease', 'renew') BEGIN UPDATE state "
+    "SET lease = NEW.id, person = NEW.person, until = NEW.until WHERE item = NEW.item; END",
+    "CREATE TRIGGER state_of_release AFTER INSERT ON events WHEN NEW.kind = 'release' BEGIN UPDATE state "
+    "SET lease = NULL, person = NULL, until = NULL WHERE item = NEW.item; END",
+]
 MIGRATIONS = [  # the statements that bring a file of version i to version i + 1
     [*TABLES.strip().split(";\n"), *APPEND_ONLY],  # version 0: a new file, or one from before versions were recorded
+    # version 1: people had one token each and no role, and every question went through the events
+    [*ENTRY.strip().split(";\n"), *STATE.strip().split(";\n"), *TRIGGERS],
 ]
 VERSION = len(MIGRATIONS)
 

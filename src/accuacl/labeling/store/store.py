@@ -19,11 +19,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from accuacl.labeling.store import answers, classes, leases, people, rounds
+from accuacl.labeling.store import answers, classes, leases, people, review, rounds, sessions
 from accuacl.labeling.store.database import Database
-from accuacl.labeling.store.records import Answer, Class, LabelEvent, Person, Pick, Status
+from accuacl.labeling.store.leases import NOTHING, Expected
+from accuacl.labeling.store.records import Act, Answer, Class, LabelEvent, Person, Pick, Reviewed, Status, Turn
 
 LEASE = 120.0  # seconds
+AHEAD = 3  # items that a person is told of before they are leased, so that the page can load them
 
 
 class Store:
@@ -45,20 +47,51 @@ class Store:
 
     # People
 
-    def add_person(self, name: str) -> str:
-        """Add a person; their token, which is shown once and kept only as its hash."""
+    def add_person(self, name: str, lead: bool | None = None) -> str:
+        """Add a person and invite them; lead None: only if nobody else is one."""
         with self._db.write() as tx:
-            return people.add(tx, name)
+            return sessions.invite_person(tx, people.add(tx, name, lead))
+
+    def invite(self, name: str) -> str:
+        """A new invitation for a person who has access; one that they have not used yet ends."""
+        with self._db.write() as tx:
+            return sessions.invite(tx, name)
 
     def person_of(self, token: str) -> Person | None:
-        """Whose token it is; None if it is nobody's or has been revoked."""
+        """Whose invitation it is; None if it is nobody's, used, expired or revoked."""
         with self._db.read() as tx:
-            return people.find(tx, token)
+            return sessions.find(tx, token)
+
+    def enter(self, token: str) -> str | None:
+        """Exchange an invitation, once, for the id of a new session; None if it is not valid."""
+        with self._db.write() as tx:
+            return sessions.enter(tx, token)
+
+    def person_of_session(self, session: str) -> Person | None:
+        """Whose session it is; None if it is over. Its use keeps it going."""
+        with self._db.read() as tx:
+            person, old = sessions.person_of(tx, session)
+        if old:
+            with self._db.write() as tx:
+                sessions.touch(tx, session)
+        return person
+
+    def leave(self, session: str) -> None:
+        """End a session."""
+        with self._db.write() as tx:
+            sessions.leave(tx, session)
 
     def revoke(self, name: str) -> None:
-        """Make the person's token invalid; the items they have are free again."""
+        """End the person's access at once; the items they have are free again."""
         with self._db.write() as tx:
+            person = people.named(tx, name)
             people.revoke(tx, name)
+            sessions.end_all(tx, person.id)
+
+    def set_role(self, name: str, lead: bool) -> None:
+        """Make a person a lead or an annotator."""
+        with self._db.write() as tx:
+            people.set_role(tx, name, lead)
 
     def people(self) -> list[Person]:
         """Everyone who ever had access, revoked or not."""
@@ -109,23 +142,34 @@ class Store:
         with self._db.read() as tx:
             return rounds.used(tx, task)
 
+    def given(self) -> int:
+        """How many items of all tasks have a label."""
+        with self._db.read() as tx:
+            return int(tx.one("SELECT COUNT(*) FROM state WHERE answer IS NOT NULL AND NOT skipped")[0])
+
     def rounds_of_items(self) -> dict[int, int]:
         """The round, within its task, in which each item was picked."""
         with self._db.read() as tx:
             return dict(tx.all("SELECT item, round FROM picks"))
 
-    def complete(self, task: int, round: int) -> bool:
-        """Whether each pick of the round is labelled or skipped."""
+    def complete(self, task: int, round: int, share: float = 1.0) -> bool:
+        """Whether the round can be closed: this share of its picks is answered, or a lead has said it is enough."""
         with self._db.read() as tx:
-            return rounds.complete(tx, task, round)
+            return rounds.complete(tx, task, round, share)
 
-    def close_round(self, task: int, round: int) -> dict[int, int]:
-        """Freeze a complete round: {item: class, or -1 if skipped}; closing it again gives the same labels.
+    def enough(self, person: Person) -> None:
+        """Let the open round be closed with the answers that it has."""
+        with self._db.write() as tx:
+            people.check(tx, person)
+            rounds.enough(tx, person)
 
-        RoundIncomplete: some picks are neither labelled nor skipped.
+    def close_round(self, task: int, round: int, share: float = 1.0) -> dict[int, int]:
+        """Freeze a complete round: {item: class, or -1 if it has none}; closing it again gives the same labels.
+
+        RoundIncomplete: too many picks are neither labelled nor skipped.
         """
         with self._db.write() as tx:
-            return rounds.close(tx, task, round)
+            return rounds.close(tx, task, round, share)
 
     def seal(self, task: int) -> None:
         """End the correction of labels of a task: of its examples only sums are left."""
@@ -143,6 +187,16 @@ class Store:
         """What the person should label next, leased to them for so many seconds; None if nothing is free."""
         with self._db.write() as tx:
             return leases.lease(tx, person, seconds)
+
+    def turn(
+        self, person: Person, act: Act | None = None, expected: Expected = NOTHING, seconds: float = LEASE
+    ) -> Turn:
+        """Record what the person did, and lease them the next item, in one transaction."""
+        with self._db.write() as tx:
+            done = None if act is None else answers.do(tx, person, act, seconds)
+            pick = leases.lease(tx, person, seconds, expected)
+            ahead, undo = leases.ahead(tx, AHEAD, expected), answers.undoable(tx, person) is not None
+            return Turn(done, pick, ahead, rounds.status(tx), classes.every(tx), undo)
 
     def held(self, person: Person) -> Pick | None:
         """The item that the person has now."""
@@ -176,10 +230,32 @@ class Store:
         with self._db.write() as tx:
             return answers.undo(tx, person, seconds, request)
 
+    def can_undo(self, person: Person) -> bool:
+        """Whether the person has something to undo in the open round."""
+        with self._db.read() as tx:
+            return answers.undoable(tx, person) is not None
+
     def correct(self, person: Person, item: int, class_id: int, request: str) -> int:
         """Change the label of an item that has one, in any round, open or closed; the event's id."""
         with self._db.write() as tx:
             return answers.correct(tx, person, item, class_id, request)
+
+    # Review
+
+    def everything(self) -> list[Reviewed]:
+        """All items that were ever offered, with their present answers."""
+        with self._db.read() as tx:
+            return review.everything(tx)
+
+    def relabel(self, person: Person, items: Sequence[int], class_id: int, request: str) -> int:
+        """Give items another label, skipped ones too; how many. A request sent again changes nothing."""
+        with self._db.write() as tx:
+            return review.relabel(tx, person, items, class_id, request)
+
+    def comment(self, person: Person, items: Sequence[int], text: str, request: str) -> None:
+        """Write a comment to items."""
+        with self._db.write() as tx:
+            review.comment(tx, person, items, text, request)
 
     def answers(self, items: Iterable[int] | None = None) -> list[Answer]:
         """The present answer for each item that has one: its class with merges applied, who gave it and when."""

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.store import living
+from accuacl.labeling.store import Act, living
 from accuacl.labeling.web import session, views
-from accuacl.labeling.web.session import Someone
+from accuacl.labeling.web.session import ClassEditor, Limited, Someone
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
@@ -51,14 +51,14 @@ class MergeRequest(BaseModel):
 
 @router.post("/login")
 def login(body: LoginRequest, request: Request, response: Response) -> View:
-    """Exchange a token for the session cookie."""
+    """Exchange an invitation for a session."""
     session.log_in(request, response, body.token)
     return {}
 
 
 @router.post("/logout")
 def logout(request: Request, response: Response) -> View:
-    """Delete the session cookie."""
+    """End the session."""
     session.log_out(request, response)
     return {}
 
@@ -66,53 +66,49 @@ def logout(request: Request, response: Response) -> View:
 @router.get("/state")
 def state(request: Request, person: Someone) -> View:
     """The state of the round and the classes; leases nothing."""
-    return views.state(request.app.state)
+    return views.state(request.app.state, person)
 
 
 @router.post("/next")
-def next_pick(request: Request, person: Someone) -> View:
+def next_pick(request: Request, person: Limited) -> View:
     """The next example, leased to the person."""
-    return views.with_pick(request.app.state, person)
+    return views.turn(request.app.state, person)
 
 
 @router.post("/label")
-def label(body: LabelRequest, request: Request, person: Someone) -> View:
+def label(body: LabelRequest, request: Request, person: Limited) -> View:
     """Save a label, synced to the disk before this answers; the next example."""
-    request.app.state.project.store.label(person, body.item, body.class_id, body.request)
-    return views.with_pick(request.app.state, person)
+    return views.turn(request.app.state, person, Act("label", body.request, body.item, body.class_id))
 
 
 @router.post("/skip")
-def skip(body: SkipRequest, request: Request, person: Someone) -> View:
+def skip(body: SkipRequest, request: Request, person: Limited) -> View:
     """Skip an example; the next one."""
-    request.app.state.project.store.skip(person, body.item, body.request)
-    return views.with_pick(request.app.state, person)
+    return views.turn(request.app.state, person, Act("skip", body.request, body.item))
 
 
 @router.post("/undo")
-def undo(body: UndoRequest, request: Request, person: Someone) -> View:
+def undo(body: UndoRequest, request: Request, person: Limited) -> View:
     """Undo the person's last label or skip; that example again."""
-    if request.app.state.project.store.undo(person, body.request) is None:
-        raise HTTPException(422, "There is nothing to undo in this round; correct earlier labels on the dashboard.")
-    return views.with_pick(request.app.state, person)
+    return views.turn(request.app.state, person, Act("undo", body.request))
 
 
 @router.post("/correct")
-def correct(body: LabelRequest, request: Request, person: Someone) -> View:
+def correct(body: LabelRequest, request: Request, person: Limited) -> View:
     """Change the label of an item that has one, in any round."""
     request.app.state.project.store.correct(person, body.item, body.class_id, body.request)
     return {}
 
 
 @router.post("/renew")
-def renew(body: ItemRequest, request: Request, person: Someone) -> View:
+def renew(body: ItemRequest, request: Request, person: Limited) -> View:
     """Extend the lease of an item."""
     request.app.state.project.store.renew(person, body.item)
     return {}
 
 
 @router.post("/release")
-def release(body: ItemRequest, request: Request, person: Someone) -> View:
+def release(body: ItemRequest, request: Request, person: Limited) -> View:
     """Give an item back."""
     request.app.state.project.store.release(person, body.item)
     return {}
@@ -128,24 +124,24 @@ def guess(item: Number, request: Request, person: Someone) -> View:
 
 
 @router.post("/classes")
-def add_class(body: NameRequest, request: Request, person: Someone) -> View:
+def add_class(body: NameRequest, request: Request, person: ClassEditor) -> View:
     """Add a class, or return the one of that name: the answer to an earlier try may have been lost."""
     store = request.app.state.project.store
     wanted = " ".join(body.name.split())
     known = {c.name: c for c in living(store.classes())}
     added = known.get(wanted) or store.add_class(body.name, person)
-    return {"added": added.id, **views.state(request.app.state)}
+    return {"added": added.id, **views.state(request.app.state, person)}
 
 
 @router.post("/classes/{id}/rename")
-def rename_class(id: Number, body: NameRequest, request: Request, person: Someone) -> View:
+def rename_class(id: Number, body: NameRequest, request: Request, person: ClassEditor) -> View:
     """Rename a class."""
     request.app.state.project.store.rename_class(id, body.name, person)
     return {}
 
 
 @router.post("/classes/{id}/merge")
-def merge_class(id: Number, body: MergeRequest, request: Request, person: Someone) -> View:
+def merge_class(id: Number, body: MergeRequest, request: Request, person: ClassEditor) -> View:
     """Merge a class into another."""
     request.app.state.project.store.merge_class(id, body.into, person)
     return {}

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator
-from functools import lru_cache
 from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, RedirectResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, images, pages, session
+from accuacl.labeling.web import api, images, pages
+from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
-from accuacl.labeling.web.pictures import THUMB, picture
-from accuacl.labeling.web.trainer import Trainer, sentence
+from accuacl.labeling.web.limits import Limit
+from accuacl.labeling.web.paths import sentence
+from accuacl.labeling.web.trainer import Trainer, places
 
 HERE = Path(__file__).parent
 
 
 def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | None = None) -> FastAPI:
     """The page of one project."""
-    trainer = trainer or Trainer(project)
+    trainer, hosts = trainer or Trainer(project), hosts or Hosts("127.0.0.1")
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -38,10 +39,12 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.project, app.state.trainer = project, trainer
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before that round
-    app.state.picture = lambda item: picture(project.image_bytes(item)[0])
-    # Thumbnails are cached (50 MB at most): decoding a dashboard's large images anew for every viewer is slow.
-    app.state.thumb = lru_cache(maxsize=256)(lambda item: picture(project.image_bytes(item)[0], THUMB))
-    app.state.cookie = session.cookie_name(project.directory)
+    app.state.trained = (-1, -1, None)  # a task, a round, and what the training before it has brought
+    app.state.decoder = Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp)
+    app.state.public_url = hosts.public_url
+    app.state.requests = Limit(burst=200, each_second=40)  # what a person's page sends, and several times that
+    app.state.class_changes = Limit(burst=20, each_second=0.5)
+    app.state.expected = {}  # person: the items that their page has been told of
     app.include_router(api.router)
     app.include_router(images.router)
     app.include_router(pages.router)
@@ -51,7 +54,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.add_exception_handler(InputError, _conflict)
     app.add_exception_handler(StoreUnavailable, _unavailable)
     app.add_exception_handler(Exception, _bug)
-    app.add_middleware(Guard, hosts=hosts or Hosts("127.0.0.1"))
+    app.add_middleware(Guard, hosts=hosts)
     return app
 
 
@@ -66,8 +69,10 @@ class _Static(StaticFiles):
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if error.status_code == 401 and request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        return RedirectResponse("/login", 303)
+    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
+        if error.status_code == 401:
+            return RedirectResponse("/login", 303)
+        return HTMLResponse(pages.trouble(request, error.status_code, str(error.detail)), error.status_code)
     return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
 
 
@@ -80,12 +85,12 @@ def _malformed(request: Request, error: Exception) -> Response:
 
 def _conflict(request: Request, error: Exception) -> Response:
     """What the project or its store refuses, with its sentence."""
-    return JSONResponse({"detail": sentence(error)}, 409)
+    return JSONResponse({"detail": sentence(error, places(request.app.state.project))}, 409)
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
     """The disk is full or gone; the page sends the request again until it succeeds."""
-    return JSONResponse({"detail": sentence(error)}, 503)
+    return JSONResponse({"detail": sentence(error, places(request.app.state.project))}, 503)
 
 
 def _bug(request: Request, error: Exception) -> Response:

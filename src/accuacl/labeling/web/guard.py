@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import re
 from collections.abc import Iterable
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from accuacl.base.errors import InputError
 
 LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends holds a class name
 POLICY = "; ".join(
@@ -34,17 +37,21 @@ HEADERS = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
 }
 SAFE = ("GET", "HEAD")
+HTTPS_ONLY = {"Strict-Transport-Security": "max-age=31536000"}
 
 
 class Hosts:
     """The host names under which the server may be reached.
 
     Another site can make its own name point at this machine and read our answers as its own (DNS rebinding), so only
-    known addresses and names are served.
+    known addresses and names are served. public_url: the address that browsers see when a proxy stands before the
+    server, such as https://label.example.org.
     """
 
-    def __init__(self, bound: str, names: Iterable[str] = ()) -> None:
-        self.names = {"localhost", *(name.lower() for name in names)}
+    def __init__(self, bound: str, names: Iterable[str] = (), public_url: str = "") -> None:
+        self.public_url = public_url
+        public = [host_name(public_url.partition("://")[2])] if public_url else []
+        self.names = {"localhost", *(name.lower() for name in (*names, *public))}
         if not _is_address(bound):
             self.names.add(bound.lower())
         self.loopback_only = is_loopback(bound)
@@ -60,12 +67,30 @@ class Hosts:
             return is_loopback(name) or not self.loopback_only
         return name in self.names
 
+    def same_origin(self, origin: str, host: str) -> bool:
+        """Whether a page of this server, as browsers see it, has sent the request."""
+        return origin.partition("://")[2].lower() == host.lower() or bool(origin and origin == self.public_url)
+
 
 def host_name(host: str) -> str:
     """Without the port, as in `[::1]:80` and `localhost:80`."""
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
+
+
+def check_public_url(url: str) -> str:
+    """The address as browsers write it in an Origin header.
+
+    >>> check_public_url("https://Label.example.org/")
+    'https://label.example.org'
+    """
+    found = re.fullmatch(r"(https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?)/?", url.lower())
+    if url and found is None:
+        raise InputError(
+            f"--public-url is {url!r}; give the address that people open, without a path: https://label.example.org."
+        )
+    return found.group(1) if found else ""
 
 
 def is_loopback(host: str) -> bool:
@@ -93,10 +118,12 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # no websockets here
 
+        secure = scope["scheme"] == "https" or self.hosts.public_url.startswith("https://")
+
         async def send_guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
+                for name, value in (HEADERS | (HTTPS_ONLY if secure else {})).items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
@@ -127,7 +154,7 @@ class Guard:
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return 403, "Requests from other sites are refused."
         origin = headers.get("origin")
-        if origin is not None and origin.partition("://")[2].lower() != host.lower():
+        if origin is not None and not self.hosts.same_origin(origin, host):
             return 403, "Requests from other sites are refused."
         if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             return 415, "The request must be JSON."

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Path, Request, Response
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.web.pictures import FULL, SIDE, THUMB
 from accuacl.labeling.web.session import Someone
 
 router = APIRouter(prefix="/item")
@@ -15,20 +15,26 @@ Number = Annotated[int, Path(ge=0, le=2**62)]
 
 
 @router.get("/{item}/image")
-def image(item: Number, request: Request, person: Someone) -> Response:
-    """The image, scaled down if it is very large."""
-    return _answer(request.app.state.picture, item)
+async def image(item: Number, request: Request, person: Someone) -> Response:
+    """The image, scaled down if it is large."""
+    return await _answer(request, item, SIDE)
+
+
+@router.get("/{item}/full")
+async def full(item: Number, request: Request, person: Someone) -> Response:
+    """The image to zoom into."""
+    return await _answer(request, item, FULL)
 
 
 @router.get("/{item}/thumb")
-def thumb(item: Number, request: Request, person: Someone) -> Response:
+async def thumb(item: Number, request: Request, person: Someone) -> Response:
     """A thumbnail of the image."""
-    return _answer(request.app.state.thumb, item)
+    return await _answer(request, item, THUMB)
 
 
-def _answer(draw: Callable[[int], tuple[bytes, str]], item: int) -> Response:
+async def _answer(request: Request, item: int, side: int) -> Response:
     try:
-        data, kind = draw(item)
+        data, kind = await request.app.state.decoder.get(item, side)
     except InputError as error:  # no such item, not an image, missing, outside of the data, too large
         raise HTTPException(404, "There is no such image, or it cannot be shown.") from error
     # The image never changes, but who may see it does, so only the browser may cache it.

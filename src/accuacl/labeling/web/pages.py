@@ -53,7 +53,7 @@ def classes(request: Request, person: Someone) -> str:
     counts, every = store.counts_by_class(), store.classes()
     names = {c.id: c.name for c in every}
     kept = [(c, counts.get(c.id, 0)) for c in living(every)]
-    merged = [(c.name, names[c.merged_into]) for c in every if c.merged_into is not None]
+    merged = [(c, names[c.merged_into]) for c in every if c.merged_into is not None]
     return _page(request, "classes.html", person, here="classes", living=kept, merged=merged)
 
 
@@ -91,6 +91,13 @@ def item(item: Number, request: Request, person: Someone) -> str:
         living=living(store.classes()),
         request_id=secrets.token_hex(16),
     )
+
+
+def trouble(request: Request, status: int, detail: str) -> str:
+    """What is shown when there is no such page, or one may not see it."""
+    title = {403: "This is for leads", 404: "There is no such page"}.get(status, "This did not work")
+    text = "" if detail in ("Not Found", title) else detail
+    return _page(request, "trouble.html", None, title=title, text=text)
 
 
 def _page(request: Request, template: str, person: Person | None, **values: Any) -> str:

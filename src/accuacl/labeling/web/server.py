@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import getpass
+import logging
 import os
 import socket
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -16,13 +19,15 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
-from accuacl.labeling.web.guard import Hosts, is_loopback
+from accuacl.labeling.web.connections import BoundedProtocol, Seldom
+from accuacl.labeling.web.guard import Hosts, check_public_url, is_loopback
 from accuacl.labeling.web.trainer import Trainer
 
 WARNING = """\
 WARNING: listening on {host}, not only on this machine. Everyone who can reach {host}:{port} can try to log in{plain}.
 Leave out --host to keep it to this machine."""
 PLAIN = ", and\nwithout --cert and --key everything, tokens too, crosses the network unencrypted"
+FILES = 8192  # open files that the process may have
 Say = Callable[[str], None]
 
 
@@ -35,26 +40,34 @@ def serve(
     allow_host: Sequence[str] = (),
     cert: Path | None = None,
     key: Path | None = None,
+    public_url: str = "",
+    open_browser: Callable[[str], object] | None = None,
     say: Say = lambda line: print(line, flush=True),  # at once, also into a pipe
 ) -> None:
     """Serve the page until interrupted.
 
-    Once it answers requests, each of `people` gets a login link, printed once: only the hash of its token is kept. For
-    someone who has one already, the old one ends. If nobody has access and nobody is named, the user gets one.
+    Once it answers requests, a link is printed for each of `people`, with which they can log in once; links of theirs
+    that have not been used end. If nobody has access and nobody is named, the user gets one, and leads the project.
+    public_url: the address that people open, if a proxy stands before the server. open_browser: called with the user's
+    link, or the page's address.
     """
+    public_url = check_public_url(public_url)
     if (cert is None) != (key is None):
         raise InputError("--cert and --key go together; give both or neither.")
     listener = _listen(host, port)
     try:
         trainer = Trainer(project)
-        app = make_app(project, Hosts(host, [*allow_host, _reachable(host)]), trainer)
-        url = f"{'https' if cert else 'http'}://{_in_url(_reachable(host))}:{listener.getsockname()[1]}"
+        app = make_app(project, Hosts(host, [*allow_host, _reachable(host)], public_url), trainer)
+        own_url = f"{'https' if cert else 'http'}://{_in_url(_reachable(host))}:{listener.getsockname()[1]}"
+        url = public_url or own_url
 
         def announce() -> None:
             if not is_loopback(host):
                 say(WARNING.format(host=host, port=listener.getsockname()[1], plain="" if cert else PLAIN))
-            _invite(project, people, url, say)
+            links = _invite(project, people, url, say)
             say(f"{url} (stop with Ctrl+C)")
+            if open_browser is not None:
+                threading.Thread(target=open_browser, args=(links[0] if links else url,), daemon=True).start()
 
         with contextlib.suppress(KeyboardInterrupt):
             _run(app, listener, cert, key, announce)
@@ -79,9 +92,25 @@ class _Server(uvicorn.Server):
 def _run(
     app: FastAPI, listener: socket.socket, cert: Path | None, key: Path | None, on_start: Callable[[], None]
 ) -> None:
-    """Serve until interrupted. No access log and no headers of proxies: neither is needed, and both can be abused."""
-    config = uvicorn.Config(
+    """Serve until interrupted."""
+    config = config_of(app, cert, key)
+    try:
+        config.load()
+    except OSError as error:  # SSLError is one
+        raise InputError(
+            f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
+        ) from error
+    _raise_limit()
+    for name in ("uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(Seldom())
+    _Server(config, on_start).run(sockets=[listener])
+
+
+def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> uvicorn.Config:
+    """How uvicorn serves. No access log and no headers of proxies: neither is needed, and both can be abused."""
+    return uvicorn.Config(
         app,
+        **{"http": BoundedProtocol} | more,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -91,25 +120,34 @@ def _run(
         ssl_certfile=cert,
         ssl_keyfile=key,
     )
+
+
+def _raise_limit() -> None:
+    """Allow more open files than connections, where the system has a limit for them."""
     try:
-        config.load()
-    except OSError as error:  # SSLError is one
-        raise InputError(
-            f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
-        ) from error
-    _Server(config, on_start).run(sockets=[listener])
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < FILES and (hard == resource.RLIM_INFINITY or hard > soft):
+        wanted = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> None:
-    """Print a login link for each of the people, or say who has one."""
+def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list[str]:
+    """Print a login link for each of the people, or say who has access; the links."""
     known = [person.name for person in project.store.people() if not person.revoked]
     wanted = list(dict.fromkeys(people)) or ([] if known else [_user()])
+    links = []
     for name in wanted:
-        if name in known:
-            project.store.revoke(name)
-        say(f"{name}: {url}/login#token={project.store.add_person(name)}")
-    if not wanted:
-        say(f"{', '.join(known)} can log in with the links they have; --person NAME prints a new one.")
+        token = project.store.invite(name) if name in known else project.store.add_person(name)
+        links.append(f"{url}/login#token={token}")
+        say(f"{name}: {links[-1]}")
+    if links:
+        say("Each link works once, within a week; whoever has used it stays logged in.")
+    else:
+        say(f"{', '.join(known)} can go on where they are logged in; --person NAME prints a new link.")
+    return links
 
 
 def _user() -> str:

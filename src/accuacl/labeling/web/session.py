@@ -1,4 +1,4 @@
-"""Who is asking: the token in a cookie, looked up at every request, so that revoking it takes effect at once."""
+"""Who is asking: a session id in a cookie, looked up at every request, so that revoking access takes effect at once."""
 
 from __future__ import annotations
 
@@ -8,44 +8,83 @@ from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, Response
 
-from accuacl.labeling.store import Person, Store
+from accuacl.labeling.store import SESSION, Person, Store
 
-DAYS = 30
+REFUSED = (
+    "This link is not valid: it has been used, is older than a week, or was replaced. "
+    "Ask the project's lead for a new one."
+)
 
 
-def cookie_name(directory: Path) -> str:
-    """A name for each project: browsers share cookies between the ports of a machine."""
-    return f"accuacl-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:12]}"
+def cookie_name(directory: Path, secure: bool = False) -> str:
+    """A name for each project: browsers share cookies between the ports of a machine.
+
+    Over HTTPS it begins with __Host-, so that no other host of the domain can set it.
+    """
+    name = f"accuacl-{hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:12]}"
+    return f"__Host-{name}" if secure else name
 
 
 def log_in(request: Request, response: Response, token: str) -> None:
-    """Set the session cookie; 401 if the token is nobody's."""
+    """Exchange an invitation for a session, and set its cookie; 401 if the invitation is not valid."""
     store: Store = request.app.state.project.store
-    if store.person_of(token) is None:
-        raise HTTPException(401, "This link is not valid. Ask the project's lead for a new one.")
+    session = store.enter(token)
+    if session is None:
+        raise HTTPException(401, REFUSED)
+    secure = is_secure(request)
     response.set_cookie(
-        request.app.state.cookie,
-        token,
-        max_age=DAYS * 24 * 3600,
+        cookie_name(request.app.state.project.directory, secure),
+        session,
+        max_age=int(SESSION),
         httponly=True,
         samesite="strict",
-        secure=request.scope["scheme"] == "https",
+        secure=secure,
     )
 
 
 def log_out(request: Request, response: Response) -> None:
-    """Delete the session cookie of this browser; the token stays valid."""
-    response.delete_cookie(request.app.state.cookie, httponly=True, samesite="strict")
+    """End the session, here and in the browser."""
+    secure = is_secure(request)
+    name = cookie_name(request.app.state.project.directory, secure)
+    session = request.cookies.get(name)
+    if session:
+        request.app.state.project.store.leave(session)
+    response.delete_cookie(name, httponly=True, samesite="strict", secure=secure)
+
+
+def is_secure(request: Request) -> bool:
+    """Whether the browser is connected by HTTPS, to this server or to the proxy before it."""
+    return request.scope["scheme"] == "https" or request.app.state.public_url.startswith("https://")
 
 
 def _someone(request: Request) -> Person:
     """The person who is logged in; 401 if nobody is."""
-    store: Store = request.app.state.project.store
-    token = request.cookies.get(request.app.state.cookie)
-    person = store.person_of(token) if token else None
+    session = request.cookies.get(cookie_name(request.app.state.project.directory, is_secure(request)))
+    person = request.app.state.project.store.person_of_session(session) if session else None
     if person is None:
         raise HTTPException(401, "Log in first.")
     return person
 
 
+def _lead(person: Annotated[Person, Depends(_someone)]) -> Person:
+    """The person who is logged in, if they lead the project; 403 if they do not."""
+    if not person.lead:
+        raise HTTPException(403, "Only a lead may do this; ask the project's lead.")
+    return person
+
+
+def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
+    """The same person, unless they ask for more than a person can; 429 then."""
+    request.app.state.requests.take(person.id)
+    return person
+
+
+def _changes_classes(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
+    request.app.state.class_changes.take(person.id)
+    return person
+
+
 Someone = Annotated[Person, Depends(_someone)]
+Limited = Annotated[Person, Depends(_within_limits)]
+ClassEditor = Annotated[Person, Depends(_changes_classes)]
+Lead = Annotated[Person, Depends(_lead)]

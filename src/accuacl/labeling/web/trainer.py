@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass
+from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project
+from accuacl.labeling.web.paths import sentence
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
@@ -63,7 +65,7 @@ class Trainer:
             except _Stopped:
                 return
             except Exception as error:  # the thread goes on: the page shows the trouble, and it tries again
-                trouble = sentence(error)
+                trouble = sentence(error, places(self.project))
                 if not isinstance(error, InputError) and trouble != self._logged:  # once, however often it is tried
                     self._logged = trouble
                     log.exception("training failed; it is tried again every %g s", 5 * self.every)
@@ -98,16 +100,9 @@ class Trainer:
         self.now = Activity(busy=True, text=text, done=_part(progress))
 
 
-def sentence(error: Exception) -> str:
-    """What the page says of an error: the sentence of an InputError; of a bug its type too, to find it in the log.
-
-    >>> sentence(InputError("the folder photos is missing; bring it back.")), sentence(KeyError("a"))
-    ('The folder photos is missing; bring it back.', "KeyError: 'a' (a bug; the server's log has the details)")
-    """
-    text = str(error)
-    if isinstance(error, InputError):
-        return text[:1].upper() + text[1:]
-    return f"{type(error).__name__}: {text} (a bug; the server's log has the details)"
+def places(project: Project) -> list[Path]:
+    """The folders and files that sentences about the project may name."""
+    return [project.directory, project.directory.resolve(), *(Path(task.place) for task in project.tasks.all())]
 
 
 def _part(progress: Progress) -> float | None:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
+from fastapi import HTTPException
 from starlette.datastructures import State
 
-from accuacl.labeling.project import Item
-from accuacl.labeling.store import Person, Pick, Status, living
+from accuacl.labeling.project import Item, Moment
+from accuacl.labeling.store import Act, Class, Expected, Person, Pick, Status, living
 from accuacl.labeling.web.reasons import meaning
 from accuacl.labeling.web.trainer import Activity
 
 View = dict[str, Any]
 
 
-def state(app: State) -> View:
+def state(app: State, person: Person) -> View:
     """The state of the round, and the classes."""
-    status: Status | None = app.project.store.status()
+    store = app.project.store
+    return _state(app, store.status(), store.classes(), store.can_undo(person))
+
+
+def _state(app: State, status: Status | None, classes: list[Class], undo: bool) -> View:
     now: Activity = app.trainer.now
+    phase = _phase(app, status, now)
     task, round = (status.task, status.round) if status else (0, 0)
     labelled, skipped = (status.labelled, status.skipped) if status else (0, 0)
-    classes = [{"id": c.id, "name": c.name} for c in living(app.project.store.classes())]
     return {
         "state": {
-            "phase": _phase(app, status, now),
+            "phase": phase,
             "text": now.text or now.trouble,
             "progress": now.done,
             "task": task,
@@ -34,10 +40,12 @@ def state(app: State) -> View:
             "labelled": labelled,
             "skipped": skipped,
             "free": max(0, status.left - status.leased) if status and status.open else 0,
-            "undo": bool(status and status.open and labelled + skipped),
+            "undo": undo,
+            "trained": _trained(app, task, round),
             "budget": {"used": _before(app, task, round) + labelled, "total": _budget(app, task)},
+            **(_all(app) if phase == "done" else {}),
         },
-        "classes": classes,
+        "classes": [{"id": c.id, "name": c.name} for c in living(classes)],
     }
 
 
@@ -46,7 +54,44 @@ def _phase(app: State, status: Status | None, now: Activity) -> str:
         return "training"
     if status and status.open and status.left:
         return "labelling"
+    if not app.project.tasks.all():
+        return "empty"
     return "done" if app.project.state().finished else "waiting"
+
+
+def _all(app: State) -> View:
+    """How many items there are, and how many of them have a label."""
+    return {"given": app.project.store.given(), "items": sum(task.count for task in app.project.tasks.all())}
+
+
+def _trained(app: State, task: int, round: int) -> View | None:
+    """The accuracy on all held-out items after the last training, and before it if they were the same; percent.
+
+    It is computed once for each round and kept.
+    """
+    if app.trained[:2] != (task, round):
+        moments = app.project.estimates().history[-2:]
+        app.trained = (task, round, trained(moments) if moments else None)
+    found: View | None = app.trained[2]
+    return found
+
+
+def trained(moments: Sequence[Moment]) -> View | None:
+    """What the page says of the last two moments."""
+    means = []
+    for moment in moments:
+        measured = [e for e in moment.accuracy if e is not None]
+        count = sum(e.count for e in measured)
+        means.append((count, round_half_up(sum(e.value * e.count for e in measured) / count)) if count else (0, 0))
+    count, now = means[-1]
+    if not count:
+        return None
+    same = len(means) == 2 and means[0][0] == count
+    return {"before": means[0][1] if same else None, "now": now, "count": count}
+
+
+def round_half_up(value: float) -> int:
+    return math.floor(value + 0.5)
 
 
 def _before(app: State, task: int, round: int) -> int:
@@ -65,13 +110,24 @@ def _budget(app: State, task: int) -> int:
     return min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
 
 
-def with_pick(app: State, person: Person) -> View:
-    """The same, and the next example, leased to the person; None if there is none."""
-    pick = app.project.store.lease(person)
-    view = state(app)
-    if pick is None and view["state"]["phase"] == "waiting":
-        app.trainer.poke()
-    return {**view, "pick": None if pick is None else example(app, pick, view["state"]["total"])}
+def turn(app: State, person: Person, act: Act | None = None) -> View:
+    """Do what the person did; the same, and the next example, leased to them (None if there is none), and those that
+    will probably come after it, for the page to load.
+    """
+    told: dict[int, tuple[int, ...]] = app.expected
+    others = frozenset(item for id, items in told.items() if id != person.id for item in items)
+    turn = app.project.store.turn(person, act, Expected(told.get(person.id, ()), others))
+    if act is not None and act.kind == "undo" and turn.done is None:
+        raise HTTPException(422, "You have nothing to undo in this round; correct earlier labels under Review.")
+    told[person.id] = tuple(pick.item for pick in turn.ahead)
+    view = _state(app, turn.status, turn.classes, turn.undo)
+    if turn.pick is None:
+        told.pop(person.id, None)
+        if view["state"]["phase"] == "waiting":
+            app.trainer.poke()
+    total = view["state"]["total"]
+    shown = None if turn.pick is None else example(app, turn.pick, total)
+    return {**view, "pick": shown, "ahead": [example(app, pick, total) for pick in turn.ahead]}
 
 
 def example(app: State, pick: Pick, total: int) -> View:

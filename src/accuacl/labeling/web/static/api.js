@@ -13,6 +13,8 @@ export function newId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
+let leaving = false;
+
 export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export async function get(path) {
@@ -41,6 +43,9 @@ export function send(path, body) {
 async function answer(response) {
   if (response.ok) return response.json();
   const said = await response.json().catch(() => ({}));
-  if (response.status === 401 && location.pathname !== "/login") location.assign("/login");
+  if (response.status === 401 && location.pathname !== "/login" && !leaving) {
+    leaving = true; // a second request that is refused must not interrupt the way to the login
+    location.assign("/login");
+  }
   throw new Refused(response.status, typeof said.detail === "string" ? said.detail : response.statusText);
 }

@@ -1,5 +1,8 @@
-// The class buttons: number keys for the first nine shown, a search field when there are more.
-const MANY = 9;
+// The class buttons. Each of the first thirty has a key; with more classes there is a search field, and the nine that
+// were used last come first, each in a place of its own, so that its key stays the same.
+const KEYS = [..."1234567890qwertyiopdhjklzxvbnm"]; // letters that are no command
+const MANY = 9; // classes beyond which there is a search field
+const SLOTS = 9;
 const box = document.getElementById("classes");
 const search = document.getElementById("search");
 const find = document.getElementById("find");
@@ -8,6 +11,8 @@ let all = [];
 let shown = [];
 let drawn = "";
 let choose = () => {};
+let slots = []; // [class id, when it was used last], by place
+let uses = 0;
 
 export function onChoose(act) {
   choose = act;
@@ -15,9 +20,9 @@ export function onChoose(act) {
 
 // While an example is shown, no class changes its key: a merged one keeps its place, disabled, until the next example.
 export function setClasses(classes, another) {
-  const now = another ? classes : inPlace(classes);
+  const now = another ? ordered(classes) : inPlace(classes);
   const text = JSON.stringify(now);
-  if (text === drawn) return; // redrawing would take the focus from a button
+  if (text === drawn) return another && unpress(); // redrawing would take the focus from a button
   drawn = text;
   all = now;
   find.hidden = all.length <= MANY;
@@ -25,9 +30,26 @@ export function setClasses(classes, another) {
   draw();
 }
 
+function ordered(classes) {
+  if (classes.length <= KEYS.length) return classes;
+  const there = new Map(classes.map((one) => [one.id, one]));
+  slots = slots.filter(([id]) => there.has(id));
+  const recent = slots.map(([id]) => ({ ...there.get(id), recent: true }));
+  const ids = new Set(recent.map((one) => one.id));
+  return [...recent, ...classes.filter((one) => !ids.has(one.id))];
+}
+
+function use(one) {
+  uses += 1;
+  const there = slots.find(([id]) => id === one.id);
+  if (there) there[1] = uses;
+  else if (slots.length < SLOTS) slots.push([one.id, uses]);
+  else slots[slots.indexOf(slots.reduce((a, b) => (b[1] < a[1] ? b : a)))] = [one.id, uses];
+}
+
 function inPlace(classes) {
   const there = new Map(classes.map((one) => [one.id, one]));
-  const old = all.map((one) => there.get(one.id) ?? { ...one, gone: true });
+  const old = all.map((one) => (there.has(one.id) ? { ...one, ...there.get(one.id) } : { ...one, gone: true }));
   const known = new Set(all.map((one) => one.id));
   return [...old, ...classes.filter((one) => !known.has(one.id))];
 }
@@ -45,11 +67,15 @@ function matches() {
 
 const isSearching = () => !find.hidden && search.value.trim() !== "";
 
+// The key of each class shown: of many classes only the recent ones have one.
+const keyOf = (one, i) => (all.length <= KEYS.length || one.recent ? KEYS[i] : undefined);
+
 function draw() {
   shown = matches();
   const searching = isSearching();
-  const keys = searching ? ["Enter"] : ["1", "2", "3", "4", "5", "6", "7", "8", "9"];
-  box.replaceChildren(...shown.map((one, i) => button(one, keys[i], searching && i === 0)));
+  box.replaceChildren(
+    ...shown.map((one, i) => button(one, searching ? (i ? undefined : "Enter") : keyOf(one, i), searching && i === 0)),
+  );
   search.setAttribute("aria-description", searching ? found(shown) : "");
 }
 
@@ -81,11 +107,27 @@ function pick(one) {
     draw();
   }
   search.blur();
-  choose(one);
+  if (!choose(one)) return;
+  use(one);
+  press(one.id);
 }
 
-export function pickNumber(i) {
-  if (!isSearching()) pick(shown[i]);
+// The class that is being saved is marked at once.
+export function press(id) {
+  unpress();
+  box.querySelector(`button[data-id="${id}"]`)?.classList.add("pressed");
+}
+
+function unpress() {
+  for (const one of box.querySelectorAll(".pressed")) one.classList.remove("pressed");
+}
+
+// Whether the key is that of a class.
+export function pickKey(key) {
+  const i = KEYS.indexOf(key);
+  if (i < 0 || isSearching() || !shown[i] || !keyOf(shown[i], i)) return false;
+  pick(shown[i]);
+  return true;
 }
 
 export function focusSearch() {

@@ -14,7 +14,7 @@ async function submit(form, trouble) {
   }
 }
 
-for (const form of document.querySelectorAll("form[data-post]")) {
+for (const form of document.querySelectorAll("form[data-post], dialog form:not([method])")) {
   const trouble = form.querySelector("[data-trouble]");
   form.addEventListener("submit", (event) => {
     event.preventDefault();

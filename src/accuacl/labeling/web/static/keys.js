@@ -11,7 +11,7 @@ try {
 
 export function onKey(act) {
   document.addEventListener("keydown", (event) => {
-    if (!box.checked || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+    if ((!box.checked && event.key !== "Escape") || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
     const field = event.target.closest("input:not([type=checkbox]), select, textarea, dialog");
     if (field?.checkVisibility()) return; // a dialog that was just closed keeps the focus for some milliseconds
     if (act(event.key.toLowerCase())) event.preventDefault();

@@ -1,17 +1,22 @@
-// The labelling page: one example at a time, leased while it is shown. Every answer of the server has the state of the
-// round and what to show, so one function draws them all.
+// The labelling page: one example at a time, leased while somebody works on it. Every answer of the server has the state
+// of the round and what to show, so one function draws them all.
 import { Refused, get, newId, pause, post, send } from "/static/api.js";
-import { focusSearch, onChoose, pickNumber, setClasses } from "/static/classes.js";
+import { focusSearch, onChoose, pickKey, press, setClasses } from "/static/classes.js";
+import { loadAhead } from "/static/images.js";
 import { onKey } from "/static/keys.js";
+import { closeNewest, lost, refused } from "/static/notes.js";
 import * as show from "/static/show.js";
+import { zoomKey } from "/static/zoom.js";
 
 const at = (id) => document.getElementById(id);
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
 let pick = null;
+let seen = null; // the pick that has been painted; only this one can be answered
 let state = null;
 let busy = false;
 let batch = null; // the round of the last example
 let draws = 0; // counts, so that a state requested before the last drawing is recognised as outdated
+let active = false; // whether there was any input since the lease was last renewed
 
 function draw(view) {
   draws += 1;
@@ -20,19 +25,30 @@ function draw(view) {
   const another = view.pick !== undefined && view.pick?.item !== pick?.item;
   setClasses(view.classes, another);
   at("undo").disabled = !state.undo;
+  if (view.pick !== undefined) loadAhead(view.pick, view.ahead ?? []);
   if (another) {
     pick = view.pick;
     at("guessed").textContent = "";
-    if (pick) show.example(pick);
+    if (pick) present(pick);
   }
   at("desk").hidden = !pick;
   at("waiting").hidden = Boolean(pick);
-  if (!pick) show.waiting(state, state.undo);
+  if (!pick) show.waiting(state);
   const round = `${state.task}/${state.round}`;
   if (pick && batch !== round) {
-    if (batch) say("The model has been trained. Here is the next batch.");
+    if (batch) say(show.learned(state));
     batch = round;
   }
+}
+
+// An example can be answered once it has been painted. One that cannot be shown can only be skipped.
+async function present(mine) {
+  seen = null;
+  at("desk").dataset.seen = "";
+  const visible = await show.example(mine);
+  if (mine !== pick || !visible) return;
+  seen = mine;
+  at("desk").dataset.seen = mine.item;
 }
 
 const say = (text) => (at("said").textContent = text);
@@ -48,12 +64,13 @@ async function change(path, body, done) {
   if (busy) return;
   busy = true;
   try {
-    const view = await post(path, { ...body, request: newId() }, (error) => show.trouble(repeating(error)));
-    show.trouble("");
+    const view = await post(path, { ...body, request: newId() }, (error) => lost(repeating(error)));
+    lost("");
     draw(view);
     if (done) say(done);
   } catch (error) {
-    show.trouble(error.message);
+    lost("");
+    refused(error.message);
     if (error.status === 409) await post("/api/next", {}).then(draw, () => {});
   } finally {
     busy = false;
@@ -63,7 +80,15 @@ async function change(path, body, done) {
 const next = () => change("/api/next", {});
 const skip = () => pick && change("/api/skip", { item: pick.item }, "Skipped.");
 const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
-onChoose((one) => pick && change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`));
+onChoose((one) => {
+  if (!pick || busy) return false;
+  if (seen !== pick) {
+    say("Not saved: this example was not on the screen yet.");
+    return false;
+  }
+  change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`);
+  return true;
+});
 
 async function guess() {
   const mine = pick;
@@ -74,7 +99,7 @@ async function guess() {
     const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % confident)`;
     at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "The model has no guess yet.";
   } catch (error) {
-    if (mine === pick) show.trouble(error.message);
+    if (mine === pick) refused(error.message);
   }
 }
 
@@ -82,7 +107,7 @@ async function guess() {
 const dialog = at("new");
 let asked = null; // the example on the screen when it was opened
 const openNew = () => {
-  asked = pick;
+  asked = seen;
   at("new-trouble").textContent = "";
   at("new-name").value = "";
   dialog.showModal();
@@ -96,32 +121,41 @@ at("new-form").addEventListener("submit", async (event) => {
     const { added, ...view } = await post("/api/classes", { name, request: newId() });
     dialog.close();
     draw(view);
-    if (use && pick && pick === asked) await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
-    else say(`Class ${name} added.`);
+    if (use && pick && pick === asked) {
+      press(added);
+      await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
+    } else say(`Class ${name} added.`);
   } catch (error) {
     at("new-trouble").textContent = error.message;
   }
 });
 
+const help = () => at("help").showModal();
+at("help-open").addEventListener("click", help);
+at("help-close").addEventListener("click", () => at("help").close());
 at("add").addEventListener("click", openNew);
 at("skip").addEventListener("click", skip);
 at("undo").addEventListener("click", undo);
 at("undo-late").addEventListener("click", undo);
 at("guess").addEventListener("click", guess);
 onKey((key) => {
-  const act = { a: openNew, s: skip, u: undo, g: guess, "/": focusSearch }[key];
+  const act = { a: openNew, s: skip, u: undo, g: guess, "/": focusSearch, "?": help }[key];
   if (act) act();
-  else if (/^[1-9]$/.test(key)) pickNumber(Number(key) - 1);
-  else return false;
+  else if (key === "escape") return closeNewest() || zoomKey(key);
+  else return pickKey(key) || zoomKey(key);
   return true;
 });
 
-// The lease is renewed while the page is open, and released when the page is left.
+// The lease is renewed while somebody is there: a page that is only open does not keep an example from others.
+for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
+  addEventListener(name, () => (active = true), { passive: true, capture: true });
+}
 setInterval(() => {
   const mine = pick;
-  if (!mine || busy) return;
-  const lost = ({ status }) => status === 409 && mine === pick && next();
-  send("/api/renew", { item: mine.item }).then(lost, () => {}); // tried again in half a minute
+  if (!mine || busy || !active) return;
+  active = false;
+  const gone = ({ status }) => status === 409 && mine === pick && next();
+  send("/api/renew", { item: mine.item }).then(gone, () => {}); // tried again in half a minute
 }, RENEW);
 addEventListener("pagehide", () => pick && send("/api/release", { item: pick.item }).catch(() => {}));
 addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -134,11 +168,11 @@ async function watch() {
       const before = draws;
       const view = await get("/api/state");
       if (busy || draws !== before) continue;
-      show.trouble("");
+      lost("");
       draw(view);
       if (!pick && state.phase === "labelling" && state.free > 0) await next();
     } catch {
-      show.trouble("The server does not respond; trying again.");
+      lost("The server does not respond; trying again.");
     }
   }
 }

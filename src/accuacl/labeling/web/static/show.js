@@ -1,5 +1,8 @@
 // Drawing: the example, why it was chosen, the progress. Text is inserted as text, never as HTML.
 
+import { forget, imageOf, painted } from "/static/images.js";
+import { look } from "/static/zoom.js";
+
 const at = (id) => document.getElementById(id);
 
 function make(tag, text, className) {
@@ -9,22 +12,33 @@ function make(tag, text, className) {
   return element;
 }
 
-export function example(pick) {
+// Resolved with whether the example can be seen, when it is on the screen.
+export async function example(pick) {
   const view = at("view");
-  if (pick.kind === "image") view.replaceChildren(image(pick));
-  else if (pick.kind === "text") view.replaceChildren(make("p", pick.text, "text"));
-  else view.replaceChildren(table(pick.fields));
-  view.scrollTop = 0;
   at("why").replaceChildren(...reasons(pick));
-}
-
-function image(pick) {
-  const img = make("img");
-  img.alt = `Example ${pick.rank + 1} of ${pick.of}`;
-  img.addEventListener("load", () => img.classList.toggle("tiny", Math.max(img.naturalWidth, img.naturalHeight) <= 128));
-  img.addEventListener("error", () => img.replaceWith(make("p", "This image cannot be shown. Skip it.", "bad")));
-  img.src = pick.image;
-  return img;
+  view.scrollTop = 0;
+  view.setAttribute("aria-busy", "true");
+  if (pick.kind !== "image") {
+    look(null);
+    view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : table(pick.fields));
+    await painted();
+    view.setAttribute("aria-busy", "false");
+    return true;
+  }
+  const img = imageOf(pick);
+  view.replaceChildren(img);
+  look(img, `/item/${pick.item}/full`);
+  try {
+    await img.ready;
+  } catch {
+    forget(pick);
+    look(null);
+    img.replaceWith(make("p", "This image cannot be shown. Skip it.", "bad"));
+    return false;
+  }
+  await painted();
+  view.setAttribute("aria-busy", "false");
+  return true;
 }
 
 function table(fields) {
@@ -75,30 +89,38 @@ function bar(id, value, max) {
   at(id).value = Math.min(value, max || 1);
 }
 
-export function waiting(state, canUndo) {
+export function waiting(state) {
   const training = state.phase === "training";
   const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
   at("waiting-title").textContent = training && !state.total ? "Preparing the first examples" : TITLES[phase];
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
   else at("train-bar").removeAttribute("value");
-  at("waiting-text").textContent = state.text || TEXTS[phase] || "";
-  at("undo-late").hidden = !canUndo || training;
+  at("waiting-text").textContent = state.text || TEXTS[phase]?.(state) || "";
+  at("undo-late").hidden = !state.undo || training;
 }
 
 const TITLES = {
   training: "The model is learning",
   labelling: "Others are labelling the rest of this round",
-  done: "Everything is labelled",
+  done: "Everything that was asked for is labelled",
+  empty: "There is nothing to label yet",
   waiting: "One moment, please",
 };
 const TEXTS = {
-  training: "The next examples will appear here.",
-  labelling: "If someone leaves an example unfinished, it will appear here.",
-  done: "There is nothing to label until new data are added (accuacl project add).",
+  training: () => "The next examples will appear here.",
+  labelling: () => "If someone leaves an example unfinished, it will appear here.",
+  done: ({ given, items }) =>
+    `${given} of ${items} examples have a label; the model answers for the others. ` +
+    "When data are added, the next examples will appear here.",
+  empty: () => "When data are added, the first examples will appear here.",
 };
 
-export function trouble(text) {
-  at("trouble").hidden = !text;
-  at("trouble").textContent = text;
+// What came of the last training.
+export function learned({ trained }) {
+  const batch = "Here is the next batch.";
+  if (!trained) return `The model has been trained. ${batch}`;
+  const { before, now, count } = trained;
+  const change = before === null ? `It is ${now} % right` : `Accuracy: ${before} → ${now} %`;
+  return `The model has been trained. ${change}, on ${count} held-out examples. ${batch}`;
 }

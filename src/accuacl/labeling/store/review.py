@@ -1,0 +1,95 @@
+"""Looking over what people answered: every item that was ever offered, labels given anew, and comments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import classes, people, rounds
+from accuacl.labeling.store.answers import check_request
+from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.store.records import Person, Reviewed, counts_as
+
+LONGEST_COMMENT = 1000
+MOST = 500  # items that are changed together
+
+
+def relabel(tx: Transaction, person: Person, items: Sequence[int], class_id: int, request: str) -> int:
+    """Give items another label, skipped ones too, and ones that their round was closed without; how many changed.
+
+    The same request again changes nothing.
+    """
+    people.check(tx, person)
+    classes.check(tx, class_id)
+    _check_items(items)
+    check_request(request)
+    if tx.one("SELECT 1 FROM events WHERE request = ?", f"{request}/0"):
+        return 0
+    changed = 0
+    for i, item in enumerate(dict.fromkeys(items)):
+        row = tx.one("SELECT task, round, answer FROM state WHERE item = ?", item)
+        if row is None:
+            raise InputError(f"item {item} has not been picked; label one that has.")
+        if row[2] is None and rounds.snapshot(tx, row[0], row[1]) is None:
+            raise InputError(f"item {item} is still to be labelled in this round; label it on the page for that.")
+        if rounds.sealed(tx, item):
+            raise InputError(
+                f"the task of item {item} has ended, and nothing is kept of its examples to learn it anew."
+            )
+        tx.event("correct", person=person.id, item=item, **{"class": class_id}, request=f"{request}/{i}")
+        changed += 1
+    return changed
+
+
+def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, request: str) -> None:
+    """Write a comment to items; the same request again adds nothing."""
+    people.check(tx, person)
+    _check_items(items)
+    check_request(request)
+    text = text.strip()
+    printable = all(letter.isprintable() or letter == "\n" for letter in text)
+    if not 1 <= len(text) <= LONGEST_COMMENT or not printable:
+        raise InputError(f"a comment has 1 to {LONGEST_COMMENT} printable characters; write another one.")
+    if tx.one("SELECT 1 FROM events WHERE request = ?", f"{request}/0"):
+        return
+    for i, item in enumerate(dict.fromkeys(items)):
+        if tx.one("SELECT 1 FROM state WHERE item = ?", item) is None:
+            raise InputError(f"item {item} has not been picked; comment on one that has.")
+        tx.event("comment", person=person.id, item=item, text=text, request=f"{request}/{i}")
+
+
+def everything(tx: Transaction) -> list[Reviewed]:
+    """All items that were ever offered, answered or not, in the order in which they were."""
+    final = counts_as(classes.every(tx))
+    comments: dict[int, list[str]] = {}
+    for item, text in tx.all("SELECT item, text FROM events WHERE kind = 'comment' ORDER BY id"):
+        comments.setdefault(item, []).append(text)
+    said: dict[int, dict[int, int]] = {}
+    people_of = "SELECT item, person, class FROM events WHERE kind IN ('label', 'correct') AND class IS NOT NULL"
+    for item, person, label in tx.all(f"{people_of} ORDER BY id"):
+        said.setdefault(item, {})[person] = final[label]
+    rows = tx.all(
+        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
+        "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
+        "ORDER BY s.task, s.round, s.rank"
+    )
+    return [
+        Reviewed(
+            item,
+            task,
+            round,
+            None if label is None else final[label],
+            bool(answered),
+            person,
+            time,
+            None if guess is None else final[guess],
+            tuple(comments.get(item, ())),
+            len(set(said.get(item, {}).values())) > 1,
+        )
+        for item, task, round, label, answered, person, time, guess in rows
+    ]
+
+
+def _check_items(items: Sequence[int]) -> None:
+    if not 1 <= len(items) <= MOST:
+        raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")

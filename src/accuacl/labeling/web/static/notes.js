@@ -1,0 +1,32 @@
+// What goes wrong. What the server refused stays until it is read and closed; a lost connection is said while it lasts.
+// Both lie over the page, so that nothing moves under the pointer.
+const at = (id) => document.getElementById(id);
+const MOST = 3;
+
+export function lost(text) {
+  at("trouble").hidden = !text;
+  at("trouble").textContent = text;
+}
+
+export function refused(text) {
+  const list = at("errors");
+  for (const old of list.querySelectorAll("p")) if (old.firstChild.textContent === text) old.remove();
+  const note = document.createElement("p");
+  note.className = "note bad";
+  const close = document.createElement("button");
+  close.className = "small";
+  close.textContent = "Close";
+  close.addEventListener("click", () => note.remove());
+  const said = document.createElement("span");
+  said.textContent = text;
+  note.append(said, close);
+  list.append(note);
+  while (list.childElementCount > MOST) list.firstElementChild.remove();
+}
+
+// Close the newest; whether there was one.
+export function closeNewest() {
+  const note = at("errors").lastElementChild;
+  note?.remove();
+  return Boolean(note);
+}

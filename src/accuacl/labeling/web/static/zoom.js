@@ -1,0 +1,101 @@
+// Looking closely at an image: zoom, pan, brightness, contrast, and hard pixels instead of smooth ones.
+const at = (id) => document.getElementById(id);
+const view = at("view");
+const tools = at("tools");
+const MOST = 16;
+let img = null;
+let full = ""; // the address of the image in more pixels, fetched when someone zooms in
+let scale = 1;
+let x = 0;
+let y = 0;
+let drag = null;
+
+export function look(image, address) {
+  img = image;
+  full = address ?? "";
+  tools.hidden = !img;
+  reset();
+}
+
+function reset() {
+  scale = 1;
+  x = y = 0;
+  apply();
+}
+
+function apply() {
+  if (!img) return;
+  img.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
+  img.style.filter = `brightness(${at("brightness").value}%) contrast(${at("contrast").value}%)`;
+  img.classList.toggle("pixels", at("pixels").checked);
+  view.classList.toggle("zoomed", scale > 1);
+  at("zoom-level").textContent = `${Math.round(100 * scale)} %`;
+}
+
+// Zoom around a point of the view, given from its middle.
+function zoom(factor, px = 0, py = 0) {
+  if (!img) return;
+  const now = Math.min(MOST, Math.max(1, scale * factor));
+  x = now === 1 ? 0 : px - ((px - x) * now) / scale;
+  y = now === 1 ? 0 : py - ((py - y) * now) / scale;
+  scale = now;
+  if (scale > 1 && full) {
+    const mine = img;
+    const fine = new Image();
+    fine.src = full;
+    full = "";
+    fine.decode().then(() => mine === img && (img.src = fine.src), () => {});
+  }
+  apply();
+}
+
+const fromMiddle = (event) => {
+  const box = view.getBoundingClientRect();
+  return [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2];
+};
+
+view.addEventListener(
+  "wheel",
+  (event) => {
+    if (!img || !(event.ctrlKey || scale > 1)) return; // a wheel alone scrolls the page, until one has zoomed in
+    event.preventDefault();
+    zoom(event.deltaY < 0 ? 1.25 : 0.8, ...fromMiddle(event));
+  },
+  { passive: false },
+);
+view.addEventListener("dblclick", (event) => (scale > 1 ? reset() : zoom(3, ...fromMiddle(event))));
+view.addEventListener("pointerdown", (event) => {
+  if (!img || scale === 1) return;
+  drag = [event.clientX - x, event.clientY - y];
+  view.setPointerCapture(event.pointerId);
+});
+view.addEventListener("pointermove", (event) => {
+  if (!drag) return;
+  [x, y] = [event.clientX - drag[0], event.clientY - drag[1]];
+  apply();
+});
+for (const name of ["pointerup", "pointercancel"]) view.addEventListener(name, () => (drag = null));
+
+at("zoom-in").addEventListener("click", () => zoom(1.5));
+at("zoom-out").addEventListener("click", () => zoom(1 / 1.5));
+at("zoom-reset").addEventListener("click", () => {
+  at("brightness").value = at("contrast").value = 100;
+  reset();
+});
+for (const id of ["brightness", "contrast", "pixels"]) at(id).addEventListener("input", apply);
+
+// Keys of the zoomed view; whether it was one.
+export function zoomKey(key) {
+  if (!img) return false;
+  const step = 60;
+  const moves = { arrowleft: [step, 0], arrowright: [-step, 0], arrowup: [0, step], arrowdown: [0, -step] };
+  if (key === "+" || key === "=") zoom(1.5);
+  else if (key === "-") zoom(1 / 1.5);
+  else if (key === "escape" && scale > 1) reset();
+  else if (moves[key] && scale > 1) {
+    x += moves[key][0];
+    y += moves[key][1];
+    apply();
+  } else return false;
+  return true;
+}
