@@ -1,8 +1,8 @@
-"""How many threads numerical work takes.
+"""How many threads numerical work uses.
 
-The threads of BLAS wait for work and for each other by spinning: beside a busy process they burn several times the CPU
-time of one thread and finish later than it. So within `shared_out` BLAS and torch have one thread, and work that is
-large enough is cut into blocks, which threads of our own take one after the other; one that has none left sleeps.
+The threads of BLAS spin while they wait for work and for each other: beside a busy process they burn several times the
+CPU time of one thread and finish later. So within `shared_out` BLAS and torch have one thread, and work that is large
+enough is cut into blocks, which threads of our own take one after the other; a thread without work sleeps.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-WORTH = 2 * 10**9  # floating-point operations, a twentieth of a second, that are worth a thread
-LIBRARIES = ("torch", "scipy.linalg", "sklearn")  # those that bring a BLAS of their own
+WORTH = 2 * 10**9  # floating-point operations (a twentieth of a second) from which another thread pays off
+LIBRARIES = ("torch", "scipy.linalg", "sklearn")  # libraries that bring their own BLAS
 _allowed: ContextVar[int] = ContextVar("threads", default=1)
 
 
 @contextlib.contextmanager
 def shared_out() -> Iterator[None]:
-    """Within this, BLAS and torch have one thread, and `spread` may use as many as they had before."""
+    """Within the block, BLAS and torch have one thread, and `spread` may use as many as they had before."""
     token = _allowed.set(_limit.enter())
     try:
         yield
@@ -36,9 +36,9 @@ def shared_out() -> Iterator[None]:
 
 
 def spread(function: Callable[[Item], Result], items: Iterable[Item], work: float) -> Iterator[Result]:
-    """The function of each item, in the order of the items, on as many threads as the work is worth.
+    """The results of the function for each item, in order, on as many threads as pay off.
 
-    `work`: floating-point operations of all together. Few items are taken before they are needed.
+    `work`: floating-point operations of all items together. Items are taken from the iterable shortly before use.
 
     >>> list(spread(lambda item: item * item, range(4), 1e12))
     [0, 1, 4, 9]
@@ -62,13 +62,13 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item], work: floa
 
 
 def count(work: float) -> int:
-    """How many threads so many floating-point operations are worth, of those that may be used."""
+    """How many of the threads that may be used pay off for so many floating-point operations."""
     return max(1, min(_allowed.get(), int(work / WORTH)))
 
 
 @contextlib.contextmanager
 def for_torch(work: float) -> Iterator[None]:
-    """Within this, torch has as many threads as the work is worth: for products too large to be cut into blocks."""
+    """Within the block, torch has as many threads as pay off: for work that cannot be cut into blocks."""
     import torch
 
     before = torch.get_num_threads()
@@ -80,16 +80,16 @@ def for_torch(work: float) -> Iterator[None]:
 
 
 class _Limit:
-    """Holds the libraries at one thread for as long as anybody is inside, in whichever of our threads."""
+    """Keeps the libraries at one thread as long as any of our threads is inside."""
 
     def __init__(self) -> None:
         self.lock, self.inside, self.threads = threading.Lock(), 0, 1
-        self.controllers: dict[tuple[bool, ...], Any] = {}  # by what was loaded: to look for libraries takes long
+        self.controllers: dict[tuple[bool, ...], Any] = {}  # by the libraries loaded: looking for them takes long
         self.blas: Any = None
         self.torch: int | None = None  # the threads that it had
 
     def enter(self) -> int:
-        """How many threads the libraries had."""
+        """Limit the libraries to one thread; returns how many they had."""
         with self.lock:
             torch = sys.modules.get("torch")
             if self.inside == 0:
@@ -105,14 +105,14 @@ class _Limit:
             return self.threads
 
     def leave(self) -> None:
-        """Give them back. Each of our threads has its own number of torch's, so each sets that."""
+        """Restore them. torch has a number of threads for each of our threads, so each restores its own."""
         with self.lock:
             self.inside -= 1
             if self.torch:
                 sys.modules["torch"].set_num_threads(self.torch)
             if self.inside == 0:
                 controller = self._controller()
-                _free_control(controller)  # the thread that came first may not be the last
+                _free_control(controller)  # the first thread inside may not be the last
                 self.blas.restore_original_limits()
                 _free_control(controller)
 
@@ -126,7 +126,7 @@ class _Limit:
 
 
 def _free_control(controller: Any) -> None:
-    """Let any thread set the number of BLAS's: newer versions of threadpoolctl leave that to the first that does."""
+    """Let any thread set the number of BLAS threads; newer versions of threadpoolctl allow only the first."""
     for library in controller.lib_controllers:
         if hasattr(library, "clear_controlling_thread"):
             library.clear_controlling_thread(force=True)

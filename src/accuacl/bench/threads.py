@@ -1,4 +1,4 @@
-"""What the choice of threads costs: one thread against as many as a strategy takes by itself."""
+"""The cost of threads: one thread compared with as many as a strategy uses by default."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from accuacl.bench.cases import Case, Threads
 from accuacl.bench.measuring import in_fresh_process, problem, query
 from accuacl.strategies import TooLarge
 
-LEAST, MOST, SECONDS = 2, 7, 4  # how often each way is measured: until it has taken so long
+LEAST, MOST, SECONDS = 2, 7, 4  # each is measured LEAST to MOST times, until it has taken so many seconds
 
 
 def compare(cases: list[Case]) -> Iterator[list[Threads]]:
-    """Each case quiet and beside a busy process; none of a case that is too large."""
+    """Measure each case alone and beside a busy process; a case that is too large is left out."""
     for case in cases:
         yield in_fresh_process(both, case, threads=None)
 
 
 def both(case: Case) -> list[Threads]:
-    """Measure in this process, one way after the other in turn, so that both meet the same neighbours."""
+    """Measure in this process, the two ways in turn, so that other processes disturb both alike."""
     try:
         ask = query(case, *problem(case))
     except TooLarge:
@@ -36,7 +36,7 @@ def both(case: Case) -> list[Threads]:
 
 
 def _in_turn(ask: Callable[[], Any]) -> tuple[float, float, float, float]:
-    """CPU and wall seconds with one thread, and by itself; the best of some."""
+    """CPU and wall-clock seconds with one thread and by default; the best of several."""
     ones: list[tuple[float, float]] = []
     own: list[tuple[float, float]] = []
     while len(own) < LEAST or (len(own) < MOST and sum(wall for _, wall in ones + own) < SECONDS):

@@ -7,19 +7,9 @@ result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("r
 from accuacl.experiment import metrics
 from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
 from accuacl.experiment.choosing import choose, choose_uniformly
-from accuacl.experiment.config import (
-    DEFAULTS,
-    DEVICE,
-    OWN,
-    Config,
-    Scale,
-    canonical,
-    decided_by_scale,
-    make,
-    read_yaml,
-    to_yaml,
-)
+from accuacl.experiment.config import DEVICE, Config, Scale, canonical, decided_by_scale, make, read_yaml, to_yaml
 from accuacl.experiment.configfile import read_config, settings_before
+from accuacl.experiment.defaults import DEFAULTS, OWN
 from accuacl.experiment.journal import Journal
 from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
 from accuacl.experiment.loop import Steps, all_tasks

@@ -14,6 +14,7 @@ from pydantic import Field
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.data import BENCHMARKS, KNOWN, holds_tasks, holds_vectors, own_folder
+from accuacl.experiment.defaults import DEFAULTS, OWN
 from accuacl.experiment.stream_settings import check_stream, is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
 from accuacl.strategies import options_of
@@ -125,44 +126,6 @@ class Config(pydantic.BaseModel):
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
         return self
-
-
-SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
-SMOKE["test"] = 200
-CPU: dict[str, Any] = {"rounds": 5, "epochs": 8, "batch": 32, "lr": 0.03, "momentum": 0.8, "model": "conv4"}
-PAPER: dict[str, Any] = {
-    "rounds": 10,
-    "batch": 16,
-    "lr": 0.01,
-    "momentum": 0.8,
-    "weight_decay": 1e-4,
-    "model": "resnet18",
-}
-DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
-    "split-digits": {
-        "smoke": {"memory": 20, "labels": 20, "rounds": 2, "epochs": 5, "batch": 8, "lr": 0.05},
-        "cpu": {"memory": 50, "labels": 50, "rounds": 5, "epochs": 30, "batch": 8, "lr": 0.05},
-        "paper": {"memory": 50, "labels": 50, "rounds": 10, "epochs": 50, "batch": 8, "lr": 0.05},
-    },
-    "split-cifar10": {
-        "smoke": SMOKE | {"memory": 20},
-        "cpu": CPU | {"memory": 100, "labels": 1000},
-        "paper": PAPER | {"memory": 100, "labels": 1000, "epochs": 50},
-    },
-    "split-cifar100": {
-        "smoke": SMOKE | {"memory": 60},
-        "cpu": CPU | {"memory": 500, "labels": 1000},
-        "paper": PAPER | {"memory": 500, "labels": 2000, "epochs": 20},
-    },
-    "split-tiny-imagenet": {
-        "smoke": SMOKE | {"memory": 80},
-        "cpu": CPU | {"memory": 2000, "labels": 800, "rounds": 4, "model": "conv4-stride2"},
-        "paper": PAPER
-        | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
-        | {"model": "resnet18-3x3-pool"},
-    },
-}
-OWN = {"smoke": SMOKE | {"memory": 50}, "cpu": CPU | {"memory": 500}, "paper": PAPER | {"memory": 500, "epochs": 50}}
 
 
 def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
