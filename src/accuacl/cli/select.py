@@ -57,6 +57,10 @@ def select(
         float | None, typer.Option(help="accuacl: weight of the past (default: its share); bait: regularisation.")
     ] = None,
     oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (default: 2).")] = None,
+    sample: Annotated[
+        int | None,
+        typer.Option(help="coverage: so many rows of the pool, drawn at random, stand for all of it (default: all)."),
+    ] = None,
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
@@ -83,14 +87,16 @@ def select(
 
     Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
     probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin and all of
-    accuacl read the pool in parts, in memory that does not grow with it; kcenter, badge and bait need all of it.
+    accuacl read the pool in parts, in memory that does not grow with it; so does fisher-ratio, with 40 bytes a row, and
+    coverage of a --sample. The others need all of it at once.
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
     load_plugins(plugin or ())
     options: dict[str, Any] = {
-        "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample
+        "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample,
+        "sample": sample,
     }  # fmt: skip
     start = time.perf_counter()
     with drawn(_Speed(), TimeRemainingColumn()) as draw:

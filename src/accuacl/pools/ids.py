@@ -88,6 +88,27 @@ def as_uint64(ids: Column) -> Keys:
     return ids.astype(np.uint64) if isinstance(ids, np.ndarray) else keys(ids)
 
 
+class Rising:
+    """Notices whether the ids of chunks, which follow each other, rise from row to row."""
+
+    def __init__(self) -> None:
+        self.holds = True
+        self.first: Any = None
+        self.last: Any = None
+
+    def add(self, ids: Column) -> None:
+        between = span(ids) if self.holds else None
+        if between is None or (self.last is not None and between[0] <= self.last):
+            self.holds = False
+        else:
+            self.first, self.last = between[0] if self.first is None else self.first, between[1]
+
+    @property
+    def span(self) -> tuple[Any, Any] | None:
+        """The first and the last; None if they do not rise."""
+        return (self.first, self.last) if self.holds else None
+
+
 class Excluded:
     """Ids to leave out."""
 

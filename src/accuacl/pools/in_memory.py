@@ -15,26 +15,38 @@ from accuacl.pools.chunks import chunks
 from accuacl.pools.duplicates import check_unique
 from accuacl.pools.ids import as_array
 from accuacl.pools.pool import Pool
-from accuacl.strategies import REGISTRY, TooLarge, available, bytes_needed, whole_number
+from accuacl.strategies import REGISTRY, TooLarge, available, bytes_needed, options_of, parts_form, whole_number
 
 USUAL_LIMIT = 4 << 30
 
 
-def check_fits(strategy: str, pool: Pool, others: int, limit: int | None) -> None:
-    """Refuse, with the bytes needed, before anything is read. `others`: rows of memory and labelled ones."""
-    layout = pool.layout
+def fits(strategy: str, pool: Pool, others: int, limit: int | None, options: dict[str, Any]) -> bool:
+    """Whether the pool can be read into memory for a strategy; if not, whether that can do with parts of it.
+
+    Refuses, with the bytes needed, before anything is read, where neither is so. `others`: rows of memory and labelled.
+    """
+    layout, chosen = pool.layout, REGISTRY[strategy]
     row = layout.d * np.dtype(layout.types[0]).itemsize + layout.K * np.dtype(layout.types[1]).itemsize
     # ids, their order, and what the strategies keep for each row (see "Cost" in their docstrings)
     need = (pool.rows + others) * row + pool.rows * (24 + 80 + 4 * layout.K)
-    need += bytes_needed(REGISTRY[strategy], pool.rows, *layout.shape)
+    need += bytes_needed(chosen, pool.rows, *layout.shape)
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
-    if need > may:
-        raise TooLarge(
-            f"{strategy} needs the whole pool at once: {need:,} bytes for {pool.rows:,} rows with d={layout.d} and "
-            f"K={layout.K}, and may use {may:,}; allow more with --memory-limit, or choose a strategy that reads the "
-            "pool in parts, such as accuacl.",
-            need,
-        )
+    if need <= may:
+        return True
+    in_parts = parts_form(chosen, options)
+    if in_parts is not None:
+        least = others * row + in_parts.needed(pool.rows, *layout.shape, **options)
+        if least <= may:
+            return False
+        need = min(need, least)
+    sample = "sample" in options_of(strategy)
+    raise TooLarge(
+        f"{strategy} needs {'' if in_parts else 'the whole pool at once: '}{need:,} bytes for {pool.rows:,} rows with "
+        f"d={layout.d} and K={layout.K}, and may use {may:,}; allow more with --memory-limit, "
+        + ("let a random sample of the pool stand for it with a small --sample, " if sample else "")
+        + "or choose a strategy that reads the pool in parts, such as accuacl.",
+        need,
+    )
 
 
 def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tuple[NDArray[Any], Features]:
@@ -43,7 +55,7 @@ def read_sorted(pool: Pool, trust_ids: bool, progress: OnProgress | None) -> tup
     order = np.argsort(ids, kind="stable")
     ids, position = ids[order], np.empty(len(ids), np.int64)
     if not trust_ids and (ids[1:] == ids[:-1]).any():
-        check_unique(pool.layout, pool.rows, lambda function, what: _here(function, pool))
+        check_unique(pool.layout, pool.rows, lambda function, what: here(function, pool))
     position[order] = np.arange(len(ids))
     return ids, read_all(pool, position, progress)
 
@@ -62,5 +74,6 @@ def read_all(pool: Pool, position: NDArray[np.int64] | None = None, progress: On
     return Features.trusted(h, p)
 
 
-def _here(function: Function, pool: Pool) -> Iterator[Any]:
+def here(function: Function, pool: Pool) -> Iterator[Any]:
+    """A function over all shards of a pool, in this process."""
     return (function(shard, ignore) for shard in pool.shards())

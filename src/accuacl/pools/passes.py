@@ -86,21 +86,14 @@ class _RowFilter:
     """Leaves rows out, and notices whether ids increase from row to row."""
 
     def __init__(self, left_out: ids.Excluded) -> None:
-        self.left_out, self.excluded = left_out, 0
-        self.rising = True
-        self.first: Any = None
-        self.last: Any = None
+        self.left_out, self.excluded, self.rising = left_out, 0, ids.Rising()
 
     def kept(self, chunk: Chunk, check: bool) -> tuple[ids.Column, Features]:
         """The ids and features of the rows that are not left out."""
         features = chunk.features(check)
         if chunk.ids is None:
             return chunk.ids, features
-        span = ids.span(chunk.ids) if self.rising else None
-        if span is None or (self.last is not None and span[0] <= self.last):
-            self.rising = False
-        else:
-            self.first, self.last = span[0] if self.first is None else self.first, span[1]
+        self.rising.add(chunk.ids)
         gone = self.left_out.among(chunk.ids)
         if not gone.any():
             return chunk.ids, features
@@ -109,7 +102,7 @@ class _RowFilter:
         return ids.take_column(chunk.ids, rows), features.rows(rows)
 
     def report(self) -> ShardReport:
-        return ShardReport(self.excluded, (self.first, self.last) if self.rising else None)
+        return ShardReport(self.excluded, self.rising.span)
 
 
 def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnProgress) -> Iterator[Chunk]:

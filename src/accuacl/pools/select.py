@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 from accuacl import engines, strategies
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
+from accuacl.base.threads import shared_out
 from accuacl.engines import Engine
 from accuacl.features import Features
 from accuacl.pools.files import PoolSource
 from accuacl.pools.ids import Excluded, as_column
-from accuacl.pools.in_memory import check_fits, read_all, read_sorted
+from accuacl.pools.in_memory import fits, read_all, read_sorted
+from accuacl.pools.parts import PartsReader
 from accuacl.pools.pool import SHARD_ROWS, Columns, Pool, open_pool
 from accuacl.pools.scan import Scan
 from accuacl.pools.shard_map import ShardMap
 from accuacl.pools.sieve import Sieve
-from accuacl.strategies import Context, Examples, InMemory, Ranking, Rows, RowStrategy, whole_number
+from accuacl.strategies import Context, Examples, InMemory, PartsQuery, Ranking, Rows, RowStrategy, whole_number
 
 VECTORS = ("embedding", "probability")
 
@@ -152,13 +154,12 @@ def _select_rows(strategy: RowStrategy[Any], query: _Query, scan: Scan, options:
 def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:
     """Read the whole pool, then select in memory. Rows that are left out count as labelled."""
     pool, sets = query.pool, {"labelled": query.labelled, "memory": query.memory}
-    check_fits(strategy, pool, sum(_rows(other) for other in sets.values()), memory_limit)
+    if not fits(strategy, pool, sum(_rows(other) for other in sets.values()), memory_limit, options):
+        return _select_in_parts(strategy, query, options)
     ids, features = read_sorted(pool, query.trust_ids, query.progress)
     column = as_column(pa.array(ids.tolist(), pa.large_string())) if ids.dtype == object else ids
     gone = query.left_out.among(column)
-    given: dict[str, Any] = {}
-    for name, other in sets.items():
-        given[name] = read_all(other) if isinstance(other, Pool) else other
+    given: dict[str, Any] = {name: _in_memory(other) for name, other in sets.items()}
     if gone.any():
         out, known = features.rows(np.flatnonzero(gone)), given["labelled"]
         given["labelled"] = _joined(known, out) if known is not None else out
@@ -176,6 +177,22 @@ def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, op
         **options,
     )
     return query.picked(ids[picked.indices], picked.scores, len(ids), int(gone.sum()))
+
+
+def _select_in_parts(strategy: str, query: _Query, options: dict[str, Any]) -> Picked:
+    """Read the pool as often as the strategy wants, and keep of it what that keeps."""
+    pool, form = query.pool, strategies.parts_form(strategies.REGISTRY[strategy], options)
+    assert form is not None
+    reader = PartsReader(pool, query.left_out, query.trust_ids)
+    sets = _in_memory(query.labelled), _in_memory(query.memory)
+    asked = PartsQuery(reader, pool.rows, *pool.layout.shape, query.budget, *sets, query.past, query.progress)
+    with shared_out():
+        ids, scores = form.choose(asked, **options)
+    return query.picked(ids, scores, pool.rows - reader.excluded, reader.excluded)
+
+
+def _in_memory(examples: Pool | Features | None) -> Features | None:
+    return read_all(examples) if isinstance(examples, Pool) else examples
 
 
 def _joined(a: Features, b: Features) -> Features:

@@ -32,6 +32,7 @@ from accuacl.strategies.half_accuacl import accuacl_coverage, accuacl_uniform
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
+from accuacl.strategies.parts import Part, PartsForm, PartsQuery, parts_form
 from accuacl.strategies.query import Query, Selection, whole_number
 from accuacl.strategies.ranking import Ranking, Rows
 from accuacl.strategies.rows import Context, Examples, InMemory, RowStrategy, row_strategy
@@ -45,6 +46,9 @@ __all__ = [
     "Context",
     "Examples",
     "InMemory",
+    "Part",
+    "PartsForm",
+    "PartsQuery",
     "Query",
     "Ranking",
     "RowStrategy",
@@ -59,6 +63,7 @@ __all__ = [
     "made_exact",
     "needs",
     "options_of",
+    "parts_form",
     "reach",
     "register",
     "round_off",

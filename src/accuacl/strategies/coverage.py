@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.features import Features
 from accuacl.greedy import LIMIT, facility_location, squared_width, unit
+from accuacl.strategies import sample as sampling
 from accuacl.strategies.limits import check_fits, needs
-from accuacl.strategies.margin import margins
+from accuacl.strategies.margin import uncertainties
+from accuacl.strategies.parts import PartsAnswer, PartsForm, PartsQuery, in_parts
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.smallest import Vector
 
+Cover = Callable[[Query], Selection]
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
 
 
@@ -22,8 +26,25 @@ def needed(n: int, d: int, K: int) -> int:
     return 20 * n * d + min(5 * n * n, LIMIT) + 1024 * n
 
 
+def in_parts_by_sample(cover_pool: Cover) -> PartsForm:
+    """The form for a pool that is read in parts, of which a sample is kept."""
+
+    def choose(query: PartsQuery, *, sample: int) -> PartsAnswer:
+        size = sampling.checked(sample, query.budget, query.rows)
+        ids, pool, labelled, n = sampling.gather(query, size)
+        picked = cover_pool(Query(pool, query.budget, labelled, query.memory, query.past, progress=query.progress))
+        return ids[picked.indices], {"gain": picked.scores["gain"] * (n / max(1, len(pool)))}
+
+    def bytes_for(n: int, d: int, K: int, *, sample: int) -> int:
+        size = min(n, sample)
+        return 3 * (8 * d + 8 * K + 64) * size + needed(size, d, K)
+
+    return PartsForm(choose, bytes_for, only_with="sample")
+
+
+@in_parts(in_parts_by_sample(lambda query: cover(query)))
 @needs(needed)
-def coverage(query: Query) -> Selection:
+def coverage(query: Query, *, sample: int | None = None) -> Selection:
     """Picks, one by one, the examples that best represent the part of the pool that has no labelled example near it.
 
     Embeddings are scaled to length 1. An example at squared distance D from its nearest labelled or picked one is
@@ -31,10 +52,13 @@ def coverage(query: Query) -> Selection:
     width s is about the radius within which an example has 1/L of the pool, where L is the number of labels that there
     will be, at most 200. Score: `gain`, how many examples of the pool the pick newly covers.
 
+    Option: `sample`, so many examples of a larger pool, drawn at random, represent all of it (default: no sample). The
+    picks are then among these and cover these, and gains are estimates for the pool.
+
     Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
 
     Cost: one n x n product in float32 and few others, then exact sums where they decide; 20 n d bytes, and 5 n^2 but
-    at most 2 GiB for what is kept of the product.
+    at most 2 GiB for what is kept of the product. With a sample n is its size.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[1, 0.1], [1, 0.0], [1, -0.1], [0.1, 1], [0.0, 1]], [[1.0]] * 5)
@@ -42,28 +66,30 @@ def coverage(query: Query) -> Selection:
     >>> picked.indices, picked.scores["gain"].round(2)
     (array([1, 3]), array([2.56, 1.78]))
     """
-    return cover(query)
+    return _of_sample(query, sample, cover)
 
 
+@in_parts(in_parts_by_sample(lambda query: _with_memory(query)))
 @needs(needed)
-def coverage_memory(query: Query) -> Selection:
+def coverage_memory(query: Query, *, sample: int | None = None) -> Selection:
     """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
 
     The memory's examples are counted as labelled ones are, but for the width s, which is that of coverage: of a task
     whose classes are all new the memory covers next to nothing, and the picks are those of coverage. Score: `gain`.
 
-    Reference and cost: as coverage.
+    Reference, option and cost: as coverage.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[1, 0.1], [1, 0.0], [1, -0.1], [0.1, 1], [0.0, 1]], [[1.0]] * 5)
     >>> select("coverage+memory", pool=pool, budget=1, memory=Features([[1, 0.02]], [[1.0]]), past=9).indices
     array([3])
     """
-    return cover(query, known=[some for some in (query.labelled, query.memory) if some is not None])
+    return _of_sample(query, sample, _with_memory)
 
 
+@in_parts(in_parts_by_sample(lambda query: _uncertain(query)))
 @needs(needed)
-def uncertain_coverage(query: Query) -> Selection:
+def uncertain_coverage(query: Query, *, sample: int | None = None) -> Selection:
     """Coverage in which an example has the weight 1 - margin: the less certain the model, the more it counts.
 
     If the model is certain of everything, all examples count alike. Score: `gain`, how much of that weight the pick
@@ -71,15 +97,14 @@ def uncertain_coverage(query: Query) -> Selection:
 
     Reference: Bae et al., "Uncertainty Herding: One Active Learning Method for All Label Budgets", ICLR 2025.
 
-    Cost: as coverage.
+    Option and cost: as coverage.
 
     >>> from accuacl import Features, select
     >>> pool = Features([[1, 0.1], [1, 0.0], [0.1, 1], [0.0, 1]], [[0.9, 0.1], [1, 0], [0.5, 0.5], [0.6, 0.4]])
     >>> select("uncertain-coverage", pool=pool, budget=2).indices
     array([2, 0])
     """
-    weights = uncertainties(query.pool)
-    return cover(query, weights if weights.any() else None)
+    return _of_sample(query, sample, _uncertain)
 
 
 def cover(
@@ -112,6 +137,21 @@ def cover(
     return Selection(indices, {"gain": gains})
 
 
-def uncertainties(features: Features) -> Vector:
-    """1 - margin of each example."""
-    return np.concatenate([np.empty(0)] + [1 - margins(block.probabilities) for _, block in features.blocks(4096)])
+def _with_memory(query: Query) -> Selection:
+    return cover(query, known=[some for some in (query.labelled, query.memory) if some is not None])
+
+
+def _uncertain(query: Query) -> Selection:
+    weights = uncertainties(query.pool)
+    return cover(query, weights if weights.any() else None)
+
+
+def _of_sample(query: Query, sample: int | None, cover_pool: Cover) -> Selection:
+    """The picks from a sample of the pool, if one is asked for that is smaller."""
+    n = len(query.pool)
+    size = sampling.checked(sample, query.budget, n)
+    if size == n:
+        return cover_pool(query)
+    rows = sampling.rows_of(query, size)
+    picked = cover_pool(replace(query, pool=query.pool.rows(rows)))
+    return Selection(rows[picked.indices], {"gain": picked.scores["gain"] * (n / size)})

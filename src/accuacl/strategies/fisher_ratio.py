@@ -6,14 +6,14 @@ import numpy as np
 
 from accuacl.base.progress import portion
 from accuacl.greedy import distinct, unit
+from accuacl.strategies import ratio_parts
 from accuacl.strategies.accuacl import weight_of_past
-from accuacl.strategies.coverage import uncertainties
 from accuacl.strategies.limits import check_fits, needs
+from accuacl.strategies.margin import uncertainties
+from accuacl.strategies.parts import PartsAnswer, PartsForm, PartsQuery, in_parts
 from accuacl.strategies.query import Query, Selection, number
-from accuacl.strategies.ratio import MOST, TIE, Ratio
+from accuacl.strategies.ratio import MOST, NOTHING, TIE, Ratio
 from accuacl.strategies.smallest import Indices, Vector
-
-NOTHING = 1e-13  # gains below this fraction of the first are rounding errors
 
 
 def needed(n: int, d: int, K: int) -> int:
@@ -21,6 +21,16 @@ def needed(n: int, d: int, K: int) -> int:
     return 16 * n * d + 64 * min(n, d) ** 2 + 8 * n * (2 * MOST + 64)
 
 
+def from_parts(
+    query: PartsQuery, *, ridge: float = 1.0, lam: float | None = None, uncertainty: bool = True
+) -> PartsAnswer:
+    """The same picks from a pool that is read in parts."""
+    labelled, memory = query.labelled, query.memory
+    lam = weight_of_past(lam, query.past, len(memory or ()), query.rows + len(labelled or ()))
+    return ratio_parts.PartsRatio(query, _ridge(ridge), lam, uncertainty).choose()
+
+
+@in_parts(PartsForm(from_parts, ratio_parts.needed))
 @needs(needed)
 def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, uncertainty: bool = True) -> Selection:
     """Picks, one by one, the examples that most reduce the uncertainty about pool and memory.
@@ -46,7 +56,7 @@ def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, 
     >>> picked.indices, picked.scores["gain"].round(3)
     (array([1, 2]), array([0.227, 0.149]))
     """
-    ridge = number("ridge", ridge, 1e-6, 1e6, "a number from 1e-6, for float64 to hold the inverse, to 1e6")
+    ridge = _ridge(ridge)
     n, d, labelled, memory = len(query.pool), query.pool.d, query.labelled, query.memory
     lam = weight_of_past(lam, query.past, len(memory or ()), n + len(labelled or ()))
     check_fits("fisher-ratio", needed(n, d, query.pool.K), n, d)
@@ -87,6 +97,10 @@ def _greedy(query: Query, state: Ratio, group: Indices) -> Selection:
         taken[row] += 1
         tick(1)
     return Selection(np.array(picks, np.int64), {"gain": np.array(gains)})
+
+
+def _ridge(ridge: float) -> float:
+    return number("ridge", ridge, 1e-6, 1e6, "a number from 1e-6, for float64 to hold the inverse, to 1e6")
 
 
 def _weights(query: Query, lam: float, uncertainty: bool) -> tuple[Vector, Vector]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from accuacl.features import Array
+from accuacl.features import Array, Features
 from accuacl.strategies.ranking import Ranking, Rows
 from accuacl.strategies.rows import Context, row_strategy
 from accuacl.strategies.smallest import Vector
@@ -33,6 +33,11 @@ def margins(p: Array) -> Vector:
         return np.asarray(p[:, 0].astype(np.float64))
     two = np.partition(p, -2, axis=1)[:, -2:].astype(np.float64)
     return np.asarray(two[:, 1] - two[:, 0])
+
+
+def uncertainties(features: Features) -> Vector:
+    """1 - margin of each example."""
+    return np.concatenate([np.empty(0)] + [1 - margins(block.probabilities) for _, block in features.blocks(4096)])
 
 
 def _margin(rows: Rows) -> Vector:

@@ -13,6 +13,7 @@ AHEAD = 100  # one of so many rows is a candidate for these
 ROWS = 2048
 COLUMNS = 8192  # of the products of planned picks, made at a time
 TIE = 1e-9  # gains this close, relatively, are a tie
+NOTHING = 1e-13  # gains below this share of the first are rounding errors
 
 
 class Ratio:
@@ -27,17 +28,25 @@ class Ratio:
     Where X has more columns than rows, V and N stand for X V X^T and X N X^T: the dual form.
     """
 
-    def __init__(self, target: list[tuple[Vector, Vector]], known: Vector, ridge: float, rows: int) -> None:
-        """`target`: rows and their weights in T; the first of these are the pool's."""
+    def __init__(
+        self,
+        target: list[tuple[Vector, Vector]],
+        known: Vector,
+        ridge: float,
+        rows: int,
+        dual: bool | None = None,
+    ) -> None:
+        """`target`: rows and their weights in T; the first of these are the pool's. `dual`: unset, if that is less."""
         x = target[0][0]
         self.x, self.target, self.known, self.ridge = x, target, known, ridge
-        self.rows, self.dual = rows or ROWS, x.shape[1] > len(x)
+        self.rows, self.dual = rows or ROWS, x.shape[1] > len(x) if dual is None else dual
         self.picks: list[int] = []
         self.plan: list[int] = []  # the picks that are guessed
         self.done = 0  # how many of these have been made; V and N do not hold them yet
         self.AY = np.empty((2, MOST, len(x) if self.dual else x.shape[1]))
         self.CZ, self.products = self.AY, np.empty((0 if self.dual else 2 * MOST, len(x)))
         self.e, self.g_picked = np.empty((2, MOST))
+        self.q, self.g = np.empty((2, len(x)))
 
     def compute(self, tick: Tick) -> None:
         """V, N, q and g by their definitions."""
@@ -54,8 +63,7 @@ class Ratio:
             tick(n)
         else:
             self.V = np.asarray(np.linalg.inv(_plus(known.T @ known, self.ridge)), np.float64)
-            self.N = self.V @ sum(_outer(rows, weights, self.rows) for rows, weights in self.target) @ self.V
-            self.q, self.g = np.empty(n), np.empty(n)
+            self.N = self.V @ sum(outer(rows, weights, self.rows) for rows, weights in self.target) @ self.V
             for done in spread(self._compute_rows, range(0, n, self.rows), 4.0 * n * len(self.V) ** 2):
                 tick(done)
         self.start_q, self.start_g, self.age = self.q.copy(), self.g.copy(), 0
@@ -71,18 +79,27 @@ class Ratio:
     def gains(self, left: Indices) -> Vector:
         """By how much each row would lower tr(V T); -inf for rows of which none is left.
 
-        Changes subtract, and what is left of a much larger number has lost digits: where that could change the choice,
-        everything is computed anew.
+        Changes subtract, and what is left of a much larger number has lost digits: where these matter to the choice or
+        to its score, everything is computed anew.
         """
         gain = np.where(left > 0, self.g / (1 + self.q), -np.inf)
         if self.age:
             spread = self.start_g + np.where(left > 0, gain, 0) * self.start_q
             error = (16 + self.age) * np.finfo(float).eps * np.abs(spread) / (1 + self.q)
             contend = gain + error >= np.max(gain - error)
-            if np.count_nonzero(contend) > 1 and (error[contend] > TIE / 4 * np.abs(gain[contend])).any():
+            if (error[contend] > TIE / 4 * np.abs(gain[contend])).any():
                 self.compute(lambda more: None)
                 gain = np.where(left > 0, self.g / (1 + self.q), -np.inf)
         return gain
+
+    def guess(self, outside: float) -> list[int]:
+        """The next picks, if all rows that are not here gain at most `outside`; given V and N, in the primal form."""
+        for first in range(0, len(self.x), self.rows):
+            self._compute_rows(first)
+        gain = self.g / (1 + self.q)
+        best = int(np.argmax(gain >= gain.max() - TIE * abs(gain.max())))
+        self._guess(best, np.arange(len(self.x)), np.ones(len(self.x), np.int64), outside)
+        return self.plan
 
     def add(self, row: int, gain: Vector, left: Indices) -> None:
         """Pick a row. `gain` and `left` of all rows, as they were, say which could be next."""
@@ -136,7 +153,7 @@ class Ratio:
                 break
 
 
-def _outer(x: Vector, weights: Vector, rows: int) -> Vector:
+def outer(x: Vector, weights: Vector, rows: int = ROWS) -> Vector:
     """The sum of weight * x x^T."""
     total = np.zeros((x.shape[1], x.shape[1]))
 
