@@ -11,15 +11,15 @@ from project_data import Data
 from accuacl import models
 from accuacl.base.progress import ignore
 from accuacl.experiment import load_tensors, metrics
-from accuacl.labeling.project import Project, ProjectSettings, Tasks, inputs, words
+from accuacl.labeling.project import Project, ProjectSettings, Tasks, inputs, texts
 from accuacl.learners import Transform
 
 
 class Judge:
     """Knows the test sets of one data set; they are embedded once."""
 
-    def __init__(self, data: Data, settings: ProjectSettings, words_file) -> None:
-        self.data, self.settings, self.words_file = data, settings, words_file
+    def __init__(self, data: Data, settings: ProjectSettings, tasks: Tasks) -> None:
+        self.data, self.settings, self.tasks = data, settings, tasks
         self.raw = lru_cache(maxsize=None)(self._raw)
 
     def judge(self, project: Project, handle: dict, tasks: int) -> tuple[list[float], float]:
@@ -45,7 +45,7 @@ class Judge:
         if self.data.kind == "vectors":
             return self.data.tests[t]
         if self.data.kind == "texts":
-            return words.vectors(self.data.tests[t], self.words_file)
+            return texts.text_encoder(self.settings, self.tasks)(self.data.tests[t])
         tasks = Tasks(self.data.place / "test")
         while len(tasks.all()) <= t:
             tasks.add(self.data.tests[len(tasks.all())])

@@ -95,7 +95,7 @@ def prepared(data: Data, out: Path, more: dict) -> tuple[Data, Path, Judge]:
             tasks.add(source)
         for task in tasks.all():
             inputs.prepare(tasks, task, settings, ignore)
-        judge = Judge(data, settings, tasks.folder_of(0) / "words.json")
+        judge = Judge(data, settings, tasks)
         for t in range(len(data.tests)):
             judge.raw(t)
     return data, tasks.folder, judge

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import safetensors.torch
@@ -14,7 +13,7 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_function
 from accuacl.labeling.project import pretrained, trust
-from accuacl.labeling.project.settings import PRETRAINED, ProjectSettings, digest
+from accuacl.labeling.project.settings import PRETRAINED, ProjectSettings
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
@@ -54,10 +53,7 @@ def _of(module: nn.Module, transform: learners.Transform) -> Backbone:
 
 def _own(settings: ProjectSettings) -> nn.Module:
     """The network of the user's function and weights; both files must be those that the project began with."""
-    file = settings.model.rpartition(":")[0]
-    paths = [Path(path) for path in (file, settings.weights) if path]
-    if digest(*paths) != settings.digest:
-        raise InputError(f"{' or '.join(map(str, paths))} has changed since this project began; restore it.")
+    settings.check_files()
     trust.check(settings)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.embed import Checkpoint, Inputs, ReadOptions, open_inputs
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import backbones, words
+from accuacl.labeling.project import backbones
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tables import read_texts
+from accuacl.labeling.project.texts import Encode, text_encoder
 
 
 def open_for_embedding(
@@ -49,7 +50,7 @@ def checkpoint_of(project: Project) -> Checkpoint:
         raise InputError(f"the project in {project.directory} has learned nothing yet; label a round first.")
     handle = steps[-1].result
     state = load_tensors(project.directory / "weights", handle)
-    classes, backbone = len(state["head.weight"]), backbones.load(s) if s.model != NONE else None
+    classes, backbone = len(state["head.weight"]), backbones.load(s) if s.has_network else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
         path = project.tasks.folder_of(0) / "scale.safetensors"
@@ -69,22 +70,32 @@ def checkpoint_of(project: Project) -> Checkpoint:
 
 
 class TextInputs:
-    """Texts of a .csv file or JSON lines as the TF-IDF vectors that a project of texts takes."""
+    """Texts of a .csv file or JSON lines as the vectors that a project of texts takes."""
 
     def __init__(self, project: Project, file: Path, column: str) -> None:
         if not file.is_file():
             raise InputError(f"{file} is not a file; this project labels texts, so give a .csv file or JSON lines.")
         items = read_texts(file, column)
         self.names, self.texts = items.names, items.texts or []
-        self.words = project.tasks.folder_of(0) / "words.json"
-        self.files: list[str] = [str(file), str(self.words)]
+        self.settings, self.tasks = project.settings, project.tasks
+        self.files: list[str] = [str(file), *map(str, project.settings.files)]
+        if not project.settings.own:
+            self.files.append(str(project.tasks.folder_of(0) / "words.json"))
         self.reading: list[Any] = [column]
+
+    @cached_property
+    def encode(self) -> Encode:
+        return text_encoder(self.settings, self.tasks)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For worker processes: each makes its encoder itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "encode"}
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def read(self, start: int, stop: int) -> tuple[list[Any], NDArray[np.float32]]:
-        return list(self.names[start:stop]), words.vectors(self.texts[start:stop], self.words)
+        return list(self.names[start:stop]), self.encode(self.texts[start:stop])
 
     def where(self, row: int) -> str:
         return f"{self.files[0]}, row {row}"

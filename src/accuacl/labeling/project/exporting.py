@@ -22,8 +22,9 @@ from accuacl.labeling.project.images import read_images
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import NONE
+from accuacl.labeling.project.settings import NONE, WORD_VECTORS
 from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.token_vectors import TokenVectors
 from accuacl.labeling.store import counts_as
 
 COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out")
@@ -87,14 +88,15 @@ def _model(project: Project, out: Path) -> list[Path]:
     state: dict[str, torch.Tensor] = {k: v for k, v in head.items() if s.frozen or not k.startswith("head.embed.")}
     about: dict[str, Any] = {"kind": s.kind, "classes": names, "columns": columns, "limit": LIMIT}
     about |= {"network": NONE, "layer": ""}
-    if s.model != NONE:
+    if s.has_network:
         backbone = backbones.load(s)
         kept = trained if not s.frozen else {f"embed.{k}": v for k, v in backbone.embed.state_dict().items()}
         state |= {f"network.{k.removeprefix('embed.')}": v for k, v in kept.items() if k.startswith("embed.")}
         mean, std = backbone.transform.mean, backbone.transform.std
-        about |= {"network": "own" if s.own else s.model, "function": s.model.rpartition(":")[2]}
+        about |= {"network": "own" if s.own else s.model}
         about |= {"layer": getattr(backbone.embed, "name", ""), "side": s.side, "mean": mean, "std": std}
     if s.own:
+        about["function"] = s.model.rpartition(":")[2]
         _copy(Path(s.model.rpartition(":")[0]), out / "own_model.py")
         written.append(out / "own_model.py")
     first = project.tasks.folder_of(0)
@@ -103,7 +105,13 @@ def _model(project: Project, out: Path) -> list[Path]:
             scale = safetensors.numpy.load((first / "scale.safetensors").read_bytes())
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
     if s.kind == "texts":
+        about["texts"] = "own" if s.own else s.model
+    if s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(words.weights(first / "words.json"))
+    if s.model == WORD_VECTORS:
+        state["tokens"] = torch.from_numpy(TokenVectors().table)
+        _copy(s.files[1], out / "tokenizer.json")
+        written.append(out / "tokenizer.json")
     save_tensors(out / "model.safetensors", state)
     write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
     _copy(Path(loader.__file__), out / "model.py")

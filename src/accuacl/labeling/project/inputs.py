@@ -21,10 +21,11 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, replacing, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import device_of, save_arrays
-from accuacl.labeling.project import backbones, words
+from accuacl.labeling.project import backbones
 from accuacl.labeling.project.images import check_image, read_inside
-from accuacl.labeling.project.settings import NONE, ProjectSettings
+from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project.texts import text_encoder
 
 PART = 256  # rows
 NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
@@ -109,7 +110,7 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
         return TaskInputs(arrays, None)
     path = tasks.folder_of(0) / "scale.safetensors"
     if not path.exists():
-        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred=settings.kind != "texts"))
+        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred=settings.kind != "texts" or settings.own))
     return TaskInputs(arrays, _load(path))
 
 
@@ -144,10 +145,8 @@ def encoder(
     if task.kind == "images":
         return _image_encoder(tasks, task, settings, say)
     if task.kind == "texts":
-        texts, idf = tasks.table(task.index)["text"], tasks.folder_of(0) / "words.json"
-        if not idf.exists():
-            words.fit(tasks.table(0)["text"], settings.text_features, idf)
-        return lambda part: (words.vectors(texts[part], idf), [])
+        texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
+        return lambda part: (encode(texts[part]), [])
     path = tasks.folder_of(task.index) / "vectors.npy"
     with reading(path):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -156,7 +155,7 @@ def encoder(
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors as the project's network sees them, if it has one that stays as it is."""
-    return vectors if settings.model == NONE or not settings.frozen else _embedder(settings)(vectors)
+    return vectors if not settings.has_network or not settings.frozen else _embedder(settings)(vectors)
 
 
 def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, say: Callable[[int], None]) -> Encode:

@@ -7,7 +7,7 @@
 
 Or from a shell: python model.py a.jpg b.jpg. Needs torch, safetensors and numpy; for images pillow and the package
 that has the network's code (efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for
-texts scikit-learn.
+texts scikit-learn, and tokenizers where tokenizer.json lies beside this file.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Model:
     def __init__(self, about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> None:
         self.about, self.state = about, state
         self.embed = _network(about, _below(state, "network."), folder)
+        self.texts = _text_model(about, state, folder) if about["kind"] == "texts" else None
 
     @property
     def classes(self) -> list[str]:
@@ -76,8 +77,8 @@ class Model:
             x = pixels.permute(0, 3, 1, 2).float() / 255
             mean, std = torch.tensor(self.about["mean"]), torch.tensor(self.about["std"])
             return (x - mean[:, None, None]) / std[:, None, None]
-        if self.about["kind"] == "texts":
-            return _words(list(items), self.state["idf"].double().numpy())
+        if self.texts is not None:
+            return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
         return torch.from_numpy(np.array(items, np.float32))
 
 
@@ -92,12 +93,7 @@ def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> A
 
         net = EfficientNet.from_name(name)
     elif name == "own":
-        spec = importlib.util.spec_from_file_location("own_model", folder / "own_model.py")
-        assert spec is not None
-        assert spec.loader is not None
-        code = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(code)
-        net = getattr(code, about["function"])()
+        net = _own(about, folder)
     else:
         from accuacl.models import build
 
@@ -107,6 +103,16 @@ def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> A
         setattr(net.get_submodule(parent), child, nn.Identity())
     net.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
     return net.eval()
+
+
+def _own(about: dict[str, Any], folder: Path) -> Any:
+    """What the user's function in the file beside this one makes."""
+    spec = importlib.util.spec_from_file_location("own_model", folder / "own_model.py")
+    assert spec is not None
+    assert spec.loader is not None
+    code = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(code)
+    return getattr(code, about["function"])()
 
 
 def _flat(answer: Any) -> Tensor:
@@ -129,14 +135,39 @@ def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
         return np.array(image)
 
 
-def _words(texts: list[str], idf: NDArray[np.float64]) -> Tensor:
+def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:
+    """From texts to rows of numbers."""
+    if about.get("texts") == "own":
+        return _own(about, folder)
+    idf = state["idf"].double().numpy()
+    if about.get("texts") != "word-vectors":
+        return lambda texts: _words(texts, idf)
+    from tokenizers import Tokenizer
+
+    tokenizer, table = Tokenizer.from_file(str(folder / "tokenizer.json")), state["tokens"].numpy()
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda texts: np.hstack([_tokens(texts, tokenizer, table), _words(texts, idf)])
+
+
+def _tokens(texts: list[str], tokenizer: Any, table: NDArray[Any]) -> NDArray[np.float32]:
+    rows = np.zeros((len(texts), table.shape[1]))
+    for row, encoding in zip(rows, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+        row += table[encoding.ids].astype(np.float64).sum(axis=0)
+    return _unit(rows)
+
+
+def _words(texts: list[str], idf: NDArray[np.float64]) -> NDArray[np.float32]:
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
     hashing = HashingVectorizer(n_features=len(idf), alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b")
     weighting = TfidfTransformer(norm=None, sublinear_tf=True)
     weighting.idf_ = idf
-    rows = weighting.transform(hashing.transform(texts)).toarray()
-    return torch.from_numpy((rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32))
+    return _unit(weighting.transform(hashing.transform(texts)).toarray())
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
 def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -37,14 +37,15 @@ from accuacl.experiment import (
     read_steps,
     settings_before,
 )
-from accuacl.labeling.project import backbones, learned, trust
+from accuacl.labeling.project import learned, trust
 from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.forgetting import Forgetting, find_item
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
+from accuacl.labeling.project.model_check import check_model
 from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.settings import NONE, SCRATCH, ProjectSettings
+from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.statistics import STATISTICS
 from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 from accuacl.labeling.store import Status, Store, clean_name
@@ -91,18 +92,11 @@ class Project:
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
         """A new project in an empty or new directory."""
         _check_empty(directory)
-        if settings.model == SCRATCH:
-            warnings.warn(
-                "the model learns from scratch, which takes thousands of labels; to start from a pretrained one, "
-                "install accuacl[pretrained] or give your own --model.",
-                stacklevel=2,
-            )
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         trust.trust(settings)  # the user has named the file just now
-        if settings.model != NONE:
-            backbones.load(settings)  # a network that cannot be made is refused before anything is written
+        check_model(settings)
         _journal(directory, settings).close()
         project = cls(directory, settings)
         for name in names:

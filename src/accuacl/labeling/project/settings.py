@@ -14,12 +14,14 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.files import reason
 from accuacl.experiment import DEVICE, Config, settings_before
+from accuacl.labeling.project import token_vectors
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts"]
 PRETRAINED = "efficientnet-lite0"
 SCRATCH = "conv4"
-NONE = "none"  # vectors and texts are their own embeddings
+WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
+NONE = "none"  # vectors are their own embeddings, texts TF-IDF columns
 
 
 class ProjectSettings(pydantic.BaseModel):
@@ -56,7 +58,8 @@ class ProjectSettings(pydantic.BaseModel):
     model: str = Field(
         "",
         description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
-        f"{NONE} (vectors, texts), or your own: FILE.py:FUNCTION. Unset: the first of these that is possible.",
+        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, texts), or your own: FILE.py:FUNCTION. "
+        "Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
@@ -90,9 +93,7 @@ class ProjectSettings(pydantic.BaseModel):
         if self.learner not in learners.NAMES:
             raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
         learners.check_policy(self.memory_policy, self.learner, "paper")
-        if self.own and self.kind == "texts":
-            raise InputError("a model of your own takes images or vectors; embed the texts with it and give --vectors.")
-        names = (PRETRAINED, SCRATCH) if self.kind == "images" else (NONE,)
+        names = {"images": (PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "vectors": (NONE,)}[self.kind]
         if self.model not in names and not self.own:
             raise InputError(
                 f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}, "
@@ -100,8 +101,10 @@ class ProjectSettings(pydantic.BaseModel):
             )
         if self.weights and not self.own:
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
-        if self.finetune and self.model == NONE:
-            raise InputError(f"--finetune has nothing to train for {self.kind} without a model; leave it out.")
+        if self.weights and self.kind == "texts":
+            raise InputError("your own model of texts loads its weights itself; leave --weights out.")
+        if self.finetune and not self.has_network:
+            raise InputError(f"--finetune has no network to train for {self.kind}; leave it out.")
         if self.learner == "ridge" and not self.frozen:
             raise InputError(
                 "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
@@ -122,6 +125,24 @@ class ProjectSettings(pydantic.BaseModel):
         """Whether the model is the user's."""
         file, _, function = self.model.rpartition(":")
         return file.endswith(".py") and function.isidentifier()
+
+    @property
+    def has_network(self) -> bool:
+        """Whether a torch network comes before the head."""
+        return self.kind != "texts" and self.model != NONE
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that the model is made of, besides the package's own."""
+        if self.model == WORD_VECTORS:
+            return list(token_vectors.files() or ())
+        return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
+
+    def check_files(self) -> None:
+        """Refuse files that are not those which the project began with."""
+        if digest(*self.files) != self.digest:
+            which = " or ".join(map(str, self.files)) or "the package wordllama"
+            raise InputError(f"{which} has changed since this project began; restore it.")
 
     @property
     def frozen(self) -> bool:
@@ -147,7 +168,7 @@ def make(given: dict[str, Any]) -> ProjectSettings:
     """Settings from those given; the others have defaults for the kind of data."""
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
-        model = NONE if kind != "images" else PRETRAINED if has_pretrained() else SCRATCH
+        model = default_model(str(kind))
     defaults: dict[str, Any] = {"epochs": 30, "lr": 0.03} if model == SCRATCH or given.get("finetune") else {}
     if given.get("head") == "projection":
         defaults["width"] = models.PROJECTED
@@ -159,10 +180,28 @@ def make(given: dict[str, Any]) -> ProjectSettings:
             paths.append(Path(given["weights"]).expanduser().resolve())
             given = given | {"weights": str(paths[1])}
         given = given | {"digest": digest(*paths)}
+    if model == WORD_VECTORS:
+        given = given | {"digest": digest(*_word_vectors())}
     try:
         return ProjectSettings(**(defaults | given | {"model": model}))
     except pydantic.ValidationError as error:
         raise wrong_setting(error) from None
+
+
+def default_model(kind: str) -> str:
+    """The best that is installed."""
+    if kind == "images":
+        return PRETRAINED if has_pretrained() else SCRATCH
+    return WORD_VECTORS if kind == "texts" and token_vectors.files() else NONE
+
+
+def _word_vectors() -> tuple[Path, Path]:
+    found = token_vectors.files()
+    if found is None:
+        raise InputError(
+            f"--model {WORD_VECTORS} needs the extra `texts`; install accuacl[texts] or give --model {NONE}."
+        )
+    return found
 
 
 def digest(*paths: Path) -> str:

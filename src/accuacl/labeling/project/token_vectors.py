@@ -1,0 +1,55 @@
+"""Texts as the mean of trained token vectors: 32,000 of them, 256 numbers each, in the package wordllama.
+
+Only two of its files are read, the vectors and the tokenizer; its code, which looks for them elsewhere, is not run.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading
+
+BLOCK = 4096  # tokens whose vectors are summed at a time
+
+
+def files() -> tuple[Path, Path] | None:
+    """The vectors and the tokenizer, if the extra `texts` is installed."""
+    package = find_spec("wordllama")
+    if package is None or package.origin is None or find_spec("tokenizers") is None:
+        return None
+    folder = Path(package.origin).parent
+    found = (
+        folder / "weights" / "l2_supercat_256.safetensors",
+        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
+    )
+    return found if all(path.is_file() for path in found) else None
+
+
+class TokenVectors:
+    """Call it with texts of any length: a row of length 1 for each, all zeros for a text without tokens."""
+
+    def __init__(self) -> None:
+        from safetensors.numpy import load
+        from tokenizers import Tokenizer
+
+        paths = files()
+        if paths is None:
+            raise InputError("this project sees texts through trained word vectors; install accuacl[texts].")
+        with reading(paths[0]):
+            (self.table,) = load(paths[0].read_bytes()).values()
+        self.tokenizer: Any = Tokenizer.from_file(str(paths[1]))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+
+    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.table.shape[1]))
+        for row, encoding in zip(rows, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            for start in range(0, len(encoding.ids), BLOCK):
+                row += self.table[encoding.ids[start : start + BLOCK]].astype(np.float64).sum(axis=0)
+        return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
