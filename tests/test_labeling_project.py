@@ -317,11 +317,11 @@ def test_a_full_disk_stops_training_and_loses_nothing(project, monkeypatch):
         ({"learner": "magic"}, "there is no learner 'magic'"),
         ({"model": "conv4"}, "there is no model 'conv4' for vectors"),
         ({"weights": "x"}, "--weights goes with your own"),
-        ({"finetune": True}, "--finetune has nothing to train"),
+        ({"finetune": True}, "--finetune has no network to train"),
         ({"per_round": 0}, "per_round is 0"),
         ({"holdout": 1.0}, "holdout is 1.0"),
         ({"mean": (0.5,)}, "--mean and --std go together"),
-        ({"kind": "texts", "model": f"{__file__}:build"}, "takes images or vectors"),
+        ({"kind": "texts", "model": f"{__file__}:build", "weights": __file__}, "loads its weights itself"),
         ({"model": "nowhere.py:build"}, "nowhere.py cannot be read"),
     ],
 )
