@@ -50,7 +50,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
         "embed",
     },
     "labeling.label_studio": {"labeling.store", "labeling.project"},
-    "labeling.web": {"", "labeling.store", "labeling.project"},
+    "labeling.web": {"", "data", "labeling.store", "labeling.project"},
     "cli": {"", "strategies", "bench", "data", "experiment", "engines", "pools", "embed", "sweeps", "report"}
     | {"labeling.project", "labeling.store", "labeling.label_studio", "labeling.web"},
     "": {"features", "strategies"},

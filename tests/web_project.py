@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import os
 import socket
 import threading
-import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,10 +22,8 @@ from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
 from accuacl.labeling.web.server import config_of
 from accuacl.labeling.web.trainer import Trainer
+from effort import PATIENCE, wait_until
 
-PATIENCE = float(
-    os.environ.get("ACCUACL_PATIENCE", "300")
-)  # seconds; a busy machine is slow, and a broken server never answers
 STRANGE = "<img src=x onerror=alert(1)>.png"  # a file's name
 
 
@@ -93,14 +89,6 @@ class TestTrainer(Trainer):
 def browse(address: str) -> httpx.Client:
     """Someone who is not logged in."""
     return httpx.Client(base_url=address, timeout=PATIENCE)
-
-
-def wait_until(reached: Callable[[], object]) -> None:
-    """Until something is so; fails if that takes far too long."""
-    deadline = time.monotonic() + PATIENCE
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def log_in(client: httpx.Client, project: Project, name: str = "") -> str:
