@@ -14,16 +14,12 @@ import argparse
 from collections import defaultdict
 from pathlib import Path
 
-import numpy as np
+from paired import Cells, comparisons, mean, show, summary
 
-from accuacl.base.files import write_text
 from accuacl.experiment import read_csv
-from accuacl.report.statistics.significance import holm, sign_flip_test
 
 METRICS = {"A": "average_accuracy", "F": "forgetting", "LA": "learning_accuracy"}
-START, END = "<!-- benchmarks/study.py writes from here -->", "<!-- to here -->"
-
-Cells = dict[str, dict[int, dict[str, float]]]  # cell: seed: metric: value
+START, END = "<!-- benchmarks/study.py writes from here -->", "<!-- to here, benchmarks/study.py -->"
 
 
 def main() -> None:
@@ -33,12 +29,7 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
     given = parser.parse_args()
     text = "\n\n".join(section(*parts, given.ours) for parts in regimes(given.results).items())
-    if given.table:
-        page = given.table.read_text()
-        before, after = page[: page.index(START) + len(START)], page[page.index(END) :]
-        write_text(given.table, f"{before}\n\n{text}\n\n{after}")
-    else:
-        print(text)
+    show(text, given.table, START, END)
 
 
 def regimes(paths: list[Path]) -> dict[str, Cells]:
@@ -67,27 +58,14 @@ def section(regime: str, cells: Cells, ours: str) -> str:
 def overview(cells: Cells) -> str:
     lines = ["| query / memory | A | F | LA | seeds |", "|---|--:|--:|--:|--:|"]
     for cell, by_seed in sorted(cells.items(), key=lambda item: -mean(item[1], "A")):
-        numbers = [f"{mean(by_seed, metric):.1f} ± {deviation(by_seed, metric):.1f}" for metric in METRICS]
-        lines.append(f"| {cell} | {' | '.join(numbers)} | {len(by_seed)} |")
+        lines.append(f"| {cell} | {summary(by_seed, list(METRICS))} | {len(by_seed)} |")
     return "\n".join(lines)
 
 
 def against(cells: Cells, ours: str) -> str:
-    """OURS minus each other cell; p corrected over the cells of this table, for each metric."""
-    others = [cell for cell in cells if cell != ours and shared(cells, ours, cell)]
-    ps = {}
-    for metric in METRICS:
-        raw = [sign_flip_test(differences(cells, ours, other, metric)) for other in others]
-        ps |= {(other, metric): p for other, p in zip(others, holm(raw), strict=True)}
     header = " | ".join(f"{metric} | p" for metric in METRICS)
     lines = [f"| {ours} minus | {header} | pairs |", "|---|" + "--:|" * (2 * len(METRICS) + 1)]
-    for other in others:
-        numbers = []
-        for metric in METRICS:
-            p = ps[other, metric]
-            change = np.mean(differences(cells, ours, other, metric))
-            numbers.append(f"{change:+.1f} | {'< 0.001' if p < 0.001 else f'{p:.3f}'}")
-        lines.append(f"| {other} | {' | '.join(numbers)} | {len(shared(cells, ours, other))} |")
+    lines += [f"| {other} | {row} |" for other, row in comparisons(cells, ours, list(METRICS)).items()]
     return "\n".join(lines)
 
 
@@ -100,22 +78,6 @@ def two_by_two(cells: Cells, query: str) -> str:
         ]
         lines.append(f"| query {strategy} | {' | '.join(numbers)} |")
     return "\n".join(lines)
-
-
-def shared(cells: Cells, ours: str, other: str) -> list[int]:
-    return sorted(cells[ours].keys() & cells[other].keys())
-
-
-def differences(cells: Cells, ours: str, other: str, metric: str) -> list[float]:
-    return [cells[ours][seed][metric] - cells[other][seed][metric] for seed in shared(cells, ours, other)]
-
-
-def mean(by_seed: dict[int, dict[str, float]], metric: str) -> float:
-    return float(np.mean([row[metric] for row in by_seed.values()]))
-
-
-def deviation(by_seed: dict[int, dict[str, float]], metric: str) -> float:
-    return float(np.std([row[metric] for row in by_seed.values()], ddof=1)) if len(by_seed) > 1 else 0.0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,61 @@
+"""Cells of a study, by seed: means, deviations, differences paired by seed, and where their tables go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from accuacl.base.files import write_text
+from accuacl.report.statistics.significance import holm, sign_flip_test
+
+Cells = dict[str, dict[int, dict[str, float]]]  # cell: seed: metric: value
+
+
+def summary(by_seed: dict[int, dict[str, float]], metrics: Sequence[str]) -> str:
+    """Mean and standard deviation of each metric, as cells of a table."""
+    return " | ".join(f"{mean(by_seed, metric):.1f} ± {deviation(by_seed, metric):.1f}" for metric in metrics)
+
+
+def comparisons(cells: Cells, ours: str, metrics: Sequence[str]) -> dict[str, str]:
+    """OURS minus every other cell that shares seeds with it, as cells of a table: each metric, its p, then the pairs.
+
+    p is two-sided by sign flips, and corrected by Holm's method over the cells that OURS is compared with.
+    """
+    others = [other for other in cells if other != ours and _seeds(cells, ours, other)]
+    ps = {m: holm([sign_flip_test(differences(cells, ours, other, m)) for other in others]) for m in metrics}
+    rows = {}
+    for i, other in enumerate(others):
+        numbers = []
+        for metric in metrics:
+            p, change = ps[metric][i], np.mean(differences(cells, ours, other, metric))
+            numbers.append(f"{change:+.1f} | {'< 0.001' if p < 0.001 else f'{p:.3f}'}")
+        rows[other] = f"{' | '.join(numbers)} | {len(_seeds(cells, ours, other))}"
+    return rows
+
+
+def differences(cells: Cells, ours: str, other: str, metric: str) -> list[float]:
+    return [cells[ours][seed][metric] - cells[other][seed][metric] for seed in _seeds(cells, ours, other)]
+
+
+def _seeds(cells: Cells, ours: str, other: str) -> list[int]:
+    return sorted(cells[ours].keys() & cells[other].keys()) if ours in cells else []
+
+
+def mean(by_seed: dict[int, dict[str, float]], metric: str) -> float:
+    return float(np.mean([row[metric] for row in by_seed.values()]))
+
+
+def deviation(by_seed: dict[int, dict[str, float]], metric: str) -> float:
+    return float(np.std([row[metric] for row in by_seed.values()], ddof=1)) if len(by_seed) > 1 else 0.0
+
+
+def show(text: str, page: Path | None, start: str, end: str) -> None:
+    """Print the text, or write it into a page between two marks."""
+    if page is None:
+        print(text)
+        return
+    whole = page.read_text()
+    before, after = whole[: whole.index(start) + len(start)], whole[whole.index(end) :]
+    write_text(page, f"{before}\n\n{text}\n\n{after}")

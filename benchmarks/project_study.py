@@ -1,0 +1,111 @@
+"""Strategies in projects against each other: tables of benchmarks/projects.py, paired by seed.
+
+    python benchmarks/project_study.py docs/results/study/projects.csv --fewer docs/results/study/projects-fewer.csv \\
+        --ours coverage/first --table docs/strategies.md
+
+For every data set and learner: the true accuracy A and forgetting F at the end, and the area under the learning curve
+(the mean accuracy over all rounds, on the tasks so far), mean and standard deviation over seeds, in %; then OURS minus
+every other strategy, with p-values by sign flips, corrected by Holm's method; then how many labels OURS needs for the
+accuracy that others reach with all of theirs, from runs of OURS with fewer labels (--fewer), by straight lines between.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+from paired import Cells, comparisons, mean, show, summary
+
+METRICS = ("A", "F", "area")
+START, END = "<!-- benchmarks/project_study.py writes from here -->", "<!-- to here, benchmarks/project_study.py -->"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--fewer", type=Path, help="Runs of OURS with fewer labels.")
+    parser.add_argument("--ours", default="coverage/first", help="The strategy that is compared with all others.")
+    parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
+    given = parser.parse_args()
+    full = regimes(given.results)
+    fewer = read(given.fewer) if given.fewer else []
+    text = "\n\n".join([overview(full), against(full, given.ours), needed(full, fewer, given.ours)])
+    show(text, given.table, START, END)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def regimes(path: Path) -> dict[tuple[str, str], Cells]:
+    """By data set and learner."""
+    found: dict[tuple[str, str], Cells] = defaultdict(lambda: defaultdict(dict))
+    for row in read(path):
+        curve = json.loads(row["curve"])
+        found[row["data"], row["learner"]][row["strategy"]][int(row["seed"])] = {
+            "A": float(row["true_accuracy"]),
+            "F": float(row["true_forgetting"]),
+            "area": float(np.mean([np.mean(accuracies) for _, accuracies, *_ in curve])),
+            "labels": float(row["labels"]),
+        }
+    return found
+
+
+def overview(full: dict[tuple[str, str], Cells]) -> str:
+    lines = ["| data, learner | strategy | A | F | area | seeds |", "|---|---|--:|--:|--:|--:|"]
+    for (data, learner), cells in full.items():
+        for strategy, by_seed in sorted(cells.items(), key=lambda item: -mean(item[1], "A")):
+            lines.append(f"| {data}, {learner} | {strategy} | {summary(by_seed, METRICS)} | {len(by_seed)} |")
+    return "\n".join(lines)
+
+
+def against(full: dict[tuple[str, str], Cells], ours: str) -> str:
+    header = " | ".join(f"{metric} | p" for metric in METRICS)
+    lines = [f"| {ours} minus | data, learner | {header} | pairs |", "|---|---|" + "--:|" * (2 * len(METRICS) + 1)]
+    for (data, learner), cells in full.items():
+        lines += [
+            f"| {other} | {data}, {learner} | {row} |" for other, row in comparisons(cells, ours, METRICS).items()
+        ]
+    return "\n".join(lines)
+
+
+def needed(full: dict[tuple[str, str], Cells], fewer: list[dict[str, str]], ours: str) -> str:
+    """Labels that OURS needs for what uniform and badge reach with all, as a share of theirs."""
+    lines = [f"| data, learner | {ours}: A by labels | as uniform with all | as badge with all |", "|---|---|--:|--:|"]
+    for (data, learner), cells in full.items():
+        reached: dict[int, list[float]] = defaultdict(list)
+        for row in fewer:
+            if (row["data"], row["learner"], row["strategy"]) == (data, learner, ours):
+                reached[int(row["labels"])].append(float(row["true_accuracy"]))
+        if not reached or ours not in cells:
+            continue
+        all_labels = round(mean(cells[ours], "labels"))
+        reached[all_labels] = [row["A"] for row in cells[ours].values()]
+        points = [(labels, float(np.mean(values))) for labels, values in sorted(reached.items())]
+        shown = ", ".join(f"{labels}: {accuracy:.1f}" for labels, accuracy in points)
+        shares = [
+            share(points, mean(cells[other], "A"), all_labels) for other in ("uniform", "badge") if other in cells
+        ]
+        lines.append(f"| {data}, {learner} | {shown} | {' | '.join(shares)} |")
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def share(points: list[tuple[int, float]], goal: float, all_labels: int) -> str:
+    """Where the line through the points first reaches the goal."""
+    if points[0][1] >= goal:
+        return f"at most {points[0][0]} ({100 * points[0][0] / all_labels:.0f} %)"
+    for (fewer, low), (more, high) in pairwise(points):
+        if low < goal <= high:
+            labels = fewer + (more - fewer) * (goal - low) / (high - low)
+            return f"{labels:.0f} ({100 * labels / all_labels:.0f} %)"
+    return "not reached"
+
+
+if __name__ == "__main__":
+    main()
