@@ -346,7 +346,7 @@ def test_every_control_has_a_name_a_role_and_contrast(chromium, watch, server, p
     assert nameless(page) == []
     enter(page, server, project)
     page.keyboard.press("g")
-    for path in ("/", "/dashboard", "/classes", "/item/0"):
+    for path in ("/", "/review", "/dashboard", "/classes", "/item/0"):
         page.goto(f"{server}{path}")
         page.wait_for_load_state("networkidle")
         assert faint(page) == [], path
@@ -525,6 +525,38 @@ def test_classes_are_renamed_and_merged(chromium, watch, server, project):
     page.locator("#merge-into").select_option(label="cat")
     page.get_by_role("button", name="Merge", exact=True).click()
     expect(page.get_by_text("young cat counts as cat")).to_be_visible()
+
+
+def test_many_answers_are_found_and_changed_under_review(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for key in "11s":
+        press(page, key)
+    page.get_by_role("link", name="Dashboard").click()
+    page.locator("th a", has_text="cat").click()  # its bar leads there
+    expect(page.locator("#grid li")).to_have_count(2)
+    page.locator("#select-all").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#chosen")).to_have_text("2 selected")
+    page.locator("#new-label").select_option(label="dog")
+    page.get_by_role("button", name="Relabel").click()
+    expect(page.locator("#grid li")).to_have_count(0)
+    assert labels(project) == [1, 1]
+    page.locator("select[name=label]").select_option("")
+    page.locator("select[name=show]").select_option("skipped")
+    expect(page.locator("#grid li")).to_have_count(1)
+    page.locator("#grid input").focus()
+    page.keyboard.press("Space")
+    page.locator("#comment-text").fill("too dark")
+    page.keyboard.press("Enter")
+    expect(page.locator("#grid .said")).to_have_text("too dark")
+    page.get_by_role("button", name="Relabel").click()  # no label was chosen, so the browser asks for one
+    page.locator("#new-label").select_option(label="cat")
+    page.get_by_role("button", name="Relabel").click()
+    expect(page.locator("#review-trouble")).to_have_text("Select something first.")
+    page.locator("#grid input").check()
+    page.get_by_role("button", name="Relabel").click()
+    expect(page.locator("#grid li")).to_have_count(0)
+    assert sorted(labels(project)) == [0, 1, 1]
 
 
 def test_script_in_names_does_not_run(chromium, watch, server, project):

@@ -17,7 +17,18 @@ from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts, check_public_url
 from web_project import browse, image_project, log_in, raw, running
 
-PRIVATE = ["/", "/dashboard", "/classes", "/item/0", "/item/0/image", "/item/0/thumb", "/api/state", "/api/guess/0"]
+PRIVATE = [
+    "/",
+    "/review",
+    "/item/0/full",
+    "/dashboard",
+    "/classes",
+    "/item/0",
+    "/item/0/image",
+    "/item/0/thumb",
+    "/api/state",
+    "/api/guess/0",
+]
 POSTS = [
     "next",
     "label",
@@ -29,8 +40,10 @@ POSTS = [
     "classes",
     "classes/0/rename",
     "classes/0/merge",
+    "relabel",
+    "comment",
 ]
-BODY = {"item": 0, "class_id": 0, "request": "0123456789", "name": "x", "into": 1}
+BODY = {"items": [0], "text": "x", "item": 0, "class_id": 0, "request": "0123456789", "name": "x", "into": 1}
 JSON = {"Content-Type": "application/json"}
 
 

@@ -97,6 +97,7 @@ def main() -> None:
             page.wait_for_selector("#view img")
             for _ in range(9):
                 item = int(page.locator("#view img").get_attribute("src").split("/")[2])
+                page.wait_for_selector(f"#desk[data-seen='{item}']")
                 page.keyboard.press(str(truth(project, item) + 1))
                 page.wait_for_selector(f"#view img:not([src='/item/{item}/image'])")
             page.get_by_text("9 of 40 labelled").wait_for()
@@ -104,6 +105,7 @@ def main() -> None:
             trainer.may_go_on.clear()
             label_rest(project, people)
             item = int(page.locator("#view img").get_attribute("src").split("/")[2])
+            page.wait_for_selector(f"#desk[data-seen='{item}']")
             page.keyboard.press(str(truth(project, item) + 1))
             page.get_by_text("The model is learning").wait_for()
             page.wait_for_function("() => document.getElementById('train-bar').value >= 0.5")
@@ -115,6 +117,11 @@ def main() -> None:
             page.wait_for_selector("#guessed:not(:empty)")
             page.locator("#view").focus()
             shoot(page, "why")
+            page.goto(f"{server}/review?show=labelled")
+            page.wait_for_load_state("networkidle")
+            for box in (2, 5):
+                page.locator("#grid input").nth(box).check()
+            shoot(page, "review")
             page.goto("about:blank")
             project.add(read_images(folder / "digits" / "second", ignore))
             for name in NAMES[5:]:

@@ -84,6 +84,12 @@ def estimate(store: Store, journal: Path) -> Estimates:
     )
 
 
+def last_predictions(journal: Path) -> Predictions:
+    """What the model says of the held-out items after the last training."""
+    _, tests, _ = read_predictions(journal)
+    return tests[max(tests)] if tests else {}
+
+
 def read_predictions(
     journal: Path,
 ) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:

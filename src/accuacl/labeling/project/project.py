@@ -39,7 +39,7 @@ from accuacl.experiment import (
 )
 from accuacl.labeling.project import learned, trust
 from accuacl.labeling.project.erasing import erase_finished
-from accuacl.labeling.project.estimates import Estimates, estimate
+from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions
 from accuacl.labeling.project.forgetting import Forgetting, find_item
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.learning import PeopleSteps
@@ -245,6 +245,10 @@ class Project:
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
         return estimate(self.store, self.journal)
+
+    def held_out_predictions(self) -> dict[int, int]:
+        """What the model says of each held-out item after its last training: a class."""
+        return last_predictions(self.journal)
 
 
 def _journal(directory: Path, settings: ProjectSettings) -> Journal:

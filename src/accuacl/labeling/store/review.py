@@ -22,8 +22,7 @@ def relabel(tx: Transaction, person: Person, items: Sequence[int], class_id: int
     people.check(tx, person)
     classes.check(tx, class_id)
     _check_items(items)
-    check_request(request)
-    if tx.one("SELECT 1 FROM events WHERE request = ?", f"{request}/0"):
+    if _repeated(tx, "correct", person, items[0], class_id, request):
         return 0
     changed = 0
     for i, item in enumerate(dict.fromkeys(items)):
@@ -45,12 +44,11 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     """Write a comment to items; the same request again adds nothing."""
     people.check(tx, person)
     _check_items(items)
-    check_request(request)
     text = text.strip()
     printable = all(letter.isprintable() or letter == "\n" for letter in text)
     if not 1 <= len(text) <= LONGEST_COMMENT or not printable:
         raise InputError(f"a comment has 1 to {LONGEST_COMMENT} printable characters; write another one.")
-    if tx.one("SELECT 1 FROM events WHERE request = ?", f"{request}/0"):
+    if _repeated(tx, "comment", person, items[0], None, request):
         return
     for i, item in enumerate(dict.fromkeys(items)):
         if tx.one("SELECT 1 FROM state WHERE item = ?", item) is None:
@@ -93,3 +91,12 @@ def everything(tx: Transaction) -> list[Reviewed]:
 def _check_items(items: Sequence[int]) -> None:
     if not 1 <= len(items) <= MOST:
         raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
+
+
+def _repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
+    """Whether the same request came before: its response may have been lost on the way."""
+    check_request(request)
+    row = tx.one("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")
+    if row is not None and row != (kind, person.id, item, class_id):
+        raise InputError(f"the request {request!r} was used before for something else; make up a new one.")
+    return row is not None

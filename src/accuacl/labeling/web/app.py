@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, images, pages
+from accuacl.labeling.web import api, images, pages, review
 from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.limits import Limit
@@ -48,6 +48,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.include_router(api.router)
     app.include_router(images.router)
     app.include_router(pages.router)
+    app.include_router(review.router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)

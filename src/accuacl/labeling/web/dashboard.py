@@ -23,10 +23,8 @@ def gather(app: State) -> dict[str, Any]:
     estimates: Estimates = project.estimates()
     names = {c.id: c.name for c in store.classes()}
     people = {person.id: person.name for person in store.people()}
-    by_person: dict[str, int] = {}
-    for id, count in estimates.labels_by_person.items():  # someone who got a new token is still the same person
-        by_person[people[id]] = by_person.get(people[id], 0) + count
-    by_class = {c.name: estimates.labels_by_class.get(c.id, 0) for c in living(store.classes())}
+    by_person = {id: (people[id], count) for id, count in estimates.labels_by_person.items()}
+    by_class = {c.id: (c.name, estimates.labels_by_class.get(c.id, 0)) for c in living(store.classes())}
     return {
         "facts": facts(app, estimates),
         "trouble": app.trainer.now.trouble,
@@ -35,7 +33,10 @@ def gather(app: State) -> dict[str, Any]:
         "numbers": [
             (f"Task {t.task + 1}", [said(t.learned), said(t.now), said(t.forgetting)]) for t in estimates.tasks
         ],
-        "counts": [("Labels per class", shares(by_class)), ("Labels per person", shares(by_person))],
+        "counts": [
+            ("Labels per class", shares(by_class, "/review?label=")),
+            ("Labels per person", shares(by_person, "/review?show=labelled&person=")),
+        ],
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names),
     }
@@ -93,10 +94,10 @@ def forgetting(estimates: Estimates) -> Markup:
     return plot([Series("", points)], [str(t + 1) for t, _ in measured], "task", alt, low, high, joined=False)
 
 
-def shares(counts: dict[str, int]) -> list[tuple[str, int, float]]:
-    """Name, count, and count relative to the largest."""
-    most = max([1, *counts.values()])
-    return [(name, count, count / most) for name, count in counts.items()]
+def shares(counts: dict[int, tuple[str, int]], address: str) -> list[tuple[str, int, float, str]]:
+    """Name, count, count relative to the largest, and where to review them."""
+    most = max([1, *(count for _, count in counts.values())])
+    return [(name, count, count / most, f"{address}{id}") for id, (name, count) in counts.items()]
 
 
 def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | None:
@@ -110,9 +111,9 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | N
     if not kept:
         return None
 
-    def cell(label: int, guess: int) -> tuple[int, str]:
-        count = pairs.get((label, guess), 0)
-        return count, "" if not count else "right" if label == guess else "wrong"
+    def cell(label: int, guess: int) -> tuple[int, str, str]:
+        count, address = pairs.get((label, guess), 0), f"/review?held=1&label={label}&guess={guess}"
+        return count, "" if not count else "right" if label == guess else "wrong", address
 
     rows = [(names[label], [cell(label, guess) for guess in kept]) for label in kept]
     return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}

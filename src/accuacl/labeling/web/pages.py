@@ -18,7 +18,13 @@ from accuacl.labeling.web.session import Someone
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
-DONE = {"label": "labelled it", "skip": "skipped it", "undo": "undid that", "correct": "corrected it to"}
+DONE = {
+    "label": "labelled it",
+    "skip": "skipped it",
+    "undo": "undid that",
+    "correct": "labelled it anew:",
+    "comment": "wrote:",
+}
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),
     autoescape=True,
@@ -31,19 +37,19 @@ templates = jinja2.Environment(
 @router.get("/login")
 def login(request: Request) -> str:
     """Where login links lead, and everyone who is not logged in."""
-    return _page(request, "login.html", None)
+    return render(request, "login.html", None)
 
 
 @router.get("/")
 def label(request: Request, person: Someone) -> str:
     """The page on which people label."""
-    return _page(request, "label.html", person, here="label")
+    return render(request, "label.html", person, here="label")
 
 
 @router.get("/dashboard")
 def show_dashboard(request: Request, person: Someone) -> str:
     """How good the model is and what people have done."""
-    return _page(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
+    return render(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
 
 
 @router.get("/classes")
@@ -54,7 +60,7 @@ def classes(request: Request, person: Someone) -> str:
     names = {c.id: c.name for c in every}
     kept = [(c, counts.get(c.id, 0)) for c in living(every)]
     merged = [(c, names[c.merged_into]) for c in every if c.merged_into is not None]
-    return _page(request, "classes.html", person, here="classes", living=kept, merged=merged)
+    return render(request, "classes.html", person, here="classes", living=kept, merged=merged)
 
 
 @router.get("/item/{item}")
@@ -72,14 +78,14 @@ def item(item: Number, request: Request, person: Someone) -> str:
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
             DONE[event.kind],
-            names.get(event.class_id, ""),
+            (event.text or "") if event.kind == "comment" else names.get(event.class_id, ""),
             people.get(event.person, ""),
         )
         for event in store.history(item)
         if event.kind in DONE
     ]
     answer = next(iter(store.answers([item])), None)
-    return _page(
+    return render(
         request,
         "item.html",
         person,
@@ -97,10 +103,11 @@ def trouble(request: Request, status: int, detail: str) -> str:
     """What is shown when there is no such page, or one may not see it."""
     title = {403: "This is for leads", 404: "There is no such page"}.get(status, "This did not work")
     text = "" if detail in ("Not Found", title) else detail
-    return _page(request, "trouble.html", None, title=title, text=text)
+    return render(request, "trouble.html", None, title=title, text=text)
 
 
-def _page(request: Request, template: str, person: Person | None, **values: Any) -> str:
+def render(request: Request, template: str, person: Person | None, **values: Any) -> str:
+    """A page as HTML."""
     project = request.app.state.project
     values = {
         "here": "",

@@ -1,0 +1,164 @@
+"""The page on which every answer ever given can be found, and many of them changed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+from starlette.datastructures import State
+
+from accuacl.labeling.store import Reviewed, counts_as, living
+from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.session import Limited, Someone
+
+router = APIRouter()
+SHEET = 60  # items on a page
+SNIP = 200  # characters of a text that are shown
+SHOW = {
+    "all": "everything",
+    "labelled": "labelled",
+    "skipped": "skipped",
+    "open": "without an answer",
+    "commented": "commented",
+    "model": "the model disagrees",
+    "people": "people disagree",
+}
+
+
+class RelabelRequest(BaseModel):
+    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    class_id: Number
+    request: RequestId
+
+
+class CommentRequest(BaseModel):
+    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    text: Annotated[str, Field(min_length=1, max_length=2000)]
+    request: RequestId
+
+
+class Wanted(BaseModel):
+    """What to show: the fields of the form, as they are in the page's address; "" is any."""
+
+    label: str = ""
+    guess: str = ""
+    person: str = ""
+    task: str = ""
+    round: str = ""
+    show: Literal["all", "labelled", "skipped", "open", "commented", "model", "people"] = "all"
+    held: Literal["", "1"] = ""
+    page: Annotated[int, Field(ge=1, le=10**6)] = 1
+
+    def address(self, page: int) -> str:
+        """The address of another page of the same."""
+        fields = {name: value for name, value in self.model_dump(exclude={"page"}).items() if value not in ("", "all")}
+        return "/review?" + urlencode(fields | {"page": page})
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """An item with what the model takes it for: held-out ones after the last training, others when they were picked."""
+
+    row: Reviewed
+    guess: int | None
+    held: bool
+
+
+def opinions(app: State) -> list[Opinion]:
+    """All items that were ever offered: those answered last first, those without an answer at the end."""
+    store, now = app.project.store, app.project.held_out_predictions()
+    final = counts_as(store.classes())
+    rows = sorted(store.everything(), key=lambda row: -(row.time or 0.0))
+    return [Opinion(row, final[now[row.item]] if row.item in now else row.guess, row.item in now) for row in rows]
+
+
+def matches(opinion: Opinion, wanted: Wanted) -> bool:
+    """Whether the item is one of those that are wanted."""
+    row, guess = opinion.row, opinion.guess
+    tests: dict[str, Callable[[], bool]] = {
+        "all": lambda: True,
+        "labelled": lambda: row.class_id is not None,
+        "skipped": lambda: row.skipped,
+        "open": lambda: not row.answered,
+        "commented": lambda: bool(row.comments),
+        "model": lambda: None not in (guess, row.class_id) and guess != row.class_id,
+        "people": lambda: row.disputed,
+    }
+    same = [
+        (wanted.label, row.class_id),
+        (wanted.guess, guess),
+        (wanted.person, row.person),
+        (wanted.task, row.task),
+        (wanted.round, row.round),
+    ]
+    if any(given and given != str(value) for given, value in same) or (wanted.held and not opinion.held):
+        return False
+    return tests[wanted.show]()
+
+
+@router.get("/review", response_class=HTMLResponse)
+def show(request: Request, person: Someone, wanted: Annotated[Wanted, Query()]) -> str:
+    """A grid of answers."""
+    app = request.app.state
+    found = [opinion for opinion in opinions(app) if matches(opinion, wanted)]
+    pages = max(1, -(-len(found) // SHEET))
+    page = min(wanted.page, pages)
+    classes, people = app.project.store.classes(), app.project.store.people()
+    names, who = {c.id: c.name for c in classes}, {one.id: one.name for one in people}
+    shown = [_cell(app, one, names, who) for one in found[(page - 1) * SHEET : page * SHEET]]
+    tasks = app.project.tasks.all()
+    return render(
+        request,
+        "review.html",
+        person,
+        here="review",
+        wanted=wanted,
+        choices=SHOW,
+        classes=living(classes),
+        people=people,
+        tasks=range(len(tasks)),
+        rounds=range(app.project.settings.rounds),
+        cells=shown,
+        count=len(found),
+        first=(page - 1) * SHEET + 1,
+        last=(page - 1) * SHEET + len(shown),
+        before=wanted.address(page - 1) if page > 1 else "",
+        after=wanted.address(page + 1) if page < pages else "",
+    )
+
+
+def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, str]) -> dict[str, Any]:
+    row = opinion.row
+    item = app.project.item(row.item)
+    snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
+    label = names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer"
+    disagrees = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
+    return {
+        "item": row.item,
+        "kind": item.kind,
+        "snip": snip[:SNIP],
+        "label": label,
+        "who": who.get(row.person, "") if row.person is not None else "",
+        "guess": names[opinion.guess] if disagrees and opinion.guess is not None else "",
+        "comments": row.comments,
+        "disputed": row.disputed,
+    }
+
+
+@router.post("/api/relabel")
+def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str, int]:
+    """Give items another label."""
+    return {"changed": request.app.state.project.store.relabel(person, body.items, body.class_id, body.request)}
+
+
+@router.post("/api/comment")
+def comment(body: CommentRequest, request: Request, person: Limited) -> dict[str, Any]:
+    """Write a comment to items."""
+    request.app.state.project.store.comment(person, body.items, body.text, body.request)
+    return {}

@@ -1,0 +1,111 @@
+"""Every answer ever given can be found and changed, many at once."""
+
+from __future__ import annotations
+
+import pytest
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import Reviewed
+from accuacl.labeling.web.review import Opinion, Wanted, matches
+from web_project import browse, image_project, log_in, running
+
+PER_ROUND = 6
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("review"), per_round=PER_ROUND) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def client(project):
+    """Ada, who has labelled three of six, skipped one, and leaves two."""
+    with running(project) as address, browse(address) as client:
+        log_in(client, project, "Ada")
+        view = client.post("/api/next", json={}).json()
+        for i in range(4):
+            said = {"item": view["pick"]["item"], "class_id": i % 2, "request": f"review-{i}-0000"}
+            view = client.post("/api/skip" if i == 3 else "/api/label", json=said).json()
+        yield client
+
+
+def items(page):
+    return [int(part.split('"')[0]) for part in page.split('name="item" value="')[1:]]
+
+
+def found(client, query):
+    return set(items(client.get(f"/review?{query}").text))
+
+
+def test_all_of_them_are_there_and_each_filter_finds_its_own(client, project):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    assert found(client, "") == set(picks)
+    assert found(client, "show=labelled") == set(picks[:3])
+    assert found(client, "show=skipped") == {picks[3]}
+    assert found(client, "show=open") == set(picks[4:])
+    assert found(client, "label=1") == {picks[1]}
+    assert found(client, "task=0&round=0&show=labelled&person=0") == set(picks[:3])
+    assert found(client, "task=1") == found(client, "person=7") == found(client, "held=1") == set()
+
+
+def test_many_are_relabelled_unskipped_and_commented_at_once(client, project):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    before = project.store.labels()
+    said = {"items": [picks[0], picks[3]], "class_id": 1, "request": "relabel-0001"}
+    assert client.post("/api/relabel", json=said).json() == {"changed": 2}
+    assert client.post("/api/relabel", json=said).json() == {"changed": 0}  # sent again
+    assert project.store.labels() == before | {picks[0]: 1, picks[3]: 1}
+    assert sum(event.kind == "correct" for event in project.store.history(picks[3])) == 1
+    text = "is this\na <b>dog</b>?"
+    said = {"items": picks[:2], "text": text, "request": "comment-0001"}
+    assert [client.post("/api/comment", json=said).status_code for _ in range(2)] == [200, 200]
+    assert found(client, "show=commented") == set(picks[:2])
+    assert client.get("/review?show=commented").text.count("&lt;b&gt;dog&lt;/b&gt;") == 2
+    assert "wrote:" in client.get(f"/item/{picks[0]}").text
+    refused = {"items": [picks[5]], "class_id": 1, "request": "relabel-0002"}
+    answer = client.post("/api/relabel", json=refused)  # it has not been labelled yet
+    assert answer.status_code == 409
+    assert "is still to be labelled in this round" in answer.json()["detail"]
+    for wrong in ([], [10**9], picks[:1] * 501):
+        assert client.post("/api/relabel", json=refused | {"items": wrong}).status_code in (409, 422)
+    answer = client.post("/api/relabel", json=said | {"class_id": 0})
+    assert "was used before for something else" in answer.json()["detail"]
+
+
+def test_people_disagree_when_they_gave_different_labels(client, project):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    bob = project.store.person_of(project.store.add_person("Bob"))
+    project.store.relabel(bob, [picks[2]], 1, "relabel-by-bob")
+    assert found(client, "show=people") == {picks[2]}
+    project.store.relabel(bob, [picks[2]], 0, "relabel-by-bob-2")
+    assert found(client, "show=people") == set()
+
+
+def test_the_model_disagrees_with_what_is_labelled_otherwise():
+    def opinion(label, guess):
+        return Opinion(Reviewed(0, 0, 0, label, True, 0, 0.0, guess, (), False), guess, False)
+
+    wanted = Wanted(show="model")
+    verdicts = [matches(opinion(*pair), wanted) for pair in ((1, 0), (1, 1), (None, 0), (1, None))]
+    assert verdicts == [True, False, False, False]
+    assert matches(opinion(1, 0), Wanted(label="1", guess="0"))
+    assert not matches(opinion(1, 0), Wanted(label="1", guess="0", held="1"))
+
+
+def test_pages_of_many(client, project, monkeypatch):
+    monkeypatch.setattr("accuacl.labeling.web.review.SHEET", 4)
+    first, second = (client.get(f"/review?page={page}").text for page in (1, 2))
+    assert len(items(first)) == 4
+    assert set(items(first)) | set(items(second)) == {pick.item for pick in project.store.picks(0, 0)}
+    assert 'href="/review?page=2"' in first
+    assert "5 to 6 of 6" in second
+    assert client.get("/review?page=99").text.count('name="item"') == 2
+    assert client.get("/review?show=nonsense").status_code == 422
+
+
+@pytest.mark.parametrize("text", ["", "   ", "x" * 1001, "a\x00b", "a\u202eb"])
+def test_comments_are_checked(project, text):
+    ada = project.store.people()[0]
+    with pytest.raises(InputError, match="a comment has 1 to 1000 printable characters"):
+        project.store.comment(ada, [project.store.picks(0, 0)[0].item], text, "a-comment")
