@@ -113,7 +113,7 @@ def test_what_does_not_fit_is_refused_and_a_sample_proposed(tmp_path):
 
 
 def test_a_sample_smaller_than_the_budget_is_refused():
-    with pytest.raises(ValueError, match="sample is 10, and 20 of it are to be picked; give several times as many"):
+    with pytest.raises(ValueError, match="sample is 10, but 20 are to be picked from it; give several times as many"):
         select("coverage", pool=POOL, budget=20, sample=10)
     with pytest.raises(ValueError, match="sample is 0; give a whole number"):
         select("coverage", pool=POOL, budget=20, sample=0)

@@ -1,4 +1,4 @@
-"""Strategies that read a pool in parts, again and again, in this process: what does not fit into memory."""
+"""Strategies that read a pool too large for memory in parts, several times, in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from accuacl.strategies import Part
 
 
 class PartsReader:
-    """Reads a pool from its first row to its last. The first time every row is checked, and that no id comes twice."""
+    """Reads a pool from start to end. The first time it checks every row, and that no id occurs twice."""
 
     def __init__(self, pool: Pool, left_out: ids.Excluded, trust_ids: bool) -> None:
         self.pool, self.left_out, self.trust_ids = pool, left_out, trust_ids

@@ -3,8 +3,8 @@
     head = fit(x, labels, classes)
     head.logits(x)          # softmax of these is calibrated by leave-one-out
 
-`fit` has the whole of it; `loo` what every example would get if it were left out; `temperature` the calibration; `sums`
-what is enough to keep of examples.
+`fit` makes the head, `loo` computes what every example would get if it were left out, `temperature` calibrates, and
+`sums` is all that must be kept of examples.
 """
 
 from accuacl.ridge.fit import Head, fit

@@ -11,8 +11,8 @@ from accuacl.base.errors import InputError
 from accuacl.ridge.loo import LeaveOneOut
 from accuacl.ridge.temperature import loss, sharpness
 
-STEP = 10**0.5  # from one ridge that is tried to the next
-STEPS = 8  # at most so many of these up or down
+STEP = 10**0.5  # factor from one ridge that is tried to the next
+STEPS = 8  # so many steps at most, up or down
 TYPICAL = 1.0  # the ridge that is tried first, in units of the mean squared length of a centred example
 
 
@@ -33,7 +33,7 @@ class Head:
         return x.double() @ self.weight.T + self.bias
 
     def left_out(self, labels: Tensor) -> dict[str, float]:
-        """How many of the left-out examples are right, and how many the head believed to be, in percent."""
+        """How many of the left-out examples are right, and how many the head expects to be, in percent."""
         known = ~self.loo.isnan().any(1)
         if not known.any():
             return {}
@@ -46,12 +46,12 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> 
     """The head for examples x (n x d) with labels below `classes`. It does not depend on the order of examples.
 
     W and b minimise sum_i w_i |W x_i + b - y_i|^2 + r |W|^2 with y = +1 for the class of an example and -1 for the
-    others, and w_i = n / (K n_c), so that each of the K classes that have examples weighs the same. r is found by
-    steps from a typical one to where the leave-one-out log loss is lowest, with the sharpness of the softmax that is
-    best for that r. A class without an example gets the output -1 everywhere.
+    others, and w_i = n / (K n_c), so that each of the K classes that have examples weighs the same. r is found in
+    steps from a typical value to the lowest leave-one-out log loss, each r with the sharpness of the softmax that is
+    best for it. A class without an example gets the output -1 everywhere.
 
-    real: which of the rows are examples, where others only have the same sums as examples that are gone. Then r has the
-    smallest generalised cross-validation, which sums are enough for, and the sharpness is that of the real ones.
+    real: which rows are examples; the others only have the same sums as examples that are gone. Then r minimises the
+    generalised cross-validation, which needs no more than sums, and the sharpness is chosen on the real examples.
 
     >>> x = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
     >>> fit(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)

@@ -1,4 +1,4 @@
-"""Ridge regression whose leave-one-out predictions come in closed form, in the primal or the dual."""
+"""Ridge regression with leave-one-out predictions in closed form, in the primal or the dual."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from torch import Tensor
 class LeaveOneOut:
     """A class-balanced problem of n examples and K classes, centred by the weighted mean: the intercept is free.
 
-    Where there are fewer examples than columns everything is done with matrices of n x n (the dual).
+    If there are fewer examples than columns, all matrices are n x n (the dual form).
     """
 
     def __init__(self, x: Tensor, own: Tensor) -> None:
-        """own: the classes of the examples; each of 0 .. K-1 is there."""
+        """own: the classes of the examples; each of 0 .. K-1 occurs."""
         n, counts = len(x), torch.bincount(own)
         self.weights = (n / (len(counts) * counts.double()))[own]
         self.alone = counts[own] == 1  # leaving such an example out would leave nothing of its class
@@ -37,7 +37,7 @@ class LeaveOneOut:
         return weight, self.middle - weight @ self.mean
 
     def left_out(self, ridge: float) -> Tensor:
-        """For each example what a fit without it would say of it (n x K), weights as they are; NaN if it is alone.
+        """What a fit without it would predict for each example (n x K), with the same weights; NaN if it is alone.
 
         An example's residual grows by 1 / (1 - hat) where `hat` is what it contributes to its own fitted value.
         """
@@ -49,7 +49,7 @@ class LeaveOneOut:
     def generalised(self, ridge: float) -> float:
         """Generalised cross-validation (Golub, Heath and Wahba, 1979): leave-one-out with the mean of all `hat`.
 
-        It depends on the sums of each class alone, so that it needs no example.
+        It depends only on the sums of each class, not on single examples.
         """
         residual, rest = self._smoothed(ridge)
         return float(residual.square().sum() / rest.mean().square())

@@ -1,7 +1,7 @@
 """What ridge needs of examples once they are gone: for each class their number, their mean and their scatter.
 
-These sums say everything that the regression asks of examples, and nothing else of them is kept. Of a class with one or
-two examples they are those examples; of many they are not.
+These sums are all that the regression needs of examples, and nothing else is kept. For a class with one or two examples
+the sums determine those examples; for a class with many they do not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class OneClass:
     scatter: Tensor
 
     def examples(self) -> Tensor:
-        """As many rows as there were examples, with the same mean and scatter: a fixed rotation of them."""
+        """As many rows as there were examples, with the same mean and scatter: a fixed rotation of the examples."""
         n, rank = self.count, len(self.scatter)
         return self.mean + _helmert(n)[:, :rank] @ self.scatter
 

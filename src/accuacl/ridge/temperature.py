@@ -1,11 +1,11 @@
-"""How sharp a softmax must be for its confidence to be true: one number, by the log loss of left-out examples."""
+"""The sharpness at which a softmax is calibrated: one number, by the log loss of left-out examples."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor
 
-TYPICAL = 4.0  # for outputs around -1 and 1, where there is nothing to learn it from
+TYPICAL = 4.0  # for outputs around -1 and 1, if there is nothing to learn it from
 SHARPEST = 1e4
 
 
@@ -19,8 +19,8 @@ def loss(outputs: Tensor, labels: Tensor, weights: Tensor, beta: float) -> float
 def sharpness(outputs: Tensor, labels: Tensor, weights: Tensor) -> float:
     """The beta (one over the temperature) with the smallest log loss; by Newton's method, kept inside a bracket.
 
-    The loss is convex in beta. Targets are softened by one in n + 2 (Platt, 1999), so that outputs which are right
-    everywhere do not ask for certainty.
+    The loss is convex in beta. Targets are softened by one in n + 2 (Platt, 1999), so that outputs that are all
+    right do not lead to certainty.
     """
     if len(outputs) == 0 or outputs.shape[1] == 1:
         return TYPICAL

@@ -1,4 +1,4 @@
-"""A pool that is read in parts, as often as a strategy needs, since it does not fit into memory."""
+"""A pool that does not fit into memory, read in parts as often as a strategy needs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Strategy = TypeVar("Strategy", bound=Callable[..., object])
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Consecutive rows of a pool, which begin with its row number `first`.
+    """Consecutive rows of a pool, from row number `first` on.
 
-    `labelled`: rows that are labelled already, and not to be picked. `ids_at`: the ids of rows of this part; `keys`:
-    64 bits for the id of each, as `Rows` has them.
+    `labelled`: rows that already have labels and must not be picked. `ids_at`: the ids of rows of this part; `keys`:
+    64 bits for each id, as in `Rows`.
     """
 
     first: int
@@ -54,7 +54,7 @@ PartsAnswer = tuple[NDArray[Any], dict[str, Vector]]  # ids in selection order, 
 
 @dataclass(frozen=True)
 class PartsForm:
-    """A strategy's second form: `choose` picks the same from a `PartsQuery`, in so many bytes beyond the parts.
+    """A strategy's second form: `choose` makes the same picks from a `PartsQuery`; `needed`: bytes beyond the parts.
 
     Both are given the strategy's options. only_with: an option without which there is no such form.
     """
@@ -65,7 +65,7 @@ class PartsForm:
 
 
 def in_parts(form: PartsForm) -> Callable[[Strategy], Strategy]:
-    """Give a strategy a second form."""
+    """Declare a strategy's second form."""
 
     def declare(strategy: Strategy) -> Strategy:
         strategy.in_parts = form  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
 """fisher-ratio over a pool that is read in parts: the same picks, for many reads of the pool.
 
-As in memory, the next picks are guessed, here among the rows that gained most when the pool was last read. Reading it
-again makes all products with the guessed picks, so the gain of every row before each of them is known, and a guess is
-accepted for as long as it gains most. The first that does not is replaced by the row that does: each read gives at
-least one pick, and mostly 64.
+As in memory, the next picks are guessed, here among the rows with the largest gains when the pool was last read. The
+next read computes the products of all rows with the guessed picks, so the gain of every row before each of them is
+known, and guesses are accepted as long as theirs is the largest. The first wrong guess is replaced by the row with the
+largest gain. So each read gives at least one pick, and usually 64.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from accuacl.strategies.parts import Part, PartsAnswer, PartsQuery
 from accuacl.strategies.ratio import MOST, NOTHING, TIE, Ratio, outer
 from accuacl.strategies.smallest import Indices, Vector
 
-NEAR_BYTES = 128 << 20  # for the rows that picks are guessed among
+NEAR_BYTES = 128 << 20  # for the rows among which picks are guessed
 EPS = float(np.finfo(float).eps)
 
 
 def near_rows(n: int, d: int) -> int:
-    """How many rows picks are guessed among."""
+    """Among how many rows picks are guessed."""
     return min(n, max(2 * MOST, min(n // 10, NEAR_BYTES // (8 * d))))
 
 
 def needed(n: int, d: int, K: int, **options: Any) -> int:
-    """Bytes: four numbers a row, matrices of d x d, rows to guess among (twice as many at times), parts of the pool."""
+    """Bytes: four numbers per row, d x d matrices, rows to guess among (at times twice), parts of the pool."""
     return 40 * n + 64 * d * d + 32 * near_rows(n, d) * (d + 8) + (256 << 20)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """Rows of the pool: what each gains, its id, its row number and its embedding at length 1."""
+    """Rows of the pool: their gains, ids, row numbers and embeddings of length 1."""
 
     gain: Vector
     ids: NDArray[Any]
@@ -59,7 +59,7 @@ class Found:
         return Found(self.gain[rows], self.ids[rows], self.rows[rows], self.x[rows])
 
     def best(self) -> int:
-        """The one that gains most, of those that tie the smallest id."""
+        """The row with the largest gain; of those that tie, the smallest id."""
         top = self.gain.max()
         tied = np.flatnonzero(self.gain >= top - TIE * abs(top))
         return int(tied[np.argsort(self.ids[tied], kind="stable")[0]])
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Updates:
-    """Picks and how they change q and g of every row: as `Ratio` has it."""
+    """Picks, and how they change q and g of every row, as in `Ratio`."""
 
     rows: Indices
     AY: Vector
@@ -81,7 +81,7 @@ class Updates:
         return np.asarray((self.AY.reshape(-1, x.shape[1]) @ x.T).reshape(2, len(self), len(x)))
 
     def apply(self, k: int, products: Vector, first: int, q: Vector, g: Vector) -> None:
-        """Make q and g of consecutive rows those after pick k."""
+        """Update q and g of consecutive rows to those after pick k."""
         (c, z), e = products[:, k], self.e[k]
         g += c * (c * (self.g[k] / e) - 2 * z) / e
         q -= c * c / e
@@ -94,16 +94,16 @@ class Updates:
 
 
 class PartsRatio:
-    """q and g of all rows, in memory, and V and N, as `Ratio`; the rows themselves are read when they are needed."""
+    """q and g of all rows, V and N in memory, as in `Ratio`; the rows themselves are read when needed."""
 
     def __init__(self, query: PartsQuery, ridge: float, lam: float, uncertainty: bool) -> None:
         n, d = query.rows, query.d
         self.query, self.ridge, self.lam, self.uncertainty = query, ridge, lam, uncertainty
-        self.q, self.g = np.empty((2, n)), np.empty((2, n))  # now, and after the picks that are guessed
+        self.q, self.g = np.empty((2, n)), np.empty((2, n))  # now, and after the guessed picks
         self.nothing = Updates(np.empty(0, np.int64), np.empty((2, 0, d)), np.empty(0), np.empty(0))
-        self.plan = self.pending = self.nothing  # `pending`: picks which q and g do not hold yet
+        self.plan = self.pending = self.nothing  # `pending`: picks that q and g do not include yet
         self.near: Found | None = None
-        self.cut = -np.inf  # no row beside these gained more
+        self.cut = -np.inf  # no other row had a larger gain
         self.fresh, self.age, self.over = True, 0, False
         self.top_q = self.top_g = 0.0  # the largest when these were computed by their definitions
         self.picks: list[tuple[Any, int, Vector, float]] = []  # id, row, embedding, gain
@@ -123,7 +123,7 @@ class PartsRatio:
         return np.array(ids), {"gain": np.array(gains + [0.0] * (count - len(gains)))}
 
     def _sums(self, uncertainty: bool) -> tuple[Vector, Vector]:
-        """M and T by their definitions; all rows weigh the same where none is uncertain."""
+        """M and T by their definitions; all rows have the same weight if none is uncertain."""
         query, d = self.query, self.query.d
         M, T, self.left = self.ridge * np.eye(d), np.zeros((d, d)), 0
 
@@ -151,7 +151,7 @@ class PartsRatio:
         return M, T
 
     def _make_plan(self, most: int) -> None:
-        """Guess the next picks; V and N are made anew where that is due."""
+        """Guess the next picks; V and N are computed again when necessary."""
         if self.fresh:
             x = np.array([pick[2] for pick in self.picks]).reshape(-1, self.query.d)
             self.V = np.asarray(np.linalg.inv(self.M + x.T @ x))
@@ -168,7 +168,7 @@ class PartsRatio:
         self.plan = Updates(near.rows[rows], state.AY[:, : len(rows)], state.e, state.g_picked).first(most)
 
     def _read(self) -> list[Found]:
-        """Read the pool: q and g now and after the plan, before each pick of it the rows that gain most; and `near`."""
+        """Read the pool for q and g now and after the plan, the best rows before each pick of the plan, and `near`."""
         query, wanted = self.query, near_rows(self.query.rows, self.query.d)
         steps: list[list[Found]] = [[] for _ in range(len(self.plan))]
         near: list[Found] = []
@@ -195,7 +195,7 @@ class PartsRatio:
         return [Found.joined(step) for step in steps]
 
     def _look(self, part: Part, fresh: bool) -> tuple[Part, list[Found], Found]:
-        """One part: (itself, before each pick of the plan the rows that may gain most, rows to guess among)."""
+        """One part: (itself, the rows that may be best before each pick of the plan, rows to guess among)."""
         x, rows = unit(part.features.embeddings), slice(part.first, part.first + len(part))
         q, g = self.q[0, rows], self.g[0, rows]
         if fresh:
@@ -216,7 +216,7 @@ class PartsRatio:
         return part, found, Found.of(part, x, gain, np.flatnonzero((gain > self.cut) & (gain > -np.inf)))
 
     def _largest(self, near: list[Found], wanted: int) -> Found:
-        """Of rows found those that gain most; the largest of the others is the cut."""
+        """Keep the rows with the largest gains; the largest of the others is the cut."""
         found = Found.joined(near)
         if len(found.rows) <= wanted:
             return found
@@ -225,7 +225,7 @@ class PartsRatio:
         return found.take(order[:wanted])
 
     def _accept(self, steps: list[Found]) -> None:
-        """Pick what gains most, for as long as the plan is right."""
+        """Pick the rows with the largest gains, as long as the plan is right."""
         done, extra = 0, self.nothing
         for k, found in enumerate(steps):
             best = found.best()
@@ -234,7 +234,7 @@ class PartsRatio:
                 self.over = True
                 break
             if age and (16 + age) * EPS * (self.top_g + gain * self.top_q) > TIE / 8 * gain:
-                self.fresh = True  # too many digits are lost to tell what gains most
+                self.fresh = True  # too many digits are lost to tell which gain is the largest
                 break
             self.picks.append((found.ids[best], int(found.rows[best]), found.x[best], gain))
             if found.rows[best] != self.plan.rows[k]:
@@ -255,12 +255,12 @@ class PartsRatio:
             self.pending = Updates(rows, AY, e, g)
 
     def _update_of(self, rows: Indices, x: Vector) -> Updates:
-        """Of a single pick."""
+        """The update of a single pick."""
         AY = np.stack([self.V @ x, self.N @ x])
         return Updates(rows, AY[:, None], np.array([1 + AY[0] @ x]), np.array([AY[1] @ x]))
 
     def _settle(self, some: Updates) -> None:
-        """Make V and N those after some picks."""
+        """Update V and N to those after some picks."""
         (A, Y), e = some.AY, some.e
         half = (A.T / e) @ (Y - A * (some.g / (2 * e))[:, None])
         self.V -= (A.T / e) @ A

@@ -1,4 +1,4 @@
-"""A random sample of a pool that stands for it, the same for the same ids: where the whole would take too long."""
+"""A random sample that represents a pool which would take too long as a whole; the same for the same ids."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def checked(sample: int | None, budget: int, n: int) -> int:
         return n
     if sample < min(budget, n):
         raise InputError(
-            f"sample is {sample}, and {min(budget, n)} of it are to be picked; give several times as many."
+            f"sample is {sample}, but {min(budget, n)} are to be picked from it; give several times as many."
         )
     return int(sample)
 
 
 def rows_of(query: Query, size: int) -> Indices:
-    """The rows of the sample: those whose indices have the smallest hashes, in rising order."""
+    """The rows of the sample, ascending: those whose indices have the smallest hashes."""
     hashes = hash_ids(KEY, np.arange(len(query.pool), dtype=np.uint64))
     return np.sort(np.argsort(hashes, kind="stable")[:size])
 
