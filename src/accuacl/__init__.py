@@ -1,10 +1,13 @@
 """accuacl: what to label next, when a model must learn new classes without forgetting the old."""
 
-import importlib
-import os
-from typing import TYPE_CHECKING, Any
+from __future__ import annotations
 
+import os
+
+TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this file
 if TYPE_CHECKING:
+    from typing import Any
+
     from accuacl.features import Features
     from accuacl.strategies import NAMES, Selection, get, select
 
@@ -17,6 +20,8 @@ __all__ = ["NAMES", "Features", "Selection", "__version__", "get", "select"]
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that the command line's help need not wait for it."""
+    import importlib
+
     if name in ("features", "strategies"):
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:

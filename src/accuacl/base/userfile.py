@@ -47,13 +47,19 @@ def loaded_files() -> list[Path]:
 
 def load_function(place: str, fresh: bool = False) -> Any:
     """The function that `file.py:function` names."""
-    file, _, name = place.rpartition(":")
-    if not file.endswith(".py") or not name.isidentifier() or not Path(file).is_file():
-        raise InputError(f"model is {place!r}; give a Python file and a function in it, such as net.py:build.")
+    file, name = check_function(place)
     function = getattr(load_file(Path(file), fresh), name, None)
     if not callable(function):
         raise InputError(f"{file} has no function {name}; define it there or give another name.")
     return function
+
+
+def check_function(place: str) -> tuple[str, str]:
+    """The file and the function that `file.py:function` names; the file must be there."""
+    file, _, name = place.rpartition(":")
+    if not file.endswith(".py") or not name.isidentifier() or not Path(file).is_file():
+        raise InputError(f"model is {place!r}; give a Python file and a function in it, such as net.py:build.")
+    return file, name
 
 
 def module_name(path: Path) -> str:

@@ -5,8 +5,15 @@ the plain algorithm: its matrix products on data already in memory, and one read
 these products and may be faster than the floor.
 """
 
-from accuacl.bench.cases import Case, Measurement, Threads, grid, standard
-from accuacl.bench.measuring import machine, measure, run
-from accuacl.bench.threads import compare
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.bench.cases import Case, Measurement, Threads, grid, standard
+    from accuacl.bench.measuring import machine, measure, run
+    from accuacl.bench.threads import compare
 
 __all__ = ["Case", "Measurement", "Threads", "compare", "grid", "machine", "measure", "run", "standard"]
+
+__getattr__ = front_door(__name__)

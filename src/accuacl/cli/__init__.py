@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import Annotated
 
@@ -53,6 +54,7 @@ def main() -> None:
 
 
 def _end(code: int, text: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted but this line
     print(f"accuacl: {text}", file=sys.stderr)
     sys.exit(code)
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from accuacl import bench as benchmark
 from accuacl.base.errors import InputError
 from accuacl.base.files import check_new_file, write_text
+from accuacl.base.names import no_such
 from accuacl.base.progress import Progress
 from accuacl.bench import Case, Measurement, Threads
 from accuacl.cli.screen import console, drawn
@@ -58,7 +59,7 @@ def bench(
     """
     for name in strategy or ():
         if name not in NAMES:
-            raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(NAMES)}.")
+            raise no_such("strategy", name, NAMES)
     if n:
         cases = benchmark.grid(strategy or NAMES, n, d or [512], classes or [100], budget or [200], memory, labelled)
     elif d or classes or budget:

@@ -9,12 +9,9 @@ import typer
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
-from accuacl.base.errors import InputError
 from accuacl.cli.options import Fresh, IdColumn, SkipBad, TrustCode
 from accuacl.cli.screen import console, drawn
-from accuacl.embed import ReadOptions, open_for_module, open_for_run
-from accuacl.embed import embed as write_pool
-from accuacl.labeling.project import open_for_embedding
+from accuacl.embed import LABELS, ReadOptions, check_places
 from accuacl.pools import GROUP_ROWS
 
 
@@ -60,16 +57,15 @@ def embed(
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
-    if (run is None) == (model is None):
-        raise InputError("give either --run, the directory of a finished run or of a project, or --model, your own.")
-    if Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
-        raise InputError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
-    if weights and not model:
-        raise InputError("--weights are for --model; a run has its own.")
+    check_places(data, out, run, model, weights)
+    from accuacl.embed import embed as write_pool  # loads torch
+    from accuacl.embed import open_for_module, open_for_run
+    from accuacl.labeling.project import open_for_embedding
+
     options = ReadOptions(image_size, column, id_column, skip_bad)
     if model:
         inputs, checkpoint = open_for_module(model, weights, data, options)
-    elif run and (run / "labels.sqlite").exists():
+    elif run and (run / LABELS).exists():
         inputs, checkpoint = open_for_embedding(run, data, options, trust_code)
     else:
         inputs, checkpoint = open_for_run(run or Path(), data, options)

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import Config
+from accuacl.experiment import ALIASES, Config
 from accuacl.report import show
-from accuacl.sweeps import ALIASES, SweepRun
+from accuacl.sweeps import SweepRun
 
 T = TypeVar("T")
 
@@ -27,7 +27,7 @@ def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], A
     chosen = list(runs)
     for condition in only:
         name, equals, text = condition.partition("=")
-        name = ALIASES.get(name, name)
+        name = ALIASES.get(name, name.replace("-", "_"))
         if not equals or name not in Config.model_fields:
             raise InputError(f"--only {condition}: give setting=value with a setting's name, like strategy=accuacl.")
         there = dict.fromkeys(setting(run, name) for run in runs)

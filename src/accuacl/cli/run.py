@@ -13,8 +13,7 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config, decided_by_scale, make, read_yaml, to_yaml
-from accuacl.experiment import run as run_experiment
+from accuacl.experiment import Config, decided_by_scale, make, read_yaml, renamed, to_yaml
 from accuacl.strategies import load_plugins
 
 
@@ -39,7 +38,7 @@ def run(
     set, and options here override it.
     """
     load_plugins(plugin or ())
-    from_file = read_yaml(config) if config else {}
+    from_file = renamed(read_yaml(config)) if config else {}
     chosen = from_file | {name: value for name, value in given.items() if value is not None}
     _check_scale(config, from_file, chosen)
     what = make(chosen, data_dir)
@@ -48,6 +47,8 @@ def run(
         return
     name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
     out = out or Path("runs") / name
+    from accuacl.experiment import run as run_experiment  # loads torch
+
     with drawn(TimeRemainingColumn()) as draw:
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
     console.print(_result_table(result))

@@ -16,9 +16,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, drawn
-from accuacl.pools import Columns, check_place, write_picks
-from accuacl.pools import select as select_from
-from accuacl.strategies import NAMES, load_plugins
+from accuacl.strategies import NAMES, get, load_plugins
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -92,12 +90,17 @@ def select(
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
-    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample,
         "sample": sample,
     }  # fmt: skip
+    options = {name: value for name, value in options.items() if value is not None}
+    get(strategy, **options)  # a wrong name is told before pyarrow is loaded
+    from accuacl.pools import Columns, check_place, write_picks
+    from accuacl.pools import select as select_from
+
+    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
     start = time.perf_counter()
     with drawn(_Speed(), TimeRemainingColumn()) as draw:
         picked = select_from(
@@ -116,7 +119,7 @@ def select(
             memory_limit=_bytes(memory_limit) if memory_limit else None,
             trust_ids=trust_ids,
             progress=draw,
-            **{name: value for name, value in options.items() if value is not None},
+            **options,
         )
     write_picks(out, picked)
     seconds = time.perf_counter() - start

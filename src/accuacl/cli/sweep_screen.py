@@ -23,7 +23,7 @@ from accuacl.engines import Engine
 from accuacl.experiment import Row, canonical
 from accuacl.experiment import row_settings as settings_of
 from accuacl.report import make_groups
-from accuacl.sweeps import ERROR_FILE, Outcome, SweepRun, run_missing, titles
+from accuacl.sweeps import ERROR_FILE, Outcome, SweepRun, titles
 
 OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
@@ -32,6 +32,8 @@ def run_and_show(
     runs: Sequence[SweepRun], out: Path, table: Path, engine: Engine, data_dir: Path | None, plugins: Sequence[Path]
 ) -> Outcome:
     """Do the runs that are missing; draw one bar for all of them, and below it those that have ended."""
+    from accuacl.sweeps import run_missing  # loads torch
+
     bar = progress_bar(MofNCompleteColumn(), TimeLeftColumn())
     with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
         screen = _Screen(runs, bar, live)

@@ -12,14 +12,19 @@ A layout on disk is one small file here that gives a `Source`; decoding and the 
 
 from __future__ import annotations
 
-from accuacl.data.dataset import Dataset, Rows, Split
-from accuacl.data.folders import IMAGE_SUFFIXES
-from accuacl.data.images import BadImage, decode, decode_all, reading_image
-from accuacl.data.loading import KNOWN, holds_tasks, holds_vectors, load, own_folder
-from accuacl.data.making import Untidiness, class_incremental, make_stream
-from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
-from accuacl.data.source import RawImage, fingerprint
-from accuacl.data.streams import Stream, Task
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.data.dataset import Dataset, Rows, Split
+    from accuacl.data.folders import IMAGE_SUFFIXES
+    from accuacl.data.images import BadImage, decode, decode_all, reading_image
+    from accuacl.data.loading import KNOWN, holds_tasks, holds_vectors, load, own_folder
+    from accuacl.data.making import Untidiness, class_incremental, make_stream
+    from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
+    from accuacl.data.source import RawImage, fingerprint
+    from accuacl.data.streams import Stream, Task
 
 __all__ = [
     "BENCHMARKS",
@@ -46,3 +51,5 @@ __all__ = [
     "own_folder",
     "reading_image",
 ]
+
+__getattr__ = front_door(__name__)

@@ -19,6 +19,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
+from accuacl.embed.places import check_finished
 from accuacl.experiment import Config, read_config, read_result, read_steps, settings_before, transform_of
 
 
@@ -47,11 +48,7 @@ class Prepared:
 
 def of_run(directory: Path) -> Checkpoint:
     """The model at the end of a run, over the classes that got labels."""
-    if not (directory / "result.json").exists():
-        raise InputError(
-            f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
-            "or labels.sqlite."
-        )
+    check_finished(directory)
     result = read_result(directory)
     settings = read_config(directory / "config.json", Config.model_fields, settings_before(Config))
     config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here

@@ -14,6 +14,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.embed.parquet import ParquetInputs
 from accuacl.embed.pixels import Decoding
+from accuacl.embed.places import check_source
 from accuacl.embed.reading import Batch, ReadOptions
 from accuacl.pools import files_of
 
@@ -43,6 +44,7 @@ def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) 
 
 
 def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
+    check_source(source)
     if source.endswith(".npy"):
         return VectorFile(source)
     if os.path.isdir(source):
@@ -52,9 +54,7 @@ def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
         if not parquet:
             return ImageFolder(source, images, options)
         return ParquetInputs(parquet, options, numbers)
-    if source.endswith(".parquet") or any(mark in source for mark in "*?["):
-        return ParquetInputs(files_of(source, "data"), options, numbers)
-    raise InputError(f"{source} is not a folder, a Parquet or a .npy file; give images or vectors in one of these.")
+    return ParquetInputs(files_of(source, "data"), options, numbers)
 
 
 def fingerprint(inputs: Inputs) -> str:

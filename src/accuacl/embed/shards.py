@@ -23,6 +23,7 @@ from accuacl.base.files import Lock, make_folder, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
+from accuacl.embed.places import check_out
 from accuacl.experiment import DEVICE
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
@@ -47,8 +48,7 @@ def embed(
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
     device = _device(device)
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file; give a folder for the pool.")
+    check_out(out)
     make_folder(out)
     busy = f"another embed (process {{holder}}) is writing to {out}; wait for it or give another --out."
     with Lock(out / "embed.lock", busy):

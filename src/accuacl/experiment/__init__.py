@@ -4,26 +4,43 @@ from accuacl.experiment import make, run
 result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))
 """
 
-from accuacl.experiment import metrics
-from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
-from accuacl.experiment.choosing import choose, choose_uniformly
-from accuacl.experiment.config import DEVICE, Config, Scale, canonical, decided_by_scale, make, read_yaml, to_yaml
-from accuacl.experiment.configfile import read_config, settings_before
-from accuacl.experiment.defaults import DEFAULTS, OWN
-from accuacl.experiment.journal import Journal
-from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
-from accuacl.experiment.loop import Steps, all_tasks
-from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
-from accuacl.experiment.reader import Step, read_steps
-from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
-from accuacl.experiment.resultfile import read_result
-from accuacl.experiment.runner import run
-from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
-from accuacl.experiment.stream_settings import is_tidy
-from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
-from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.experiment import metrics
+    from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
+    from accuacl.experiment.choosing import choose, choose_uniformly
+    from accuacl.experiment.config import (
+        ALIASES,
+        DEVICE,
+        Config,
+        Scale,
+        canonical,
+        decided_by_scale,
+        make,
+        read_yaml,
+        renamed,
+        to_yaml,
+    )
+    from accuacl.experiment.configfile import read_config, settings_before
+    from accuacl.experiment.defaults import DEFAULTS, OWN
+    from accuacl.experiment.journal import Journal
+    from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
+    from accuacl.experiment.loop import Steps, all_tasks
+    from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
+    from accuacl.experiment.reader import Step, read_steps
+    from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
+    from accuacl.experiment.resultfile import read_result
+    from accuacl.experiment.runner import run
+    from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
+    from accuacl.experiment.stream_settings import is_tidy
+    from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
+    from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 
 __all__ = [
+    "ALIASES",
     "CLASS_METRICS",
     "DEFAULTS",
     "DEVICE",
@@ -65,6 +82,7 @@ __all__ = [
     "read_result",
     "read_steps",
     "read_yaml",
+    "renamed",
     "round_progress",
     "row_settings",
     "run",
@@ -80,3 +98,5 @@ __all__ = [
     "update_memory",
     "write_csv",
 ]
+
+__getattr__ = front_door(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +12,7 @@ from pydantic import Field
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
+from accuacl.base.names import near, no_such
 from accuacl.data import BENCHMARKS, KNOWN, holds_tasks, holds_vectors, own_folder
 from accuacl.experiment.defaults import DEFAULTS, OWN
 from accuacl.experiment.stream_settings import check_stream, is_tidy
@@ -21,6 +21,8 @@ from accuacl.strategies import options_of
 
 OPTIONS = ("variant", "keep", "lam", "oversample")  # settings that are options of strategies
 DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
+
+ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names of settings, in YAML
 
 Scale = Literal["smoke", "cpu", "paper"]
 
@@ -109,14 +111,12 @@ class Config(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:
         if self.strategy not in (*STRATEGIES, "full"):
-            raise InputError(
-                f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}, full."
-            )
-        if self.learner not in learners.NAMES:
-            raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+            raise no_such("strategy", self.strategy, (*STRATEGIES, "full"))
+        if self.learner not in learners.REGISTRY:
+            raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
         if self.model not in models.NAMES:
-            raise InputError(f"there is no model {self.model!r}; the models are {', '.join(models.NAMES)}.")
+            raise no_such("model", self.model, models.NAMES)
         if self.learner == "ridge" and self.model not in ("linear", "projection"):
             raise InputError(
                 f"ridge learns on features that stay as they are, not with --model {self.model}; give --model linear "
@@ -133,6 +133,9 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
     data_dir: where a folder with one's own data may lie; what is in it decides on the network.
     """
+    for name, value in given.items():
+        if isinstance(value, list | dict):
+            raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
     benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
     defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
     if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
@@ -150,10 +153,30 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(field, Config.model_fields, 1, cutoff=0.7)
-            hint = f"did you mean {near[0]}?" if near else "`accuacl run --print-config` shows all."
+            meant = near(field, Config.model_fields, 0.7)
+            hint = f"did you mean {meant}?" if meant else "`accuacl run --print-config` shows all."
             raise InputError(f"there is no setting {field}; {hint}") from None
         raise wrong_setting(error) from None
+
+
+def renamed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
+
+    >>> renamed({"classes-per-task": 2, "budget": 50})
+    {'classes_per_task': 2, 'labels': 50}
+    """
+    names: dict[str, str] = {}
+    for given in settings:
+        name = ALIASES.get(given, given.replace("-", "_"))
+        if name in names:
+            raise InputError(f"{names[name]} and {given} are the same setting; give one of them.")
+        names[name] = given
+    if settings.get("seeds") and isinstance(settings["seeds"], int):
+        raise InputError(
+            f"seeds is {settings['seeds']}; write seeds: {list(range(settings['seeds']))} for as many seeds, "
+            f"or seed: {settings['seeds']} for that one."
+        )
+    return {name: settings[given] for name, given in names.items()}
 
 
 def options_for(strategy: str) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
@@ -46,6 +48,9 @@ class ERACE(Learner):
 
     def remember(self) -> Memory:
         return self.keep(class_balanced)
+
+
+OriginalERACE = partial(ERACE, original=True)
 
 
 def absent(labels: Tensor, classes: int, seen: Tensor | None = None) -> Tensor:

@@ -12,8 +12,8 @@ from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import cycle
 from accuacl.learners.gradients import similarities, similarity, subset_directions
 from accuacl.learners.loop import Learner
+from accuacl.learners.registry import PAPER
 from accuacl.learners.round import Round
-from accuacl.learners.training import PAPER
 from accuacl.memory import Memory, append_scored, class_balanced, replace_scored
 from accuacl.models import evaluating
 

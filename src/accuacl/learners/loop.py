@@ -12,8 +12,9 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive, torch_generator
 from accuacl.learners.batches import evenly, every
+from accuacl.learners.registry import AGREEMENT, PAPER
 from accuacl.learners.round import Round
-from accuacl.learners.training import AGREEMENT, PAPER, Training
+from accuacl.learners.training import Training
 from accuacl.memory import FEATURE_POLICIES, Memory, Policy, agreement
 
 

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from accuacl.base.errors import InputError
+from accuacl.learners.registry import PAPER
 
 Ids = NDArray[np.int64]
-PAPER = "paper"  # the memory policy of each learner's own
-AGREEMENT = "agreement"  # the one that needs the model's predictions
 Fetch = Callable[[Ids], Tensor]  # raw inputs by id
 
 

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor, nn
 
 from accuacl.base.errors import InputError
+from accuacl.base.names import no_such
 from accuacl.models.classifier import Classifier, new_head
+from accuacl.models.names import NAMES, PROJECTED, VECTORS
 
 Shape = tuple[int, ...]
-VECTORS = ("mlp", "projection", "linear")  # the nets that take vectors
-PROJECTED = 2048  # outputs of a random projection
 
 
 def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int | None = None) -> Classifier:
@@ -31,7 +31,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     Linear(in_features=192, out_features=10, bias=True)
     """
     if name not in NETS:
-        raise InputError(f"there is no net {name!r}; the nets are {', '.join(NAMES)}.")
+        raise no_such("net", name, NAMES)
     make, default = NETS[name]
     wanted = 1 if name in VECTORS else 3
     if len(input_shape) != wanted or min(input_shape) < 1:
@@ -135,4 +135,3 @@ NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
     "projection": (_projection, PROJECTED),
     "linear": (_linear, 1),
 }
-NAMES = tuple(NETS)

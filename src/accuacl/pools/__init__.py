@@ -1,23 +1,28 @@
 """Pools on disk: selection from Parquet files of any size, with exactly the picks that would be made in memory."""
 
-from accuacl.pools.files import files_of
-from accuacl.pools.ids import kind_of
-from accuacl.pools.picks import check_place, write_picks
-from accuacl.pools.pool import Columns
-from accuacl.pools.row_groups import (
-    RowGroup,
-    check_present,
-    ids_of,
-    is_lists,
-    matrix,
-    open_parquet,
-    read,
-    row_groups_of,
-    unchanged,
-    width_of,
-)
-from accuacl.pools.select import Picked, select
-from accuacl.pools.write import GROUP_ROWS, write_pool
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.pools.files import GROUP_ROWS, files_of
+    from accuacl.pools.ids import kind_of
+    from accuacl.pools.picks import check_place, write_picks
+    from accuacl.pools.pool import Columns
+    from accuacl.pools.row_groups import (
+        RowGroup,
+        check_present,
+        ids_of,
+        is_lists,
+        matrix,
+        open_parquet,
+        read,
+        row_groups_of,
+        unchanged,
+        width_of,
+    )
+    from accuacl.pools.selecting import Picked, select
+    from accuacl.pools.write import write_pool
 
 __all__ = [
     "GROUP_ROWS",
@@ -40,3 +45,5 @@ __all__ = [
     "write_picks",
     "write_pool",
 ]
+
+__getattr__ = front_door(__name__)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from accuacl.base.errors import InputError
 
 PoolSource: TypeAlias = Any  # a path (file, folder or glob), several, or a pyarrow dataset
+GROUP_ROWS = 1 << 16  # rows of a row group in the files that we write
 
 
 def files_of(source: PoolSource, what: str) -> list[str]:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from accuacl.base.errors import InputError
 from accuacl.base.files import check_new_file, write_bytes
 from accuacl.pools.files import files_of
-from accuacl.pools.select import Picked
+from accuacl.pools.selecting import Picked
 
 ENDINGS = (".parquet", ".csv", ".jsonl")
 

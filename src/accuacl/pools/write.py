@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from accuacl.base.files import replacing
-
-GROUP_ROWS = 1 << 16
+from accuacl.pools.files import GROUP_ROWS
 
 
 def write_pool(path: Path, ids: Any, embeddings: NDArray[Any], probabilities: NDArray[Any]) -> None:

@@ -9,9 +9,16 @@ sentences, which HTML, Markdown and LaTeX each render in their own way. Nothing 
 The way of the rows: collect -> statistics -> tables and figures -> one_run or many_runs -> formats -> write.
 """
 
-from accuacl.report.query_costs import write_efficiency
-from accuacl.report.statistics.groups import Group, make_groups
-from accuacl.report.statistics.settings import show
-from accuacl.report.write import FORMATS, write
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.report.query_costs import write_efficiency
+    from accuacl.report.statistics.groups import Group, make_groups
+    from accuacl.report.statistics.settings import show
+    from accuacl.report.writing import FORMATS, write
 
 __all__ = ["FORMATS", "Group", "make_groups", "show", "write", "write_efficiency"]
+
+__getattr__ = front_door(__name__)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.names import no_such
 from accuacl.base.progress import OnProgress
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import is_loaded, load_file
@@ -161,7 +162,7 @@ def options_of(name: str) -> tuple[str, ...]:
     ()
     """
     if not isinstance(name, str) or name not in REGISTRY:
-        raise InputError(f"there is no strategy {name!r}; the strategies are {', '.join(REGISTRY)}.")
+        raise no_such("strategy", name, REGISTRY)
     return tuple(inspect.signature(REGISTRY[name]).parameters)[1:]
 
 

@@ -5,17 +5,20 @@ runs = runs_of({"benchmark": "split-digits", "strategy": ["uniform", "accuacl"],
 run_missing(runs, Path("runs/a"), Path("runs/a/results.csv"), engines.get("local"))
 """
 
-from accuacl.sweeps.efficiency import QueryCosts, measure_queries
-from accuacl.sweeps.grid import ALIASES, SCALES, SweepRun, runs_of, titles
-from accuacl.sweeps.outcome import Outcome
-from accuacl.sweeps.paper import EFFICIENCY, RecipeCost, recipe_costs, recipe_runs, write_recipe_table
-from accuacl.sweeps.recipes import NAMES as RECIPES
-from accuacl.sweeps.recipes import read as read_recipe
-from accuacl.sweeps.running import run_missing
-from accuacl.sweeps.worker import ERROR_FILE
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.sweeps.efficiency import QueryCosts, measure_queries
+    from accuacl.sweeps.grid import SCALES, SweepRun, runs_of, titles
+    from accuacl.sweeps.outcome import ERROR_FILE, Outcome
+    from accuacl.sweeps.paper import EFFICIENCY, RecipeCost, recipe_costs, recipe_runs, write_recipe_table
+    from accuacl.sweeps.recipes import NAMES as RECIPES
+    from accuacl.sweeps.recipes import read as read_recipe
+    from accuacl.sweeps.running import run_missing
 
 __all__ = [
-    "ALIASES",
     "EFFICIENCY",
     "ERROR_FILE",
     "RECIPES",
@@ -33,3 +36,5 @@ __all__ = [
     "titles",
     "write_recipe_table",
 ]
+
+__getattr__ = front_door(__name__)

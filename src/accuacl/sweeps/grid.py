@@ -12,9 +12,8 @@ from typing import Any, get_args
 
 from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS
-from accuacl.experiment import Config, Scale, canonical, make, settings_key
+from accuacl.experiment import Config, Scale, canonical, make, renamed, settings_key
 
-ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}
 NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
 SCALES: tuple[str, ...] = get_args(Scale)
 LONGEST = 180  # characters of a directory's name
@@ -55,7 +54,7 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
     shared = {name: value for name, value in spec.items() if name not in NO_SETTINGS}
     runs: dict[str, SweepRun] = {}
     for grid in grids:
-        chosen = _renamed(shared) | _renamed(grid) | _renamed(given or {})
+        chosen = renamed(shared) | renamed(grid) | renamed(given or {})
         for scale in _values("scale", chosen.get("scale", "smoke"), ""):
             axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
             for values in itertools.product(*axes.values()):
@@ -80,13 +79,6 @@ def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
         run: ", ".join(_in_words(name, config[name]) for name in settings if config[name] is not None) or run
         for run, config in configs.items()
     }
-
-
-def _renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    for alias, name in ALIASES.items():
-        if alias in settings and name in settings:
-            raise InputError(f"{alias} and {name} are the same setting; give one of them.")
-    return {ALIASES.get(name, name): value for name, value in settings.items()}
 
 
 def _values(name: str, value: Any, scale: str) -> list[Any]:

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from accuacl.experiment import Row, canonical, read_csv, row_settings, settings_key
 
+ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
+
 
 @dataclass
 class Outcome:

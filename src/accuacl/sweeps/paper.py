@@ -10,7 +10,6 @@ from typing import Any
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiment import write_csv
 from accuacl.sweeps import recipes
-from accuacl.sweeps.cost import core_seconds
 from accuacl.sweeps.efficiency import SECONDS_EACH
 from accuacl.sweeps.grid import SweepRun, runs_of
 from accuacl.sweeps.outcome import rows_by_key
@@ -51,6 +50,8 @@ def recipe_costs(
     scale: str, table: Path, more: Sequence[str], workers: int, on_progress: OnProgress = ignore
 ) -> list[RecipeCost]:
     """What each recipe will cost on this machine, from the measured speed of its networks."""
+    from accuacl.sweeps.cost import core_seconds  # loads torch
+
     known = rows_by_key(table)
     costs = []
     for index, name in enumerate(recipes.NAMES):

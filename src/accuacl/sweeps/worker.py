@@ -17,8 +17,7 @@ from accuacl.experiment import run as run_experiment
 from accuacl.experiment import run_row as row_of
 from accuacl.strategies import load_plugins
 from accuacl.sweeps.grid import SweepRun
-
-ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
+from accuacl.sweeps.outcome import ERROR_FILE
 
 
 class Job(NamedTuple):

@@ -11,7 +11,6 @@ from rich.markup import escape
 from accuacl.cli.options import TextColumn, TrustCode
 from accuacl.cli.project.options import Directory, open_project
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project import export as write
 
 
 def export(
@@ -25,6 +24,8 @@ def export(
 ) -> None:
     """Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data."""
     with open_project(directory, trust_code) as project, drawn() as draw:
+        from accuacl.labeling.project import export as write  # loads torch
+
         written = write(project, out, predict, column, draw)
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)

@@ -37,11 +37,11 @@ def serve(
     trust_code: TrustCode = False,
 ) -> None:
     """Serve the page on which people label, and train whenever a round is complete."""
-    try:
-        from accuacl.labeling.web import serve as run
-    except ModuleNotFoundError as error:
-        raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
     with open_project(directory, trust_code) as project:
+        try:
+            from accuacl.labeling.web import serve as run
+        except ModuleNotFoundError as error:
+            raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
         project.check_code()  # now, not when the first round is complete
         run(
             project,

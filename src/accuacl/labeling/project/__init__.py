@@ -10,16 +10,21 @@
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """
 
-from accuacl.labeling.project.embedding import open_for_embedding
-from accuacl.labeling.project.estimates import Estimates, Moment
-from accuacl.labeling.project.exporting import export
-from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
-from accuacl.labeling.project.intervals import Estimate
-from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.project import Project, ProjectState
-from accuacl.labeling.project.settings import ProjectSettings, make
-from accuacl.labeling.project.tables import read_texts, read_vectors
-from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+from typing import TYPE_CHECKING
+
+from accuacl.base.front import front_door
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.embedding import open_for_embedding
+    from accuacl.labeling.project.estimates import Estimates, Moment
+    from accuacl.labeling.project.exporting import export
+    from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
+    from accuacl.labeling.project.intervals import Estimate
+    from accuacl.labeling.project.new_items import NewItems
+    from accuacl.labeling.project.project import Project, ProjectState
+    from accuacl.labeling.project.settings import ProjectSettings, make
+    from accuacl.labeling.project.tables import read_texts, read_vectors
+    from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 
 __all__ = [
     "LARGEST_IMAGE",
@@ -40,3 +45,5 @@ __all__ = [
     "read_texts",
     "read_vectors",
 ]
+
+__getattr__ = front_door(__name__)

@@ -23,8 +23,8 @@ from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors,
 from accuacl.labeling.project import learned
 from accuacl.labeling.project.erasing import erase, erased_rows
 from accuacl.labeling.project.forgotten import without_items
-from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.statistics import STATISTICS, load_sums, save_sums
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.statistics import load_sums, save_sums
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import Store
 from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without

@@ -42,8 +42,8 @@ from accuacl.features import Features
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.first_round import cover_first_round
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
-from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.statistics import STATISTICS, as_memory, load_sums, save_sums, with_task
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.statistics import as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.project.taught import KnownFromPeople, held_out, labels_of, with_answer
 from accuacl.labeling.store import Pick, RoundIncomplete, Store, counts_as, living

@@ -20,35 +20,25 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pydantic
-import torch
 
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.files import make_folder, reading, writing
 from accuacl.base.progress import OnProgress
-from accuacl.experiment import (
-    Journal,
-    LabelsPending,
-    all_tasks,
-    environment,
-    read_config,
-    read_steps,
-    settings_before,
-)
-from accuacl.labeling.project import learned, trust
+from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, settings_before
+from accuacl.labeling.project import trust
 from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions
-from accuacl.labeling.project.forgetting import Forgetting, find_item
 from accuacl.labeling.project.images import image_type, read_inside
-from accuacl.labeling.project.learning import PeopleSteps
-from accuacl.labeling.project.model_check import check_model
 from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.statistics import STATISTICS
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 from accuacl.labeling.store import Status, Store, clean_name
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.forgetting import Forgetting
 
 
 @dataclass(frozen=True)
@@ -96,6 +86,8 @@ class Project:
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         trust.trust(settings)  # the user has named the file just now
+        from accuacl.labeling.project.model_check import check_model  # loads torch
+
         check_model(settings)
         _journal(directory, settings).close()
         project = cls(directory, settings)
@@ -183,6 +175,11 @@ class Project:
 
     def advance(self, progress: OnProgress | None = None) -> ProjectState:
         """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
+        import torch  # slow to load, and needed only here
+
+        from accuacl.experiment import all_tasks, environment
+        from accuacl.labeling.project.learning import PeopleSteps
+
         config = self.settings.as_config()
         with _journal(self.directory, self.settings) as journal:
             if journal.environment != environment(config):
@@ -206,6 +203,8 @@ class Project:
         That is by how much the model differs from one fitted without them from scratch, relative to its largest weight,
         or, where only sums are kept, by how much these change when the items are taken out and put back.
         """
+        from accuacl.labeling.project.forgetting import find_item  # loads torch
+
         items, work = sorted({find_item(self.tasks, name) for name in given}), self._forgetting(column)
         with _journal(self.directory, self.settings) as journal:
             work.finish(journal)  # what an earlier call may have left
@@ -214,9 +213,13 @@ class Project:
         self.advance(progress)
         if self.settings.keep == STATISTICS:
             return off
+        from accuacl.labeling.project import learned  # loads torch
+
         return learned.difference(self.directory, self.settings, self.tasks, self.store.labels())
 
     def _forgetting(self, column: str = "text") -> Forgetting:
+        from accuacl.labeling.project.forgetting import Forgetting  # loads torch
+
         return Forgetting(self.directory, self.settings, self.tasks, self.store, column)
 
     def state(self) -> ProjectState:
@@ -252,6 +255,8 @@ class Project:
 
 
 def _journal(directory: Path, settings: ProjectSettings) -> Journal:
+    from accuacl.experiment import environment  # loads torch
+
     config, now = settings.model_dump(mode="json"), environment(settings.as_config())
     return Journal(directory, config, now, before=settings_before(type(settings)))
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.files import reason
+from accuacl.base.names import no_such
 from accuacl.experiment import DEVICE, Config, settings_before
 from accuacl.labeling.project import token_vectors
 from accuacl.strategies import REGISTRY as STRATEGIES
@@ -20,6 +21,7 @@ from accuacl.strategies import REGISTRY as STRATEGIES
 Kind = Literal["images", "vectors", "texts"]
 PRETRAINED = "efficientnet-lite0"
 SCRATCH = "conv4"
+STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
 WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
 NONE = "none"  # vectors are their own embeddings, texts TF-IDF columns
 
@@ -89,9 +91,9 @@ class ProjectSettings(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def _known(self) -> ProjectSettings:
         if self.strategy not in STRATEGIES:
-            raise InputError(f"there is no strategy {self.strategy!r}; the strategies are {', '.join(STRATEGIES)}.")
-        if self.learner not in learners.NAMES:
-            raise InputError(f"there is no learner {self.learner!r}; the learners are {', '.join(learners.NAMES)}.")
+            raise no_such("strategy", self.strategy, STRATEGIES)
+        if self.learner not in learners.REGISTRY:
+            raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
         names = {"images": (PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "vectors": (NONE,)}[self.kind]
         if self.model not in names and not self.own:

@@ -18,8 +18,6 @@ from accuacl.experiment import Handle, Ids, load_tensors, save_tensors
 from accuacl.memory import Memory
 from accuacl.ridge import Sums, examples_of, from_tensors, merged, sums_of, to_tensors, together
 
-STATISTICS = "statistics"
-
 
 def load_sums(folder: Path, handle: Handle | None) -> Sums:
     """The sums of all finished tasks."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import Config, open_stream, read_config, read_steps, settings_before
+from accuacl.experiment import Config, read_config, read_steps, settings_before
 from accuacl.report.formats.document import Picture
 
 ROUNDS, EACH = 3, 12  # rounds that a sheet shows, and picks of a round
@@ -21,6 +21,8 @@ Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of se
 
 def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
     """A picture for each task, or a sentence that says why there is none."""
+    from accuacl.experiment import open_stream  # loads torch
+
     try:
         config = read_config(run / "config.json", Config.model_fields, settings_before(Config))
         picks, recorded = _journal(run / "journal.sqlite")

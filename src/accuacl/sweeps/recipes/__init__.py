@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from accuacl.base.errors import InputError
+from accuacl.base.names import no_such
 
 NAMES = (
     "main",
@@ -32,5 +32,5 @@ def read(name: str) -> dict[str, Any]:
     'Effect of the two scores'
     """
     if name not in NAMES:
-        raise InputError(f"there is no recipe {name!r}; the recipes are {', '.join(NAMES)}.")
+        raise no_such("recipe", name, NAMES)
     return yaml.safe_load(resources.files(__name__).joinpath(f"{name}.yaml").read_text())

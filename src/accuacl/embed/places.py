@@ -1,0 +1,49 @@
+"""What `embed` is given, checked before anything slow is loaded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import check_function
+
+LABELS = "labels.sqlite"  # a directory that has it is a project
+
+
+def check_places(data: str, out: Path, run: Path | None, model: str | None, weights: Path | None) -> None:
+    """Refuse places that cannot be right, and options that do not go together."""
+    if (run is None) == (model is None):
+        raise InputError("give either --run, the directory of a finished run or of a project, or --model, your own.")
+    if weights and not model:
+        raise InputError("--weights are for --model; a run has its own.")
+    if os.path.isdir(data) and out.resolve().is_relative_to(Path(data).resolve()):
+        raise InputError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
+    check_out(out)
+    if model:
+        check_function(model)
+    elif run and not (run / LABELS).exists():
+        check_finished(run)
+    if not (run and (run / LABELS).exists()):  # a project may also take texts
+        check_source(data)
+
+
+def check_out(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the pool.")
+
+
+def check_source(source: str) -> None:
+    """Refuse what is neither a folder nor a file of a known kind."""
+    pattern = any(mark in source for mark in "*?[")
+    if not source.endswith((".npy", ".parquet")) and not os.path.isdir(source) and not pattern:
+        raise InputError(f"{source} is not a folder, a Parquet or a .npy file; give images or vectors in one of these.")
+
+
+def check_finished(directory: Path) -> None:
+    """Refuse what is not the directory of a finished run."""
+    if not (directory / "result.json").exists():
+        raise InputError(
+            f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
+            "or labels.sqlite."
+        )
