@@ -382,7 +382,7 @@ def test_folders_of_the_same_name_are_different_runs(tmp_path):
 
 
 def test_a_setting_under_two_names_is_refused():
-    with pytest.raises(ValueError, match="seeds and seed are the same setting"):
+    with pytest.raises(ValueError, match="seed and seeds are the same setting"):
         runs_of(SMALL | {"seed": [0, 1], "seeds": [5]})
 
 

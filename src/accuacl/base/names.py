@@ -11,11 +11,13 @@ from accuacl.base.errors import InputError
 def near(name: object, known: Iterable[str], alike: float = 0.6) -> str:
     """The known name that was probably meant, or "".
 
-    >>> near("Entrop", ["entropy", "margin"]), near("xyz", ["entropy"])
-    ('entropy', '')
+    >>> near("Entropi", ["entropy", "margin"]), near("der", ["er", "der++"]), near("xyz", ["entropy"])
+    ('entropy', 'der++', '')
     """
     spelt = {each.lower().replace("_", "-"): each for each in known}
-    found = difflib.get_close_matches(str(name).lower().replace("_", "-"), spelt, 1, alike)
+    typed = str(name).lower().replace("_", "-")
+    found = [each for each in spelt if typed and each.startswith(typed)]  # the beginning of a name is nearer than all
+    found = found or difflib.get_close_matches(typed, spelt, 1, alike)
     return spelt[found[0]] if found else ""
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "paper": "Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.",
     "report": "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
     "bench": "Measure query strategies on this machine: time, memory, and how far they are from the possible.",
+    "doctor": "Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.",
 }
 CONTINUED = ("run", "sweep", "paper", "embed", "project")  # given again, these go on where they were
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config, decided_by_scale, make, read_yaml, renamed, to_yaml
+from accuacl.experiment import Config, advice, decided_by_scale, make, read_yaml, renamed, to_yaml
 from accuacl.strategies import load_plugins
 
 
@@ -47,6 +47,9 @@ def run(
         return
     name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
     out = out or Path("runs") / name
+    if not (out / "result.json").exists():
+        for sentence in advice(what):
+            console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     from accuacl.experiment import run as run_experiment  # loads torch
 
     with drawn(TimeRemainingColumn()) as draw:

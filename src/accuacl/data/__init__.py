@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accuacl.data.dataset import Dataset, Rows, Split
     from accuacl.data.folders import IMAGE_SUFFIXES
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
+    from accuacl.data.inventory import caches, found
     from accuacl.data.loading import KNOWN, holds_tasks, holds_vectors, load, own_folder
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
@@ -39,11 +40,13 @@ __all__ = [
     "Task",
     "Untidiness",
     "benchmark_tasks",
+    "caches",
     "class_incremental",
     "dataset_of",
     "decode",
     "decode_all",
     "fingerprint",
+    "found",
     "holds_tasks",
     "holds_vectors",
     "load",

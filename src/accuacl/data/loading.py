@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accuacl.base.errors import InputError
+from accuacl.base.names import near
 from accuacl.base.progress import OnProgress
 from accuacl.data import arrays, cifar, folders, parquet
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
@@ -72,7 +73,7 @@ def load(
     if name == "digits":
         return digits()
     if name in KNOWN:
-        source = _find_known(name, _data_dir(data_dir))
+        source = find_known(name, data_dir)
     else:
         return _own(name, own_folder(name, data_dir), cache_dir, DecodeOptions(image_size, None, skip_bad, progress))
     side = KNOWN[name].side if image_size is None else None
@@ -99,7 +100,9 @@ def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", 
         if folder.is_dir():
             return folder
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
-    raise InputError(f"there is no {what} or folder {name!r} {where}; the {what}s are {', '.join(known)}.")
+    meant = near(name, known)
+    hint = f"did you mean {meant}? The" if meant else "the"
+    raise InputError(f"there is no {what} or folder {name!r} {where}; {hint} {what}s are {', '.join(known)}.")
 
 
 def holds_vectors(folder: Path) -> bool:
@@ -147,8 +150,9 @@ def _checked(name: str, source: Source) -> RawDataset:
     return replace(raw, classes=classes)
 
 
-def _find_known(name: str, data_dir: Path | None) -> Source:
-    known = KNOWN[name]
+def find_known(name: str, data_dir: Path | None = None) -> Source:
+    """Where a published data set lies: in a folder of its name in the data folder, or in that itself."""
+    known, data_dir = KNOWN[name], _data_dir(data_dir)
     if data_dir is None:
         raise InputError(
             f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "
@@ -182,9 +186,12 @@ def _find_own(folder: Path) -> Source:
     return source
 
 
+def cache_home(cache_dir: Path | None = None) -> Path:
+    """The folder that holds all caches of decoded images."""
+    return cache_dir or Path(os.environ.get("ACCUACL_CACHE") or Path.home() / ".cache" / "accuacl")
+
+
 def _cache_folder(name: str, source: Source, cache_dir: Path | None, image_size: int | None) -> Path:
-    if cache_dir is None:
-        cache_dir = Path(os.environ.get("ACCUACL_CACHE") or Path.home() / ".cache" / "accuacl")
     readable = re.sub(r"[^\w-]+", "-", Path(name).name).strip("-") or "data"
     key = hashlib.sha256(f"{os.path.abspath(source.path)}\0{image_size}".encode("utf-8", "surrogateescape"))
-    return cache_dir / f"{readable}-{key.hexdigest()[:12]}"
+    return cache_home(cache_dir) / f"{readable}-{key.hexdigest()[:12]}"

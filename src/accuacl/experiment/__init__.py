@@ -10,6 +10,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.experiment import metrics
+    from accuacl.experiment.advice import advice
     from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
     from accuacl.experiment.choosing import choose, choose_uniformly
     from accuacl.experiment.config import (
@@ -60,6 +61,7 @@ __all__ = [
     "Step",
     "Steps",
     "add_to_csv",
+    "advice",
     "all_tasks",
     "canonical",
     "carried_over",

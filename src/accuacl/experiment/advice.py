@@ -1,0 +1,40 @@
+"""What is known about settings that work together badly, said before a run begins; nothing is refused."""
+
+from __future__ import annotations
+
+from accuacl.data import BENCHMARKS
+from accuacl.experiment.config import Config
+
+BEHIND_UNIFORM = ("entropy", "least-confidence", "kcenter", "bait")  # 3.5 to 9.8 points: docs/results/README.md
+FEW_LABELS = 1000  # of a task, with which that was measured
+WITHOUT_MEMORY = {"badge+memory": "badge", "kcenter+memory": "kcenter"}  # what each does when there is none
+
+
+def advice(config: Config) -> list[str]:
+    """Sentences about the settings of a run.
+
+    >>> from accuacl.experiment import make
+    >>> advice(make({"strategy": "badge+memory", "memory": 0}))
+    ['badge+memory keeps away from the replay memory, and --memory is 0: it picks as badge does.']
+    """
+    sentences = []
+    strategy, memory = config.strategy, config.memory
+    if strategy in WITHOUT_MEMORY and not memory:
+        sentences.append(
+            f"{strategy} keeps away from the replay memory, and --memory is 0: it picks as "
+            f"{WITHOUT_MEMORY[strategy]} does."
+        )
+    if strategy.startswith("accuacl") and not memory:
+        sentences.append(f"{strategy} weighs the past by the replay memory, and --memory is 0: it sees no past.")
+    if config.learner == "der++" and strategy in BEHIND_UNIFORM and config.labels <= FEW_LABELS:
+        sentences.append(
+            f"with der++ and up to {FEW_LABELS} labels a task {strategy} was 3.5 to 9.8 points less accurate than "
+            "uniform on CIFAR-10 and CIFAR-100; try --strategy uniform or accuacl beside it."
+        )
+    tasks = config.tasks or (BENCHMARKS[config.benchmark].tasks if config.benchmark in BENCHMARKS else 0)
+    if strategy != "full" and tasks > 1 and memory >= config.labels * tasks:
+        sentences.append(
+            f"a memory of {memory} keeps all labels of {tasks} tasks of {config.labels}, so that little can be "
+            "forgotten; a smaller --memory makes strategies differ more."
+        )
+    return sentences
