@@ -26,6 +26,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
     "memory": {"greedy"},
     "models": {"features"},
     "ridge": set(),
+    "torch": {"features", "models"},
     "learners": {"memory", "models", "ridge"},
     "data": set(),
     "experiment": {"", "features", "strategies", "memory", "models", "learners", "data"},

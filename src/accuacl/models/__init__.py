@@ -7,11 +7,24 @@ from accuacl.models.names import NAMES, PROJECTED
 
 if TYPE_CHECKING:
     from accuacl.models.classifier import Classifier, new_head
+    from accuacl.models.eval_mode import evaluating
     from accuacl.models.frozen import Frozen
     from accuacl.models.nets import build
-    from accuacl.models.predicting import evaluating, predict
-    from accuacl.models.wrapping import wrap
+    from accuacl.models.predicting import predict
+    from accuacl.models.wrapping import output_layer, tensor_of, wrap
 
-__all__ = ["NAMES", "PROJECTED", "Classifier", "Frozen", "build", "evaluating", "new_head", "predict", "wrap"]
+__all__ = [
+    "NAMES",
+    "PROJECTED",
+    "Classifier",
+    "Frozen",
+    "build",
+    "evaluating",
+    "new_head",
+    "output_layer",
+    "predict",
+    "tensor_of",
+    "wrap",
+]
 
 __getattr__ = front_door(__name__)

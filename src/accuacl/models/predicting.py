@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +11,7 @@ from torch import Tensor
 
 from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
+from accuacl.models.eval_mode import evaluating
 
 
 class Sliceable(Protocol):
@@ -57,14 +56,3 @@ def predict(
             h[start : start + batch] = embedding.float().cpu().numpy()
             p[start : start + batch] = logits.float().index_select(1, columns).softmax(1).cpu().numpy()
     return h, p
-
-
-@contextmanager
-def evaluating(model: Classifier) -> Iterator[None]:
-    """The model in eval mode within the block: BatchNorm neither mixes examples nor updates its statistics."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
+from accuacl.models.eval_mode import evaluating
 
 
 def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
@@ -25,21 +27,24 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     [(7, 5), (7, 2)]
     """
     module = copy.deepcopy(module)
-    layers = {
-        name: layer
-        for name, layer in module.named_modules()
-        # the projection inside an attention layer is never called as a layer
-        if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
-    }
-    if not layers:
-        raise InputError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
-    name = list(layers)[-1] if example is None else _output_layer(module, layers, example)
+    layers = _linear_layers(module)
+    name = list(layers)[-1] if example is None else output_layer(module, lambda: module(example))
     head = layers[name]
     if name == "":
         return Classifier(nn.Identity(), head)
     parent, _, child = name.rpartition(".")
-    setattr(module.get_submodule(parent), child, nn.Identity())
+    setattr(module.get_submodule(parent), child, _Tap())
     return Classifier(_Embedding(module, head.in_features, name), head)
+
+
+class _Tap(nn.Module):
+    """Stands where the head was, gives what it is given, and keeps it to be looked at."""
+
+    given: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.given = x
+        return x
 
 
 class _Embedding(nn.Module):
@@ -50,11 +55,19 @@ class _Embedding(nn.Module):
         self.module, self.d, self.name = module, d, name
 
     def forward(self, x: Tensor) -> Tensor:
+        tap = self.module.get_submodule(self.name)
+        assert isinstance(tap, _Tap)
         h = tensor_of(self.module(x))
+        given, tap.given = tap.given, None
         if h.ndim != 2 or h.shape[1] != self.d:
             raise InputError(
                 f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
                 "output is not the module's; give wrap an example input so that it can find the right one."
+            )
+        if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
+            raise InputError(
+                f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
+                "give a module that returns logits, or give wrap an example input if another layer is the last."
             )
         return h
 
@@ -71,25 +84,47 @@ def tensor_of(output: Any) -> Tensor:
     return output
 
 
-def _output_layer(module: nn.Module, layers: dict[str, nn.Linear], example: Tensor) -> str:
-    """The name of the last layer called whose output is what the module returns for `example`."""
+def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
+    layers = {
+        name: layer
+        for name, layer in module.named_modules()
+        # the projection inside an attention layer is never called as a layer
+        if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
+    }
+    if not layers:
+        raise InputError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
+    return layers
+
+
+def output_layer(module: nn.Module, run: Callable[[], Any]) -> str:
+    """The name of the last linear layer called whose output is what the module returns when it is `run`."""
+    layers = _linear_layers(module)
     outputs: list[tuple[str, Tensor]] = []
 
     def record(name: str) -> Any:
         return layers[name].register_forward_hook(lambda layer, given, output: outputs.append((name, output)))
 
     hooks = [record(name) for name in layers]
-    modes = [(submodule, submodule.training) for submodule in module.modules()]
-    with torch.no_grad():
-        returned = tensor_of(module.eval()(example))
-    for submodule, training in modes:
-        submodule.training = training
-    for hook in hooks:
-        hook.remove()
+    try:
+        with torch.no_grad(), evaluating(module):
+            returned = tensor_of(run())
+    finally:
+        for hook in hooks:
+            hook.remove()
     for name, output in reversed(outputs):
         if output.shape == returned.shape and torch.equal(output, returned):
             return name
-    raise InputError(
-        f"{type(module).__name__} does not return the output of a linear layer; "
-        "give a module that returns logits, without a softmax after them."
-    )
+    raise InputError(no_logits(module, returned))
+
+
+def no_logits(module: nn.Module, returned: Tensor) -> str:
+    """What to say of a module that returns something else than the output of a linear layer."""
+    p = returned.detach().double()
+    what = "something else than the output of a linear layer"
+    if p.ndim == 2 and len(p):
+        one = torch.ones(len(p), dtype=p.dtype, device=p.device)
+        if bool((p >= 0).all()) and torch.allclose(p.sum(1), one, atol=1e-2):
+            what = "probabilities: it ends in a softmax"
+        elif bool((p <= 0).all()) and torch.allclose(p.exp().sum(1), one, atol=1e-2):
+            what = "logarithms of probabilities: it ends in a log_softmax"
+    return f"{type(module).__name__} returns {what}; give a module that returns logits, without a softmax after them."

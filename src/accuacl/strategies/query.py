@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Tick, ticker
 from accuacl.features import Features, check_alike
+
+SHOWN = 10  # picks that a selection's text shows
 
 
 @dataclass(frozen=True)
@@ -55,15 +58,55 @@ class Query:
         return ticker(total, self.progress, "choosing")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Selection:
-    """The picked rows of the pool in selection order, and for each the scores that explain it."""
+    """The picked rows of the pool in selection order, and for each the scores that explain it.
+
+    >>> Selection(np.array([7, 2]), {"margin": np.array([0.125, 0.25])})
+    Selection of 2 rows, best first:
+      row  margin
+        7   0.125
+        2    0.25
+    """
 
     indices: NDArray[np.int64]
     scores: dict[str, NDArray[np.float64]]
 
     def __len__(self) -> int:
         return len(self.indices)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores."""
+        try:
+            import pandas
+        except ModuleNotFoundError:
+            raise InputError("to_frame needs pandas, which is not installed; install it, or use .indices.") from None
+        return pandas.DataFrame({"row": self.indices, **self.scores})
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        shown = ("".join(f"  {cell:>{width}}" for cell, width in zip(line, widths, strict=True)) for line in lines)
+        return "\n".join([f"Selection of {len(self)} rows, best first:", *shown, *self._more()])
+
+    def _repr_html_(self) -> str:
+        """What notebooks show."""
+        head, *rows = ("".join(f"<td>{html.escape(cell)}</td>" for cell in line) for line in self._lines())
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        caption = f"Selection of {len(self)} rows, best first"
+        more = "".join(f"<p>{html.escape(line)}</p>" for line in self._more())
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+    def _lines(self) -> list[list[str]]:
+        """The head and the first picks, as text."""
+        picks = [
+            [str(row), *(f"{values[i]:.4g}" for values in self.scores.values())]
+            for i, row in enumerate(self.indices[:SHOWN])
+        ]
+        return [["row", *self.scores], *picks]
+
+    def _more(self) -> list[str]:
+        return [f"... and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
 
 
 def whole_number(name: str, value: Any, least: int) -> int:

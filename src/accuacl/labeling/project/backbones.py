@@ -34,7 +34,7 @@ def load(settings: ProjectSettings) -> Backbone:
     if settings.own:
         mean, std = (settings.mean, settings.std) if settings.mean else IMAGENET
         transform = learners.Transform(mean, std, flip=True) if settings.kind == "images" else learners.Transform()
-        return _of(_own(settings), transform)
+        return _of(_own(settings), transform, settings.side if settings.kind == "images" else 0)
     shape = (3, settings.side, settings.side)
     net = models.build(settings.model, 1, seed=settings.seed, input_shape=shape)
     return Backbone(net.embed, net.head.in_features, learners.Transform((0.5,), (0.25,), crop=4, flip=True))
@@ -46,8 +46,16 @@ def tuned(settings: ProjectSettings, classes: int) -> models.Classifier:
     return models.Classifier(backbone.embed, models.new_head(backbone.width, classes, settings.seed))
 
 
-def _of(module: nn.Module, transform: learners.Transform) -> Backbone:
-    classifier = models.wrap(module)
+def _of(module: nn.Module, transform: learners.Transform, side: int = 0) -> Backbone:
+    """side: of the images that the module is tried on; 0: it is not tried."""
+    example = torch.rand(2, 3, side, side, generator=torch.Generator().manual_seed(0)) if side else None
+    try:
+        classifier = models.wrap(module, example=example)
+    except RuntimeError as error:  # torch's way to say that the shapes do not fit
+        why = " ".join(str(error).split())
+        raise InputError(
+            f"the model does not take images of {side} pixels: {why}; give another --image-size."
+        ) from None
     return Backbone(classifier.embed, classifier.head.in_features, transform)
 
 

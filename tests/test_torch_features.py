@@ -1,0 +1,180 @@
+"""From a torch model to `Features`: any loader, any net that ends in a linear layer, and nothing left behind."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from accuacl import Selection, select
+from accuacl.base.errors import InputError
+from accuacl.models import wrap
+from accuacl.torch import features
+
+
+class Net(nn.Module):
+    """Registers its layers in another order than it calls them; BatchNorm and dropout show the mode."""
+
+    def __init__(self, last=None):
+        super().__init__()
+        self.head, self.body, self.last = nn.Linear(6, 4), nn.Linear(5, 6), last
+        self.norm, self.drop = nn.BatchNorm1d(6), nn.Dropout(0.5)
+
+    def embed(self, x):
+        return self.drop(self.norm(self.body(x)))
+
+    def forward(self, x):
+        z = self.head(self.embed(x))
+        return self.last(z) if self.last else z
+
+
+class Distilled(nn.Module):
+    """Two heads whose mean is the output, as in deit and levit."""
+
+    def __init__(self):
+        super().__init__()
+        self.head, self.head_dist = nn.Linear(5, 4), nn.Linear(5, 4)
+
+    def forward(self, x):
+        return (self.head(x) + self.head_dist(x)) / 2
+
+
+class HuggingFace(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.classifier = nn.Embedding(9, 5), nn.Linear(5, 4)
+
+    def forward(self, input_ids, attention_mask=None):
+        mask = attention_mask.unsqueeze(2).float()
+        pooled = (self.embedding(input_ids) * mask).sum(1) / mask.sum(1)
+        return SimpleNamespace(loss=None, logits=self.classifier(pooled))
+
+
+X = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+Y = torch.arange(7)
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        X.split(3),
+        DataLoader(TensorDataset(X), batch_size=3),
+        DataLoader(TensorDataset(X, Y), batch_size=3),
+        [[X[:2], Y[:2]], (X[2:], Y[2:], "more")],
+        ({"x": part, "labels": Y} for part in X.split(2)),
+    ],
+    ids=["tensors", "tuples", "labels", "lists", "dictionaries"],
+)
+def test_every_kind_of_loader(loader):
+    net = Net()
+    net.norm.running_mean.fill_(0.25)
+    net.body.eval()  # a part that the user froze
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    modes = [module.training for module in net.modules()]
+    made = features(net, loader, classes=[2, 0])
+    assert [module.training for module in net.modules()] == modes
+    assert not any(module._forward_hooks for module in net.modules())
+    for name, value in net.state_dict().items():
+        assert torch.equal(value, before[name])
+    with torch.no_grad():
+        h = net.eval().embed(X)
+        p = net.head(h)[:, [2, 0]].softmax(1)
+    np.testing.assert_allclose(made.embeddings, h, rtol=1e-5)
+    np.testing.assert_allclose(made.probabilities, p, rtol=1e-5)
+
+
+def test_hugging_face_with_a_mask():
+    net, ids = HuggingFace(), torch.arange(8).reshape(2, 4)
+    mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
+    batch = {"input_ids": ids, "attention_mask": mask, "labels": torch.zeros(2)}
+    made = features(net, [batch], classes=range(4))
+    np.testing.assert_allclose(made.embeddings[0], net.embedding(ids[0, :2]).mean(0).detach(), rtol=1e-5)
+
+
+def test_two_heads_need_the_name_of_one():
+    net = Distilled()
+    with pytest.raises(InputError, match="returns something else than the output of a linear layer"):
+        features(net, [X], classes=range(4))
+    made = features(net, [X], classes=range(4), layer="head_dist")
+    np.testing.assert_allclose(made.probabilities, net.head_dist(X).softmax(1).detach(), rtol=1e-5)
+    np.testing.assert_array_equal(made.embeddings, X)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_models_of_other_precisions(dtype):
+    net = Net().eval()
+    exact = features(net, [X], classes=range(4))
+    other = features(net.to(dtype), [X if dtype != torch.float64 else X.double()], classes=range(4))
+    np.testing.assert_allclose(other.probabilities, exact.probabilities, atol=0.03)
+    assert other.probabilities.dtype == np.float32
+
+
+def test_mixed_precision_and_progress():
+    net, told = Net().eval(), []
+    with torch.autocast("cpu", torch.bfloat16):
+        made = features(net, list(X.split(3)), classes=range(4), progress=told.append)
+    np.testing.assert_allclose(made.probabilities.sum(1), 1, atol=1e-6)
+    assert [(step.done, step.total) for step in told] == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_three_lines_from_a_model_to_picks():
+    pool = features(Net(), X.split(2), classes=range(4))
+    picked = select("margin", pool=pool, budget=3)
+    assert repr(picked).splitlines()[0] == "Selection of 3 rows, best first:"
+
+
+SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: features(SOFTMAX, [X], classes=[0]), "Net returns probabilities: it ends in a softmax; give"),
+        (lambda: features(LOG_SOFTMAX, [X], classes=[0]), "it ends in a log_softmax; give"),
+        (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.LogSoftmax(1)))(X), "as a softmax after it does; give"),
+        (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.Softmax(1)))(X), "as a softmax after it does; give"),
+        (lambda: features(Net(), [], classes=[0]), "the loader gave no batch"),
+        (lambda: features(Net(), [()], classes=[0]), "the loader gave an empty tuple"),
+        (lambda: features(Net(), ["text"], classes=[0]), "the loader gave a str; give tensors"),
+        (lambda: features(Net(), [X], classes=[]), "classes are []; give the outputs"),
+        (lambda: features(Net(), [X], classes=[0.5]), "give the outputs of the classes seen"),
+        (lambda: features(Net(), [X], classes=[True]), "give the outputs of the classes seen"),
+        (lambda: features(Net(), [X], classes=[1, 1]), "classes has an entry twice"),
+        (lambda: features(Net(), [X], classes=[4]), "and the model 4 outputs, from 0 on"),
+        (lambda: features(Net(), [X], classes=[-1]), "and the model 4 outputs, from 0 on"),
+        (lambda: features(Net(), [X], classes=[0], layer="tail"), "the model has no layer 'tail'"),
+        (lambda: features(Net(), [X], classes=[0], layer="norm"), "is a BatchNorm1d; name an nn.Linear"),
+        (lambda: features(nn.Flatten(), [X], classes=[0]), "has no nn.Linear"),
+        (lambda: features(nn.Linear(5, 2), [X[None]], classes=[0]), "give a model that pools"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_leaves_no_hook(call, says):
+    with pytest.raises(InputError) as refused:
+        call()
+    assert says in str(refused.value)
+    assert not any(module._forward_hooks for net in (SOFTMAX, LOG_SOFTMAX) for module in net.modules())
+
+
+def test_a_selection_can_be_read():
+    picked = Selection(np.arange(12), {"gain": np.linspace(1, 0, 12), "draw<": np.zeros(12)})
+    lines = repr(picked).splitlines()
+    assert lines[:3] == ["Selection of 12 rows, best first:", "  row    gain  draw<", "    0       1      0"]
+    assert lines[-1] == "... and 2 more"
+    assert "<td>draw&lt;</td>" in picked._repr_html_()
+    assert picked._repr_html_().count("<tr>") == 11
+    assert repr(Selection(np.arange(0), {})) == "Selection of 0 rows, best first:\n  row"
+
+
+def test_a_selection_as_a_frame(monkeypatch):
+    picked = Selection(np.array([3, 1]), {"gain": np.array([0.5, 0.25])})
+    monkeypatch.setitem(__import__("sys").modules, "pandas", SimpleNamespace(DataFrame=dict))
+    frame = picked.to_frame()
+    assert list(frame) == ["row", "gain"]
+    assert frame["row"].tolist() == [3, 1]
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(InputError, match="to_frame needs pandas"):
+        picked.to_frame()
