@@ -10,7 +10,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.experiment import metrics
-    from accuacl.experiment.advice import advice
+    from accuacl.experiment.advising import advice
     from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
     from accuacl.experiment.choosing import choose, choose_uniformly
     from accuacl.experiment.config import (
