@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 import yaml
 
-from accuacl import engines
+from accuacl import engines, learners, memory
 from accuacl.base.userfile import PREFIX
 from accuacl.cli import main
 from accuacl.cli.screen import console
@@ -44,8 +44,13 @@ def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool 
 
     workers: with processes that share its runs; otherwise they are done here too.
     """
-    out, err, registered = io.StringIO(), io.StringIO(), dict(REGISTRY)
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        forgetting(),
+        pytest.MonkeyPatch.context() as patch,
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
         patch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
         patch.setattr(console, "_width", width)
         if not workers:
@@ -54,11 +59,22 @@ def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool 
             patch.chdir(cwd)
         with pytest.raises(SystemExit) as end:
             main()
-    for name in set(REGISTRY) - set(registered):
-        del REGISTRY[name]
     for name in [name for name in sys.modules if name.startswith(PREFIX)]:
         del sys.modules[name]
     return Ended(end.value.code or 0, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def forgetting():
+    """What is registered in this block is forgotten when it ends."""
+    registries = (REGISTRY, learners.REGISTRY, memory.FEATURE_POLICIES)
+    before = [set(registry) for registry in registries]
+    try:
+        yield
+    finally:
+        for registry, names in zip(registries, before, strict=True):
+            for name in set(registry) - names:
+                del registry[name]
 
 
 def sweep_file(folder: Path, **settings) -> Path:

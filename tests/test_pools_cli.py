@@ -28,11 +28,13 @@ POOL, MEMORY = features(RNG, 500, 6, 4), features(RNG, 30, 6, 4)
 def ask(monkeypatch, capsys, tmp_path):
     """Run the command in `tmp_path`, without processes; (exit code, what it wrote)."""
 
+    select = pools.select
+
     def inline(*arguments, **options):
         assert options.pop("engine") == "local"
-        return pools.select(*arguments, **(options | {"engine": Inline()}))
+        return select(*arguments, **(options | {"engine": Inline()}))
 
-    monkeypatch.setattr(sys.modules["accuacl.cli.select"], "select_from", inline)
+    monkeypatch.setattr(pools, "select", inline)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
     write(tmp_path / "pool.parquet", np.arange(500), POOL, 100)

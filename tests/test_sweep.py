@@ -308,9 +308,9 @@ def test_a_strategy_of_ones_own_sweeps_like_any_other(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("x = 1", "registers no strategy"),
+        ("x = 1", "registers nothing"),
         (PLUGIN.replace('"last"', '"uniform"'), "cannot be called 'uniform'"),
-        (PLUGIN.replace("query.count", "query.count - 1"), "must pick 4 different rows"),
+        (PLUGIN.replace("query.count", "query.count - 1"), "picked 3 rows; pick query.count of them, here 4"),
     ],
 )
 def test_a_wrong_plugin_is_told_in_a_sentence(tmp_path, text, says):

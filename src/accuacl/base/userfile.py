@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +13,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 
 PREFIX = "accuacl_user_"
+REGISTERED: list[tuple[str, str]] = []  # kind and name of all that users have registered in this process
 
 
 def load_file(path: Path, fresh: bool = False) -> ModuleType:
@@ -60,6 +62,19 @@ def check_function(place: str) -> tuple[str, str]:
     if not file.endswith(".py") or not name.isidentifier() or not Path(file).is_file():
         raise InputError(f"model is {place!r}; give a Python file and a function in it, such as net.py:build.")
     return file, name
+
+
+def place_of(function: Any) -> str:
+    """Where a user's function was written: file and line; "" for what is not a user's.
+
+    >>> place_of(place_of)
+    ''
+    """
+    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
+    module = getattr(function, "__module__", "") or ""
+    if code is None or module.split(".")[0] == "accuacl":
+        return ""
+    return f"{code.co_filename}, line {code.co_firstlineno}"
 
 
 def module_name(path: Path) -> str:

@@ -49,7 +49,7 @@ def choose(
         memory=features(replayed),
         budget=budget,
         past=len(known.earlier),
-        seed=_seed(config, known),
+        seed=_seed(config, known) % (2**32 if strategy not in strategies.NAMES else 2**62),  # all that NumPy takes
         **options,
     )
     return _as_result(known, picked)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
+from accuacl.base.userfile import REGISTERED
 from accuacl.memory import FEATURE_POLICIES
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ def register(name: str) -> Callable[[L], L]:
 
     def keep(learner: L) -> L:
         REGISTRY[name] = {"paper": learner, "original": learner}
+        REGISTERED.append(("learner", name))
         return learner
 
     return keep
@@ -53,8 +55,9 @@ def register(name: str) -> Callable[[L], L]:
 
 def check_policy(policy: str, name: str, variant: str) -> None:
     """Refuse a memory policy that there is not, or that the learner cannot have."""
-    if policy not in MEMORY_POLICIES:
-        raise no_such("memory policy", policy, MEMORY_POLICIES)
+    policies = (PAPER, *FEATURE_POLICIES, AGREEMENT)  # users may have registered more
+    if policy not in policies:
+        raise no_such("memory policy", policy, policies)
     if policy != PAPER and name == "ridge":
         raise InputError(f"ridge keeps all: the memory policy {policy} cannot decide what is kept; leave it out.")
     if policy != PAPER and (name, variant) in CHANGE_MEMORY_IN_TRAINING:

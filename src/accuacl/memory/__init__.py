@@ -7,10 +7,13 @@ FEATURE_POLICIES. `agreement` needs the model's predictions too, GSS's two funct
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import REGISTERED
 from accuacl.memory.agreement import agreement
 from accuacl.memory.buffer import Ids, Memory
 from accuacl.memory.class_balanced import class_balanced
@@ -30,6 +33,7 @@ __all__ = [
     "class_balanced",
     "coverage",
     "herding",
+    "register",
     "replace_scored",
     "reservoir",
 ]
@@ -60,3 +64,25 @@ class FeaturePolicy(Protocol):
 
 POLICIES: dict[str, Policy] = {"reservoir": reservoir, "class-balanced": class_balanced}
 FEATURE_POLICIES: dict[str, FeaturePolicy] = {"herding": herding, "coverage": coverage}
+
+P = TypeVar("P", bound=FeaturePolicy)
+
+
+def register(name: str) -> Callable[[P], P]:
+    """Make a memory policy of your own known by its name; it has the signature of `herding`.
+
+    >>> @register("first")
+    ... def first(memory, ids, labels, features, capacity, seed, logits=None):
+    ...     return memory
+    >>> FEATURE_POLICIES.pop("first") is first
+    True
+    """
+    if not name or name in FEATURE_POLICIES or name == "paper":
+        raise InputError(f"a memory policy cannot be called {name!r}; give it a name that is not taken.")
+
+    def keep(policy: P) -> P:
+        FEATURE_POLICIES[name] = policy
+        REGISTERED.append(("memory policy", name))
+        return policy
+
+    return keep

@@ -14,15 +14,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
 from accuacl.base.progress import OnProgress
 from accuacl.base.threads import shared_out
-from accuacl.base.userfile import is_loaded, load_file
+from accuacl.base.userfile import REGISTERED, is_loaded, load_file
 from accuacl.features import Features
 from accuacl.strategies.accuacl import accuacl, accuacl_distribution, accuacl_full, accuacl_magnitude
+from accuacl.strategies.answers import check_answer, check_signature
 from accuacl.strategies.badge import badge, badge_memory
 from accuacl.strategies.bait import bait
 from accuacl.strategies.confidence import least_confidence
@@ -101,6 +100,7 @@ NAMES = tuple(REGISTRY)
 def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Selection]]:
     """Make a strategy known by its name, here and in runs and sweeps.
 
+    >>> import numpy as np
     >>> @register("first")
     ... def first(query: Query) -> Selection:
     ...     return Selection(np.arange(query.budget), {})
@@ -112,21 +112,26 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
         raise InputError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
 
     def keep(strategy: Callable[..., Selection]) -> Callable[..., Selection]:
+        check_signature(name, strategy)
         REGISTRY[name] = strategy
+        REGISTERED.append(("strategy", name))
         return strategy
 
     return keep
 
 
 def load_plugins(paths: Iterable[Path]) -> list[str]:
-    """Import users' files, each once, which `register` their strategies; returns the names of the new strategies."""
+    """Import users' files, each once, which `register` what is theirs; returns the names of the new strategies."""
     known = set(REGISTRY)
     for path in paths:
         if not is_loaded(path):
-            before = set(REGISTRY)
+            before = len(REGISTERED)
             load_file(path)
-            if set(REGISTRY) == before:
-                raise InputError(f'{path} registers no strategy; put @accuacl.strategies.register("name") above yours.')
+            if len(REGISTERED) == before:
+                raise InputError(
+                    f'{path} registers nothing; put @accuacl.strategies.register("name") above a strategy, or that of '
+                    "accuacl.learners or accuacl.memory above yours."
+                )
     return [name for name in REGISTRY if name not in known]
 
 
@@ -188,6 +193,7 @@ def select(
     on the number of threads, the chunk size or the type of the arrays. Large work is shared among as many threads as
     BLAS and torch may use; small work, which threads would slow down, is done by one.
 
+    >>> import numpy as np
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
     >>> picked = select("entropy", pool=pool, budget=2)
     >>> picked.indices
@@ -198,9 +204,4 @@ def select(
     ask = get(strategy, **options)
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     picked = ask(query)
-    inside = picked.indices[(picked.indices >= 0) & (picked.indices < len(pool))]
-    if len(picked) != query.count or len(np.unique(inside)) != query.count:  # a registered strategy may be wrong
-        raise InputError(
-            f"{strategy} must pick {query.count} different rows of the {len(pool)} in the pool, but did not."
-        )
-    return picked
+    return picked if strategy in NAMES else check_answer(strategy, REGISTRY[strategy], picked, query)

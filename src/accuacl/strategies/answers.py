@@ -1,0 +1,79 @@
+"""What a strategy answers, checked: those of users are held to the rules with a sentence that names file and line."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import place_of
+from accuacl.strategies.query import Query, Selection
+
+
+def check_signature(name: str, strategy: Callable[..., Any]) -> None:
+    """Refuse a strategy that cannot be called with a query alone."""
+    if not callable(strategy):
+        raise InputError(f"the strategy {name} is a {type(strategy).__name__}; register a function of a Query.")
+    parameters = list(inspect.signature(strategy).parameters.values())
+    if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        raise InputError(f"{_who(name, strategy)} takes no query; give it one argument, the Query.")
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    for parameter in parameters[1:]:
+        if parameter.default is parameter.empty and parameter.kind not in several:
+            raise InputError(
+                f"{_who(name, strategy)} wants the argument {parameter.name}, which nobody gives; give it a default."
+            )
+
+
+def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
+    """The answer of a strategy, if it is what the query asked for."""
+    who = _who(name, strategy)
+    if not isinstance(picked, Selection):
+        raise InputError(f"{who} gave a {type(picked).__name__}; return Selection(indices, scores).")
+    indices = picked.indices
+    if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or indices.ndim != 1:
+        shape = f" of {indices.dtype}, shape {indices.shape}" if isinstance(indices, np.ndarray) else ""
+        raise InputError(
+            f"{who} gave indices that are a {type(indices).__name__}{shape}; give whole numbers in one dimension, "
+            "such as np.argsort(...)[: query.count]."
+        )
+    n = len(query.pool)
+    if len(indices) != query.count:
+        raise InputError(f"{who} picked {len(indices)} rows; pick query.count of them, here {query.count}.")
+    outside = indices[(indices < 0) | (indices >= n)]
+    if len(outside):
+        raise InputError(f"{who} picked row {outside[0]}, but the pool has the rows 0 to {n - 1}.")
+    rows, counts = np.unique(indices, return_counts=True)
+    if len(rows) < len(indices):
+        raise InputError(f"{who} picked row {rows[counts.argmax()]} {counts.max()} times; pick different rows.")
+    _check_scores(who, picked)
+    return picked
+
+
+def _check_scores(who: str, picked: Selection) -> None:
+    if not isinstance(picked.scores, dict):
+        raise InputError(
+            f"{who} gave scores that are a {type(picked.scores).__name__}; give a dict of arrays, or {{}}."
+        )
+    for score, values in picked.scores.items():
+        if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
+            raise InputError(
+                f"{who} gave the score {score!r} as {_shape(values)}; give an array, one number for a pick."
+            )
+        if not np.isfinite(values).all():
+            pick = int(np.argmax(~np.isfinite(values)))
+            raise InputError(f"{who} gave the score {score!r} of pick {pick} as {values[pick]}; all must be finite.")
+
+
+def _shape(values: Any) -> str:
+    if isinstance(values, np.ndarray):
+        return f"an array of {values.dtype}, shape {values.shape}"
+    return f"a {type(values).__name__}"
+
+
+def _who(name: str, strategy: Callable[..., Any]) -> str:
+    place = place_of(strategy)
+    return f"the strategy {name} ({place})" if place else f"the strategy {name}"

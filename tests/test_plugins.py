@@ -1,0 +1,153 @@
+"""Plugins: what is a user's own and not as it must be gets one sentence with its file and line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from accuacl import learners, memory, select
+from accuacl.base.errors import InputError
+from accuacl.base.userfile import load_file
+from accuacl.experiment import make
+from accuacl.features import Features
+from accuacl.strategies import REGISTRY, load_plugins, register
+from commands import SMALL, accuacl, forgetting
+
+POOL = Features(np.eye(5, 2), np.full((5, 2), 0.5))
+BEGIN = "import numpy as np\nfrom accuacl.strategies import Selection, register\n\n\n"
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    """Forget what a test registers."""
+    with forgetting():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("[0, 1]", "gave a list; return Selection(indices, scores)"),
+        ("None", "gave a NoneType; return Selection"),
+        ("np.arange(2)", "gave a ndarray; return Selection"),
+        ("Selection([0, 1], {})", "gave indices that are a list; give whole numbers"),
+        ("Selection(np.zeros(2), {})", "indices that are a ndarray of float64, shape (2,); give whole numbers"),
+        ("Selection(np.zeros((1, 2), int), {})", "shape (1, 2)"),
+        ("Selection(np.array([True, False]), {})", "of bool"),
+        ("Selection(np.arange(1), {})", "picked 1 rows; pick query.count of them, here 2"),
+        ("Selection(np.arange(3), {})", "picked 3 rows; pick query.count of them, here 2"),
+        ("Selection(np.array([1, 1]), {})", "picked row 1 2 times; pick different rows"),
+        ("Selection(np.array([1, 5]), {})", "picked row 5, but the pool has the rows 0 to 4"),
+        ("Selection(np.array([1, -1]), {})", "picked row -1, but"),
+        ("Selection(np.arange(2), None)", "gave scores that are a NoneType; give a dict of arrays"),
+        ("Selection(np.arange(2), {'a': [1, 2]})", "the score 'a' as a list; give an array"),
+        ("Selection(np.arange(2), {'a': np.ones(5)})", "as an array of float64, shape (5,); give an array"),
+        ("Selection(np.arange(2), {'a': np.array([1, np.nan])})", "the score 'a' of pick 1 as nan; all must be finite"),
+    ],
+)
+def test_a_wrong_answer_names_the_file_and_the_line(tmp_path, answer, says):
+    file = tmp_path / "mine.py"
+    file.write_text(f'{BEGIN}@register("mine")\ndef mine(query):\n    return {answer}\n')
+    assert load_plugins([file]) == ["mine"]
+    with pytest.raises(InputError) as refused:
+        select("mine", pool=POOL, budget=2)
+    assert f"the strategy mine ({file}, line 5) " in str(refused.value)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("head", "says"),
+    [
+        ("def mine(query, power):", "wants the argument power, which nobody gives; give it a default"),
+        ("def mine(query, *, power):", "wants the argument power"),
+        ("def mine():", "takes no query"),
+    ],
+)
+def test_a_strategy_that_cannot_be_called_is_refused_when_it_is_registered(tmp_path, head, says):
+    file = tmp_path / "mine.py"
+    file.write_text(f'{BEGIN}@register("mine")\n{head}\n    ...\n')
+    with pytest.raises(InputError) as refused:
+        load_plugins([file])
+    assert says in str(refused.value)
+    assert "mine.py, line 5" in str(refused.value)
+    assert "mine" not in REGISTRY
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(InputError, match="the strategy mine is a int; register a function"):
+        register("mine")(3)
+
+
+def test_options_with_defaults_and_any_number_of_them_are_fine():
+    register("mine")(lambda query, power=2, *more, **others: REGISTRY["uniform"](query))
+    assert len(select("mine", pool=POOL, budget=2, power=3)) == 2
+
+
+def test_the_errors_of_a_plugin_keep_their_traceback(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(f'{BEGIN}@register("mine")\ndef mine(query):\n    return [][1]\n')
+    load_plugins([file])
+    with pytest.raises(IndexError) as raised:
+        select("mine", pool=POOL, budget=2)
+    assert raised.traceback[-1].path == file
+
+
+SEED = """
+from accuacl.strategies import register, select
+
+@register("old-numpy")
+def old_numpy(query):
+    import numpy as np
+    seed = int(np.random.RandomState(query.seed).randint(9))
+    return select("uniform", pool=query.pool, budget=query.budget, seed=seed)
+"""
+
+
+def test_a_plugins_seed_is_one_that_numpy_takes(tmp_path):
+    (tmp_path / "mine.py").write_text(SEED)
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    ended = accuacl("run", *options, "--strategy=old-numpy", "--plugin=mine.py", "--out=out", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+
+
+OTHERS = """
+from accuacl import learners, memory
+from accuacl.learners import Learner
+from accuacl.learners.er import ER
+
+@learners.register("er-again")
+class Mine(ER):
+    '''ER under another name.'''
+
+@memory.register("none-new")
+def none_new(memory, ids, labels, features, capacity, seed, logits=None):
+    return memory
+"""
+
+
+def test_learners_and_memory_policies_can_be_plugged_in(tmp_path):
+    (tmp_path / "mine.py").write_text(OTHERS)
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    ended = accuacl("run", *options, "--learner=er-again", "--plugin=mine.py", "--out=a", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    same = accuacl("run", *options, "--learner=er", "--out=b", cwd=tmp_path)
+    assert same.returncode == 0, same.stderr
+    first, second = (json.loads((tmp_path / out / "result.json").read_text()) for out in "ab")
+    assert first["accuracy_matrix"] == second["accuracy_matrix"]
+    load_file(tmp_path / "mine.py")
+    assert make({"memory_policy": "none-new"}).memory_policy == "none-new"
+
+
+@pytest.mark.parametrize("place", [learners, memory])
+def test_names_that_are_taken_are_refused(place):
+    for name in ("", "er" if place is learners else "herding"):
+        with pytest.raises(InputError, match="give it a name that is not taken"):
+            place.register(name)
+
+
+def test_a_file_that_registers_nothing_is_told(tmp_path):
+    (tmp_path / "mine.py").write_text("x = 1\n")
+    with pytest.raises(InputError, match="registers nothing; put @accuacl"):
+        load_plugins([tmp_path / "mine.py"])
