@@ -6,8 +6,10 @@ import ast
 import importlib
 import inspect
 import json
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -159,3 +161,18 @@ def test_no_function_of_the_command_line_is_long(path):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = node.end_lineno - body[0].lineno + 1 if body else 0
             assert length <= 40, f"{node.name} has {length} lines: what it does belongs into a room"
+
+
+@pytest.mark.parametrize("seconds", [0.05, 0.15, 0.4])
+def test_interrupted_while_it_loads_it_says_one_line(tmp_path, seconds):
+    """Whenever it comes, also before the command line is loaded; only Python's own start cannot be covered."""
+    start = "import sys; print('started', flush=True); from accuacl.__main__ import main; main()"
+    command = [sys.executable, "-c", start, "run", "--scale", "cpu", "--out", "out"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    time.sleep(seconds)  # any moment will do
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=300)
+    assert process.returncode in (130, -signal.SIGINT)  # the latter if it interrupted an `exec`; a shell says 130
+    assert "Traceback" not in said
+    assert said.count("\n") == 1

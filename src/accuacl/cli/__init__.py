@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from typing import Annotated
 
@@ -55,7 +54,6 @@ def main() -> None:
 
 
 def _end(code: int, text: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to be interrupted but this line
     print(f"accuacl: {text}", file=sys.stderr)
     sys.exit(code)
 
