@@ -1,6 +1,5 @@
 """`python -m accuacl` and the command `accuacl`: the command line, which Ctrl-C ends with one line from the start."""
 
-import signal
 import sys
 
 
@@ -13,8 +12,6 @@ def main() -> None:
     except KeyboardInterrupt:  # while it was loading, or ending
         print("accuacl: interrupted.", file=sys.stderr)
         sys.exit(130)
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the end
 
 
 if __name__ == "__main__":
