@@ -23,7 +23,12 @@ OTHERS = {"--faint", "--help", "--version"}  # a colour of a page, and options o
 def options() -> set[str]:
     commands = [load("accuacl.cli", name) for name in cli.COMMANDS if name != "project"]
     commands += [load("accuacl.cli.project", name) for name in project.COMMANDS]
-    return {option for each in commands for parameter in each.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    return {
+        option
+        for each in commands
+        for parameter in each.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
 
 
 def test_every_option_that_a_text_names_exists():
