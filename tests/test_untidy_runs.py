@@ -148,6 +148,8 @@ def test_looks_by_a_column(tmp_path):
     result = run(make(settings | {"domains": 3}), tmp_path / "run")
     assert len(result["accuracy_matrix"]) == 3
     assert result["stream"]["pools"] == [[5] * 4] * 3
+    several = runs_of({"benchmark": str(tmp_path / "data"), "domains": 3, "recurring": [0, 1], "strategy": "uniform"})
+    assert [run.name.partition("-s0")[2] for run in several] == ["-domains=3", "-domains=3-recurring=1"]
 
 
 @pytest.mark.parametrize("files", [False, True])

@@ -17,6 +17,7 @@ from accuacl.experiment import Config, Scale, canonical, make, renamed, settings
 NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
 SCALES: tuple[str, ...] = get_args(Scale)
 LONGEST = 180  # characters of a directory's name
+STREAM = ("classes_per_task", "arrival", "domains")  # settings without which one's own data make no stream
 NAMED = ("benchmark", "learner", "strategy", "memory", "seed")  # settings that every directory's name has
 
 
@@ -104,10 +105,11 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
 def _name(config: Config, data_dir: Path | None) -> str:
     """The five settings that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
-    given = {name: chosen[name] for name in (*NAMED, "scale", "classes_per_task")}
+    given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
     usual = make(given, data_dir).model_dump()
     more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]
-    own = "" if config.benchmark in BENCHMARKS else f"-classes_per_task={config.classes_per_task}"
+    shown = STREAM[1:] if config.benchmark in BENCHMARKS else STREAM
+    own = "".join(f"-{name}={chosen[name]}" for name in shown if chosen[name] != Config.model_fields[name].default)
     name = f"{Path(config.benchmark).name}-{config.learner}-{config.strategy}-m{config.memory}-s{config.seed}"
     name = re.sub(r"[^\w.,+=-]", "_", name + own + "".join(more))
     return name if len(name) <= LONGEST else f"{name[:LONGEST]}-{_digest(name)}"

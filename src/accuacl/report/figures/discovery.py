@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from accuacl.experiment import is_tidy
 from accuacl.report.figures.curves import Curve, line_panel, pointwise, y_limits
 from accuacl.report.figures.styles import styles
 from accuacl.report.formats.document import Figure
@@ -13,10 +14,14 @@ SHOWN = {"found": "classes found (%)", "rarest_labels": "labels of the rarest cl
 
 
 def discovery(groups: Sequence[Group]) -> Figure | None:
-    """The share of classes with a label, and the labels of the rarest class; none where all are found at once."""
+    """The share of classes with a label, and the labels of the rarest class.
+
+    There is none where the stream is tidy and all classes are found at once.
+    """
     asked = [group for group in groups if group["strategy"] != "full"]
     known = [group for group in asked if all(row.get("found") for row in group.rows)]
-    if all(share == 100 for group in known for row in group.rows for task in row["found"] for share in task):
+    shares = [share for group in known for row in group.rows for task in row["found"] for share in task]
+    if all(share == 100 for share in shares) and all(is_tidy(group.rows[0]) for group in known):
         return None
     panels, legend = [], styles(group.strategy for group in known)
     for name, ylabel in SHOWN.items():

@@ -1,0 +1,108 @@
+"""Who wins on which stream: tables of the sweeps in docs/results/streams, paired by seed.
+
+    python benchmarks/streams.py docs/results/streams/*.csv --table docs/streams.md
+
+For every benchmark a table of streams and strategies: the mean over seeds (mean recall of the classes in %, unless
+--metric says otherwise), the best in bold, with a star where it differs from BASELINE: p below 0.05 by sign flips,
+corrected by Holm's method over the strategies. The last line has the mean difference from BASELINE over all streams
+and its p-value, corrected in the same way, by stream and seed.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accuacl.base.files import write_text
+from accuacl.experiment import read_csv
+from accuacl.report.statistics.significance import holm, sign_flip_test
+
+START, END = "<!-- benchmarks/streams.py writes from here -->", "<!-- to here -->"
+STREAMS = {
+    "domains": "looks", "recurring": "recurring", "blur": "blurry", "imbalance": "long-tailed", "label_noise": "noisy"
+}  # fmt: skip
+ALIKE = 0.05
+
+Values = dict[str, dict[int, float]]  # by strategy and seed
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, nargs="+", help="Tables of sweeps.")
+    parser.add_argument("--metric", default="class_accuracy", help="A column of the tables; larger must be better.")
+    parser.add_argument("--baseline", default="uniform", help="The strategy that all others are compared with.")
+    parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
+    given = parser.parse_args()
+    rows = [row for path in given.results for row in read_csv(path)]
+    text = "\n\n".join(section(name, streams, given.baseline) for name, streams in grouped(rows, given.metric).items())
+    if given.table:
+        page = given.table.read_text()
+        before, after = page[: page.index(START) + len(START)], page[page.index(END) :]
+        write_text(given.table, f"{before}\n\n{text}\n\n{after}")
+    else:
+        print(text)
+
+
+def grouped(rows: list[dict[str, Any]], metric: str) -> dict[str, dict[str, Values]]:
+    """By benchmark and learner, and by stream."""
+    found: dict[str, dict[str, Values]] = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
+    for row in rows:
+        if row.get(metric) is None:
+            continue
+        usual = {"imbalance": 1.0}
+        parts = [
+            f"{word} {row[name]:g}" for name, word in STREAMS.items() if row.get(name, 0) not in (0, usual.get(name))
+        ]
+        stream = ", ".join(parts) or ("as given" if row.get("arrival") == "given" else "tidy")
+        strategy = str(row["strategy"])
+        strategy += "/balanced" if row.get("sampling") == "balanced" else ""
+        strategy += f"/{row['memory_policy']}" if row.get("memory_policy", "paper") != "paper" else ""
+        regime = f"{row['learner']} on {str(row['benchmark']).removesuffix('-looks').removesuffix('-features')}"
+        found[regime][stream][strategy][int(row["seed"])] = float(row[metric])
+    return found
+
+
+def section(regime: str, streams: dict[str, Values], baseline: str) -> str:
+    strategies = list(dict.fromkeys(name for values in streams.values() for name in values))
+    lines = [f"**{regime}**", "", f"| stream | {' | '.join(strategies)} |", "|---|" + "--:|" * len(strategies)]
+    for stream, values in streams.items():
+        ps = corrected({name: differences([values], name, baseline) for name in strategies if name != baseline})
+        means = {name: float(np.mean(list(values[name].values()))) for name in strategies if values.get(name)}
+        best = max(round(mean, 1) for mean in means.values())
+        cells = []
+        for name in strategies:
+            cell = "-" if name not in means else f"{means[name]:.1f}"
+            cell += "*" if name in means and ps.get(name, 1.0) < ALIKE else ""
+            cells.append(f"**{cell}**" if name in means and round(means[name], 1) == best else cell)
+        lines.append(f"| {stream} ({len(values[baseline])} seeds) | {' | '.join(cells)} |")
+    every = {name: differences(streams.values(), name, baseline) for name in strategies if name != baseline}
+    ps = corrected(every)
+    cells = ["" if name not in ps else f"{np.mean(every[name]):+.1f} (p {shown(ps[name])})" for name in strategies]
+    return "\n".join([*lines, f"| minus {baseline}, all streams | {' | '.join(cells)} |"])
+
+
+def differences(streams: Any, name: str, baseline: str) -> list[float]:
+    """The strategy minus the baseline, where both have the stream and the seed."""
+    return [
+        values[name][seed] - values[baseline][seed]
+        for values in streams
+        if name in values and baseline in values
+        for seed in sorted(values[name].keys() & values[baseline].keys())
+    ]
+
+
+def corrected(pairs: dict[str, list[float]]) -> dict[str, float]:
+    there = {name: values for name, values in pairs.items() if values}
+    return dict(zip(there, holm([sign_flip_test(values) for values in there.values()]), strict=True))
+
+
+def shown(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+if __name__ == "__main__":
+    main()
