@@ -8,6 +8,7 @@ With a linear model on raw pixels, one round and one seed it shows how strategie
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from pathlib import Path
 
@@ -24,6 +25,8 @@ from accuacl import NAMES, Features, select
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
+
+COLUMNS = 5  # of the picture
 
 
 def main() -> None:
@@ -82,12 +85,13 @@ def draw(x: np.ndarray, pool: np.ndarray, picks: dict[str, np.ndarray], out: Pat
     """The pool in two dimensions, and on it what each strategy picked."""
     plane = PCA(2).fit(x[pool])
     cloud = plane.transform(x[pool])
-    figure, axes = plt.subplots(3, 5, figsize=(15, 9.4), layout="constrained")
+    rows = math.ceil(len(picks) / COLUMNS)
+    figure, axes = plt.subplots(rows, COLUMNS, figsize=(3 * COLUMNS, 3 * rows + 0.4), layout="constrained")
     for axis in axes.flat:
         axis.set_axis_off()
-    for axis, (name, rows) in zip(axes.flat, picks.items(), strict=False):
+    for axis, (name, picked) in zip(axes.flat, picks.items(), strict=False):
         axis.scatter(*cloud.T, s=5, color="#b8c4d0", linewidths=0)
-        for row, place in zip(rows, plane.transform(x[rows]), strict=True):
+        for row, place in zip(picked, plane.transform(x[picked]), strict=True):
             digit = OffsetImage(x[row].reshape(8, 8), zoom=2.2, cmap="gray_r")
             axis.add_artist(
                 AnnotationBbox(digit, place, pad=0.08, bboxprops={"edgecolor": "#0072b2", "linewidth": 0.8})

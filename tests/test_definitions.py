@@ -22,6 +22,8 @@ def nasty(kind: str) -> Problem:
         h[:], p[:] = h[0], p[0]
     elif kind == "zero":
         h[:] = 0
+    elif kind == "some zero":
+        h[::3] = 0
     elif kind == "one-hot":
         p[:] = np.eye(5, dtype=np.float32)[rng.integers(0, 5, 120)]
     elif kind == "near one-hot":
@@ -46,6 +48,7 @@ def nasty(kind: str) -> Problem:
 NASTY = [
     "all equal",
     "zero",
+    "some zero",
     "one-hot",
     "near one-hot",
     "overconfident",

@@ -75,7 +75,15 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
 
 
 @pytest.mark.parametrize(
-    ("name", "need"), [("coverage", 24_080), ("uncertain-coverage", 24_080), ("fisher-ratio", 33_024)]
+    ("name", "need"),
+    [
+        ("coverage", 24_080),
+        ("coverage+memory", 24_080),
+        ("uncertain-coverage", 24_080),
+        ("accuacl+coverage", 24_080),
+        ("fisher-ratio", 33_024),
+        ("typiclust", 50_383_808),
+    ],
 )
 def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
     monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)

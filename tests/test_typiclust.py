@@ -8,6 +8,7 @@ import pytest
 from accuacl import Features, select
 from accuacl.greedy import unit
 from accuacl.strategies.typiclust import _clusters
+from effort import times
 
 CENTRES = np.eye(6) * 10
 
@@ -26,7 +27,7 @@ def test_one_of_each_cluster_the_largest_first_those_with_labels_last():
     assert which[picks].tolist() == [5, 4, 2, 0]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(times(100, 400)))
 def test_by_the_definition_given_the_clusters(seed):
     rng = np.random.default_rng(seed)
     n, m, budget = int(rng.integers(3, 150)), int(rng.integers(0, 9)), int(rng.integers(1, 40))

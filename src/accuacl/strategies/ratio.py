@@ -84,8 +84,8 @@ class Ratio:
         """
         gain = np.where(left > 0, self.g / (1 + self.q), -np.inf)
         if self.age:
-            spread = self.start_g + np.where(left > 0, gain, 0) * self.start_q
-            error = (16 + self.age) * np.finfo(float).eps * np.abs(spread) / (1 + self.q)
+            size = self.start_g + np.where(left > 0, gain, 0) * self.start_q
+            error = (16 + self.age) * np.finfo(float).eps * np.abs(size) / (1 + self.q)
             contend = gain + error >= np.max(gain - error)
             if (error[contend] > TIE / 4 * np.abs(gain[contend])).any():
                 self.compute(lambda more: None)
