@@ -84,9 +84,9 @@ def nslkdd(folder: Path, place: Path) -> Data:
     return data
 
 
-def cifar100(folder: Path, place: Path, first: int = 0) -> Data:
+def cifar100(folder: Path, place: Path, first: int = 0, tested: int = 100, **sizes: int) -> Data:
     """Photographs: ten classes a task from the first on, 200 images each, under EfficientNet-Lite0 at 128 pixels."""
-    return photographs(folder / "cifar100", place, ("train", "test"), ("img", "fine_label"), first, tested=100)
+    return photographs(folder / "cifar100", place, ("train", "test"), ("img", "fine_label"), first, tested, **sizes)
 
 
 def tiny_imagenet(folder: Path, place: Path) -> Data:

@@ -1,7 +1,7 @@
 """Strategies in projects against each other: tables of benchmarks/projects.py, paired by seed.
 
     python benchmarks/project_study.py docs/results/study/projects.csv --fewer docs/results/study/projects-fewer.csv \\
-        --ours coverage/first --table docs/strategies.md
+        --ours coverage/first --ours nslkdd=uncertain-coverage/first --table docs/strategies.md
 
 For every data set and learner: the true accuracy A and forgetting F at the end, and the area under the learning curve
 (the mean accuracy over all rounds, on the tasks so far), mean and standard deviation over seeds, in %; then OURS minus
@@ -29,12 +29,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
     parser.add_argument("--fewer", type=Path, help="Runs of OURS with fewer labels.")
-    parser.add_argument("--ours", default="coverage/first", help="The strategy that is compared with all others.")
+    parser.add_argument(
+        "--ours", action="append", required=True, metavar="[DATA=]STRATEGY", help="What is compared with all others."
+    )
     parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
     given = parser.parse_args()
     full = regimes(given.results)
     fewer = read(given.fewer) if given.fewer else []
-    text = "\n\n".join([overview(full), against(full, given.ours), needed(full, fewer, given.ours)])
+    by_data = dict(one.split("=") for one in given.ours if "=" in one)
+    ours = defaultdict(lambda: next(one for one in given.ours if "=" not in one), by_data)
+    text = "\n\n".join([overview(full), against(full, ours), needed(full, fewer, ours)])
     show(text, given.table, START, END)
 
 
@@ -65,33 +69,31 @@ def overview(full: dict[tuple[str, str], Cells]) -> str:
     return "\n".join(lines)
 
 
-def against(full: dict[tuple[str, str], Cells], ours: str) -> str:
+def against(full: dict[tuple[str, str], Cells], ours: dict[str, str]) -> str:
     header = " | ".join(f"{metric} | p" for metric in METRICS)
-    lines = [f"| {ours} minus | data, learner | {header} | pairs |", "|---|---|" + "--:|" * (2 * len(METRICS) + 1)]
+    lines = [f"| data, learner | ours | minus | {header} | pairs |", "|---|---|---|" + "--:|" * (2 * len(METRICS) + 1)]
     for (data, learner), cells in full.items():
-        lines += [
-            f"| {other} | {data}, {learner} | {row} |" for other, row in comparisons(cells, ours, METRICS).items()
-        ]
+        rows = comparisons(cells, ours[data], METRICS)
+        lines += [f"| {data}, {learner} | {ours[data]} | {other} | {row} |" for other, row in rows.items()]
     return "\n".join(lines)
 
 
-def needed(full: dict[tuple[str, str], Cells], fewer: list[dict[str, str]], ours: str) -> str:
-    """Labels that OURS needs for what uniform and badge reach with all, as a share of theirs."""
-    lines = [f"| data, learner | {ours}: A by labels | as uniform with all | as badge with all |", "|---|---|--:|--:|"]
+def needed(full: dict[tuple[str, str], Cells], fewer: list[dict[str, str]], ours: dict[str, str]) -> str:
+    """Labels that OURS needs for what uniform and badge reach with all, and as a share of all."""
+    lines = ["| data, learner | ours: A by labels | as uniform with all | as badge with all |", "|---|---|--:|--:|"]
     for (data, learner), cells in full.items():
-        reached: dict[int, list[float]] = defaultdict(list)
+        strategy, reached = ours[data], defaultdict(list)
         for row in fewer:
-            if (row["data"], row["learner"], row["strategy"]) == (data, learner, ours):
+            if (row["data"], row["learner"], row["strategy"]) == (data, learner, strategy):
                 reached[int(row["labels"])].append(float(row["true_accuracy"]))
-        if not reached or ours not in cells:
+        if not reached or strategy not in cells:
             continue
-        all_labels = round(mean(cells[ours], "labels"))
-        reached[all_labels] = [row["A"] for row in cells[ours].values()]
+        all_labels = round(mean(cells[strategy], "labels"))
+        reached[all_labels] = [row["A"] for row in cells[strategy].values()]
         points = [(labels, float(np.mean(values))) for labels, values in sorted(reached.items())]
         shown = ", ".join(f"{labels}: {accuracy:.1f}" for labels, accuracy in points)
-        shares = [
-            share(points, mean(cells[other], "A"), all_labels) for other in ("uniform", "badge") if other in cells
-        ]
+        others = [other for other in ("uniform", "badge") if other in cells]
+        shares = [share(points, mean(cells[other], "A"), all_labels) for other in others]
         lines.append(f"| {data}, {learner} | {shown} | {' | '.join(shares)} |")
     return "\n".join(lines) if len(lines) > 2 else ""
 

@@ -60,18 +60,20 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
     parser.add_argument("--keep", action="store_true", help="Keep the directories of finished projects.")
     parser.add_argument("--table", type=Path, help="Write the table into this Markdown file.")
+    parser.add_argument("--results", type=Path, help="Where rows go, instead of OUT/results.csv.")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="Settings of the projects.")
     given = parser.parse_args()
     if given.data_dir is None:
         parser.error("give --data-dir or set ACCUACL_DATA")
     more = {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.set)}
     given.out.mkdir(parents=True, exist_ok=True)
-    path, opened = given.out / "results.csv", {}
+    path, opened = given.results or given.out / "results.csv", {}
     for seed in given.seeds:  # all of one seed first, so that what is there can be compared at any time
         for name in given.data:
             for learner in given.learners:
                 for strategy in given.strategies:
                     key = {"data": name, "learner": learner, "strategy": strategy, "seed": str(seed)}
+                    key |= {"set": " ".join(given.set)} if given.set else {}
                     if any(key.items() <= row.items() for row in read_csv(path)):
                         continue
                     if name not in opened:

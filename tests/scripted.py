@@ -11,6 +11,7 @@ import journals
 from accuacl.labeling.project import NewItems, Project, make, read_texts
 
 SMALL = {"kind": "vectors", "per_round": 8, "rounds": 2, "memory": 10, "epochs": 4, "batch": 8, "strategy": "accuacl"}
+SMALL["first_round"] = "uniform"
 
 
 def blobs(task: int, count: int = 60, d: int = 6) -> tuple[NewItems, list[str]]:

@@ -22,7 +22,7 @@ from accuacl.experiment import Journal, load_tensors
 from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
 from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.loader import load
-from accuacl.labeling.project.settings import has_pretrained
+from accuacl.labeling.project.making import has_pretrained
 from accuacl.labeling.store import Store
 from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 

