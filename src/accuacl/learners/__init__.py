@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accuacl.base.front import front_door
-from accuacl.learners.registry import MEMORY_POLICIES, NAMES, REGISTRY, check_policy, register, start
+from accuacl.learners.registry import MEMORY_POLICIES, NAMES, PAPER, REGISTRY, check_policy, register, start
 
 if TYPE_CHECKING:
     from accuacl.learners.augment import Transform
