@@ -18,12 +18,12 @@ def summary(by_seed: dict[int, dict[str, float]], metrics: Sequence[str]) -> str
     return " | ".join(f"{mean(by_seed, metric):.1f} ± {deviation(by_seed, metric):.1f}" for metric in metrics)
 
 
-def comparisons(cells: Cells, ours: str, metrics: Sequence[str]) -> dict[str, str]:
-    """OURS minus every other cell that shares seeds with it, as cells of a table: each metric, its p, then the pairs.
+def comparisons(cells: Cells, ours: str, baselines: Sequence[str], metrics: Sequence[str]) -> dict[str, str]:
+    """OURS minus each baseline that shares seeds with it, as cells of a table: each metric, its p, then the pairs.
 
-    p is two-sided by sign flips, and corrected by Holm's method over the cells that OURS is compared with.
+    p is two-sided by sign flips, and corrected by Holm's method over the baselines. No baselines: all other cells.
     """
-    others = [other for other in cells if other != ours and _seeds(cells, ours, other)]
+    others = [other for other in baselines or cells if other != ours and _seeds(cells, ours, other)]
     ps = {m: holm([sign_flip_test(differences(cells, ours, other, m)) for other in others]) for m in metrics}
     rows = {}
     for i, other in enumerate(others):
@@ -40,7 +40,7 @@ def differences(cells: Cells, ours: str, other: str, metric: str) -> list[float]
 
 
 def _seeds(cells: Cells, ours: str, other: str) -> list[int]:
-    return sorted(cells[ours].keys() & cells[other].keys()) if ours in cells else []
+    return sorted(cells[ours].keys() & cells[other].keys()) if ours in cells and other in cells else []
 
 
 def mean(by_seed: dict[int, dict[str, float]], metric: str) -> float:

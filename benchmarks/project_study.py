@@ -5,7 +5,7 @@
 
 For every data set and learner: the true accuracy A and forgetting F at the end, and the area under the learning curve
 (the mean accuracy over all rounds, on the tasks so far), mean and standard deviation over seeds, in %; then OURS minus
-every other strategy, with p-values by sign flips, corrected by Holm's method; then how many labels OURS needs for the
+every baseline, with p-values by sign flips, corrected by Holm's method; then how many labels OURS needs for the
 accuracy that others reach with all of theirs, from runs of OURS with fewer labels (--fewer), by straight lines between.
 """
 
@@ -32,13 +32,14 @@ def main() -> None:
     parser.add_argument(
         "--ours", action="append", required=True, metavar="[DATA=]STRATEGY", help="What is compared with all others."
     )
+    parser.add_argument("--against", nargs="+", default=[], help="The baselines; unset: all others.")
     parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
     given = parser.parse_args()
     full = regimes(given.results)
     fewer = read(given.fewer) if given.fewer else []
     by_data = dict(one.split("=") for one in given.ours if "=" in one)
     ours = defaultdict(lambda: next(one for one in given.ours if "=" not in one), by_data)
-    text = "\n\n".join([overview(full), against(full, ours), needed(full, fewer, ours)])
+    text = "\n\n".join([overview(full), against(full, ours, given.against), needed(full, fewer, ours)])
     show(text, given.table, START, END)
 
 
@@ -69,11 +70,11 @@ def overview(full: dict[tuple[str, str], Cells]) -> str:
     return "\n".join(lines)
 
 
-def against(full: dict[tuple[str, str], Cells], ours: dict[str, str]) -> str:
+def against(full: dict[tuple[str, str], Cells], ours: dict[str, str], baselines: list[str]) -> str:
     header = " | ".join(f"{metric} | p" for metric in METRICS)
     lines = [f"| data, learner | ours | minus | {header} | pairs |", "|---|---|---|" + "--:|" * (2 * len(METRICS) + 1)]
     for (data, learner), cells in full.items():
-        rows = comparisons(cells, ours[data], METRICS)
+        rows = comparisons(cells, ours[data], baselines, METRICS)
         lines += [f"| {data}, {learner} | {ours[data]} | {other} | {row} |" for other, row in rows.items()]
     return "\n".join(lines)
 

@@ -4,8 +4,8 @@
 
 A cell is a strategy and a memory policy, `coverage/herding`; a first round that covers the pool adds `/first`. For
 every benchmark and learner: accuracy A, forgetting F and learning accuracy LA of every cell (mean and standard
-deviation over seeds, in %), then OURS minus every other cell, with p-values by sign flips, corrected by Holm's method
-over the cells it is compared with, then the two-by-two table of query and memory.
+deviation over seeds, in %), then OURS minus every baseline, with p-values by sign flips, corrected by Holm's method
+over the baselines, then the two-by-two table of query and memory.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path, nargs="+", help="Tables of sweeps.")
     parser.add_argument("--ours", default="coverage/coverage", help="The cell that is compared with all others.")
+    parser.add_argument("--against", nargs="+", default=[], help="The baselines; unset: all others.")
     parser.add_argument("--table", type=Path, help="Write the tables into this Markdown file, between its two marks.")
     given = parser.parse_args()
-    text = "\n\n".join(section(*parts, given.ours) for parts in regimes(given.results).items())
+    text = "\n\n".join(section(*parts, given.ours, given.against) for parts in regimes(given.results).items())
     show(text, given.table, START, END)
 
 
@@ -44,10 +45,10 @@ def regimes(paths: list[Path]) -> dict[str, Cells]:
     return found
 
 
-def section(regime: str, cells: Cells, ours: str) -> str:
+def section(regime: str, cells: Cells, ours: str, baselines: list[str]) -> str:
     parts = [f"**{regime}**", overview(cells)]
     if ours in cells and len(cells) > 1:
-        parts.append(against(cells, ours))
+        parts.append(against(cells, ours, baselines))
     if all(
         f"{query}/{memory}" in cells for query in ("uniform", ours.split("/")[0]) for memory in ("paper", "coverage")
     ):
@@ -62,10 +63,10 @@ def overview(cells: Cells) -> str:
     return "\n".join(lines)
 
 
-def against(cells: Cells, ours: str) -> str:
+def against(cells: Cells, ours: str, baselines: list[str]) -> str:
     header = " | ".join(f"{metric} | p" for metric in METRICS)
     lines = [f"| {ours} minus | {header} | pairs |", "|---|" + "--:|" * (2 * len(METRICS) + 1)]
-    lines += [f"| {other} | {row} |" for other, row in comparisons(cells, ours, list(METRICS)).items()]
+    lines += [f"| {other} | {row} |" for other, row in comparisons(cells, ours, baselines, list(METRICS)).items()]
     return "\n".join(lines)
 
 
