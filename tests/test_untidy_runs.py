@@ -13,6 +13,8 @@ from accuacl.base.errors import InputError
 from accuacl.data import holds_tasks, load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import Config, LabelsPending, by_class, canonical, make, read_steps, run, run_row
+from accuacl.report import one_run
+from accuacl.report.formats.document import Figure, Points
 from accuacl.sweeps import runs_of
 from test_run import outcome
 
@@ -255,3 +257,13 @@ def test_a_result_says_all_of_it_in_json(tmp_path):
     row = run_row(tmp_path)
     for name in ("class_accuracy", "example_accuracy", "class_forgetting", "found", "rarest_labels"):
         assert row[name] == result[name]
+
+
+def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):
+    run(make(SMALL | EVERYTHING), tmp_path)
+    blocks = one_run.document(tmp_path, run_row(tmp_path)).blocks
+    captions = [block.caption for block in blocks if isinstance(block, Figure)]
+    assert sum(caption.startswith("The stream: examples of each class") for caption in captions) == 1
+    assert sum(caption.startswith("How soon classes are found") for caption in captions) == 1
+    said = [point for block in blocks if isinstance(block, Points) for point in block.texts]
+    assert any(point.startswith("Labels of the rarest class, ") for point in said)

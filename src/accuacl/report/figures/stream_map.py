@@ -28,7 +28,7 @@ def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure
         f"examples, a task has up to {present} classes."
     )
     size = (min(7.4, 1.6 + 0.42 * len(pools)), min(4.5, 0.9 + 0.2 * len(classes)))
-    caption = "The stream: examples of each class in each task's pool; white: none."
+    caption = "The stream: examples of each class in each task's pool; the darker, the more; white: none."
     return Figure(caption, [Panel("", draw, alt, size)], columns=1)
 
 
@@ -37,8 +37,11 @@ def draw_map(axes: Axes, counts: np.ndarray, classes: Sequence[str]) -> None:
     from matplotlib.colors import LogNorm
 
     top = max(2.0, float(counts.max(initial=0)))
-    shown = axes.pcolormesh(np.ma.masked_less(counts, 1), cmap="cividis_r", norm=LogNorm(1, top))
-    axes.figure.colorbar(shown, ax=axes, label="examples")
+    axes.pcolormesh(np.ma.masked_less(counts, 1), cmap="cividis_r", norm=LogNorm(1, top))
+    if len(classes) <= NAMED:
+        for c, t in zip(*np.nonzero(counts), strict=True):
+            color = "white" if counts[c, t] ** 2 > top else "black"  # beyond the middle of the colours
+            axes.text(t + 0.5, c + 0.5, f"{counts[c, t]:.0f}", ha="center", va="center", color=color, fontsize=7)
     axes.invert_yaxis()
     axes.grid(False)
     tasks = range(counts.shape[1])
