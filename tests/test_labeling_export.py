@@ -62,8 +62,8 @@ def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
         project.store.correct(bob, item, project.store.add_class('=odd, "name"').id, uuid.uuid4().hex)
         written = export(project, tmp_path / "e", None, "text", quiet)
         assert [path.name for path in written] == [
-            *("labels.csv", "labels.parquet"),
-            *("model.safetensors", "model.json", "model.py"),
+            *("labels.csv", "labels.parquet", "skipped.csv"),
+            *("model.safetensors", "model.json", "model.py", "MODEL_CARD.md"),
         ]
         rows = table(tmp_path / "e" / "labels.csv")
         assert len(rows) == 32
@@ -86,6 +86,7 @@ def test_before_anything_is_learned_only_labels_leave(tmp_path):
         assert [path.name for path in export(project, tmp_path / "e", None, "text", quiet)] == [
             "labels.csv",
             "labels.parquet",
+            "skipped.csv",
         ]
         with pytest.raises(InputError, match="nothing has been learned yet"):
             export(project, tmp_path / "f", tmp_path / "v.parquet", "text", quiet)

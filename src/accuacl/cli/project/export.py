@@ -20,12 +20,16 @@ def export(
         Path | None, typer.Option(help="Also write the model's predictions for these images, vectors or texts.")
     ] = None,
     column: TextColumn = "text",
+    onnx: Annotated[
+        bool,
+        typer.Option("--onnx", help="Also write model.onnx (extra `onnx`), checked with onnxruntime."),
+    ] = False,
     trust_code: TrustCode = False,
 ) -> None:
     """Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data."""
     with open_project(directory, trust_code) as project, drawn() as draw:
         from accuacl.labeling.project import export as write  # loads torch
 
-        written = write(project, out, predict, column, draw)
+        written = write(project, out, predict, column, draw, onnx)
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)

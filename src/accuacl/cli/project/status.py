@@ -32,6 +32,8 @@ def status(directory: Directory) -> None:
             table.add_row(str(task.task + 1), str(task.now.count), *numbers)
         table.add_row("mean", "", "", _with_interval(estimates.accuracy), _with_interval(estimates.forgetting))
         console.print(table)
+    if estimates.forecast:
+        console.print(f"task {state.task + 1}: {estimates.forecast.text}")
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
     _print_counts("labels by person", {people[id]: count for id, count in estimates.labels_by_person.items()})
 

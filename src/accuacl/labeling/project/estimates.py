@@ -8,6 +8,7 @@ from pathlib import Path
 
 from accuacl.experiment import read_steps
 from accuacl.labeling.project.intervals import Estimate, change, exact, mean, share
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
 from accuacl.labeling.store import Store, counts_as
 
 Predictions = dict[int, int]  # held-out item: class
@@ -46,6 +47,7 @@ class Estimates:
     confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
     labels_by_class: dict[int, int]
     labels_by_person: dict[int, int]
+    forecast: Forecast | None = None  # labels that the latest task needs for its next target
 
 
 def estimate(store: Store, journal: Path) -> Estimates:
@@ -73,6 +75,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         inside = _by_task(said, tasks)
         row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
         history.append(Moment(t, r, tuple(row)))
+    curve = _curve(journal, last[0], history)
     return Estimates(
         tuple(each),
         mean(shares) if shares else None,
@@ -81,7 +84,19 @@ def estimate(store: Store, journal: Path) -> Estimates:
         dict(Counter((truth[item], guess) for item, guess in now.items())),
         store.counts_by_class(),
         store.counts_by_person(),
+        forecast(curve, target) if (target := next_target(curve)) else None,
     )
+
+
+def _curve(journal: Path, task: int, history: list[Moment]) -> list[Measured]:
+    """The task's labels and how many of its held-out items were right, after each of its rounds."""
+    labels, curve = 0, []
+    measured = {moment.round: moment.accuracy[task] for moment in history if moment.task == task}
+    for step in read_steps(journal, "label", task=task):
+        labels += len(step.result["labels"]) - len(step.result["held"])
+        if step.round is not None and (accuracy := measured.get(step.round)) is not None:
+            curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
+    return curve
 
 
 def last_predictions(journal: Path) -> Predictions:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from accuacl.experiment import load_tensors, read_steps, save_tensors
 from accuacl.labeling.project import backbones, loader, words
 from accuacl.labeling.project.images import read_images
 from accuacl.labeling.project.inputs import LIMIT
+from accuacl.labeling.project.model_card import model_card
 from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.onnx_export import write_onnx
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
 from accuacl.labeling.project.tables import read_texts, read_vectors
@@ -28,21 +31,30 @@ from accuacl.labeling.project.token_vectors import TokenVectors
 from accuacl.labeling.store import counts_as
 
 COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out")
+SKIPPED = ("item", "task", "round", "source", "name", "person", "time")
 
 
-def export(project: Project, out: Path, predict: Path | None, column: str, tell: OnProgress) -> list[Path]:
-    """Write labels, model and predictions to a new folder; the files written."""
+def export(
+    project: Project, out: Path, predict: Path | None, column: str, tell: OnProgress, onnx: bool = False
+) -> list[Path]:
+    """Write labels, model and predictions to a new folder; the files written. onnx: the model as an ONNX file too."""
     with reading(out):
         if out.exists() and any(out.iterdir()):
             raise InputError(f"{out} is not empty; choose another folder.")
     learned = bool(read_steps(project.journal, "train"))
     if predict is not None and not learned:
         raise InputError("nothing has been learned yet, so nothing can be predicted; label a round first.")
+    if onnx and not learned:
+        raise InputError("nothing has been learned yet, so there is no model for --onnx; label a round first.")
     items = _new_items(project, predict, column) if predict is not None else None
     make_folder(out)
     written = _labels(project, out)
     if learned:
         written += _model(project, out)
+        write_text(out / "MODEL_CARD.md", model_card(project))
+        written.append(out / "MODEL_CARD.md")
+    if onnx:
+        written.append(write_onnx(out))
     if items is not None:
         written.append(_predictions(items, out, tell))
     return written
@@ -57,25 +69,32 @@ def _labels(project: Project, out: Path) -> list[Path]:
     people = {person.id: person.name for person in project.store.people()}
     rounds = project.store.rounds_of_items()
     rows: list[dict[str, Any]] = []
+    skips: list[dict[str, Any]] = []
     for answer in project.store.answers():
-        if answer.class_id is None:
-            continue
         item, task = project.item(answer.item), project.tasks.find(answer.item)
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(answer.time))
         who = people.get(answer.person) if answer.person is not None else None
         which = (item.id, task.index + 1, rounds[item.id] + 1, task.place, item.name)
+        if answer.class_id is None:
+            skips.append(dict(zip(SKIPPED, (*which, who, when), strict=True)))
+            continue
         values = (*which, classes[answer.class_id], who, when, item.id in held)
         rows.append(dict(zip(COLUMNS, values, strict=True)))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(row | {"class": _inert(row["class"]), "person": _inert(row["person"])} for row in rows)
-    write_text(out / "labels.csv", text.getvalue())
+    _write_csv(out / "labels.csv", COLUMNS, rows)
+    _write_csv(out / "skipped.csv", SKIPPED, skips)
     kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_())
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip(COLUMNS, kinds, strict=True)))), sink)
     write_bytes(out / "labels.parquet", sink.getvalue())
-    return [out / "labels.csv", out / "labels.parquet"]
+    return [out / "labels.csv", out / "labels.parquet", out / "skipped.csv"]
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
+    write_text(path, text.getvalue())
 
 
 def _model(project: Project, out: Path) -> list[Path]:
@@ -152,15 +171,15 @@ def _predictions(items: NewItems, out: Path, tell: OnProgress) -> Path:
     for start in range(0, len(inputs), 256):
         classes, confidences = model.predict(inputs[start : start + 256])
         rows = zip(items.names[start : start + 256], classes, confidences, strict=True)
-        writer.writerows([name, _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
+        writer.writerows([_inert(name), _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
         tell(Progress(min(start + 256, len(inputs)), len(inputs), "predicting"))
-    writer.writerows([name, "", ""] for name in items.bad)
+    writer.writerows([_inert(name), "", ""] for name in items.bad)
     write_text(out / "predictions.csv", text.getvalue())
     return out / "predictions.csv"
 
 
 def _inert(value: Any) -> Any:
-    """What people typed, with a ' before it where a spreadsheet would take it for a formula; numbers stay."""
+    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay."""
     if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
         return value
     try:

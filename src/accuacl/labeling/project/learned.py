@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import inputs, words
+from accuacl.labeling.project import inputs
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tables import read_texts, read_vectors
 from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.texts import text_encoder
 from accuacl.ridge import fit
 
 
@@ -47,7 +48,7 @@ def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -
         where = source.names.index(name)
         if task.kind == "texts":
             assert source.texts is not None
-            encoded = words.vectors([source.texts[where]], folder / "words.json")
+            encoded = text_encoder(settings, tasks)([source.texts[where]])
         else:
             assert source.vectors is not None
             encoded = inputs.embedded(settings, source.vectors[[where]])

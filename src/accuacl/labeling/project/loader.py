@@ -57,7 +57,13 @@ class Model:
 
     @torch.inference_mode()
     def _some(self, items: Sequence[Any]) -> NDArray[np.float32]:
-        x = self._inputs(items)
+        return self.forward(self._inputs(items)).numpy()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Probabilities from inputs: pixels in [0, 1], vectors, or the vectors of texts."""
+        if self.about["kind"] == "images":
+            mean, std = torch.tensor(self.about["mean"]), torch.tensor(self.about["std"])
+            x = (x - mean[:, None, None]) / std[:, None, None]
         if self.embed is not None:
             x = _flat(self.embed(x))
         scale = _below(self.state, "scale.")
@@ -68,15 +74,12 @@ class Model:
             if f"{layer}.weight" in head:
                 x = torch.relu(nn.functional.linear(x, head[f"{layer}.weight"], head[f"{layer}.bias"]))
         p = nn.functional.linear(x, head["head.weight"], head.get("head.bias")).softmax(1)
-        merged = torch.zeros(len(p), len(self.classes))
-        return merged.index_add_(1, torch.tensor(self.about["columns"]), p).numpy()
+        return p @ torch.eye(len(self.classes))[self.about["columns"]]  # columns of merged classes are added up
 
     def _inputs(self, items: Sequence[Any]) -> Tensor:
         if self.about["kind"] == "images":
             pixels = torch.from_numpy(np.stack([_pixels(item, self.about["side"]) for item in items]))
-            x = pixels.permute(0, 3, 1, 2).float() / 255
-            mean, std = torch.tensor(self.about["mean"]), torch.tensor(self.about["std"])
-            return (x - mean[:, None, None]) / std[:, None, None]
+            return pixels.permute(0, 3, 1, 2).float() / 255
         if self.texts is not None:
             return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
         return torch.from_numpy(np.array(items, np.float32))

@@ -52,6 +52,8 @@ def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:
         shown.append(("accuracy, mean over tasks", f"{said(estimates.accuracy)} %"))
     if estimates.forgetting:
         shown.append(("forgetting, mean over earlier tasks", said(estimates.forgetting)))
+    if estimates.forecast:
+        shown.append(("labels still needed for the latest task", estimates.forecast.text))
     return shown
 
 

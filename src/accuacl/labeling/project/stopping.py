@@ -1,0 +1,86 @@
+"""When to stop: how many more labels a task needs for an accuracy, from its own learning curve.
+
+Errors fall as a power of the number of labels, error(n) = e (n / n1)^-b. Which e and b fit is weighed by how likely
+they make the held-out answers after each round. These are about the same few items every time, so R rounds do not count
+as R times as much evidence: each has the weight 1 / R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+TARGETS = (60, 70, 80, 90, 95, 99)  # percent
+FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
+FARTHEST = 20.0  # no forecast beyond so many times the labels there are
+
+
+@dataclass(frozen=True)
+class Measured:
+    """After a round: labels of the task so far, and how many of its held-out items were right."""
+
+    labels: int
+    right: int
+    held: int
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Labels to go for an accuracy in percent, with a 95 % interval; None: more than can be foreseen."""
+
+    target: int
+    labels: int | None
+    low: int | None
+    high: int | None
+
+    @property
+    def text(self) -> str:
+        """As a sentence.
+
+        >>> Forecast(90, 60, 20, None).text
+        'about 60 more labels for 90 % (at least 20)'
+        """
+        if self.labels is None:
+            least = "" if self.low is None else f" (at least {self.low} more)"
+            return f"how many labels {self.target} % takes cannot be foreseen yet{least}"
+        range = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
+        return f"about {self.labels} more labels for {self.target} % ({range})"
+
+
+def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
+    """What the curve says of the target; None before two rounds were measured, or without held-out items."""
+    points = [point for point in curve if point.held and point.labels]
+    if len({point.labels for point in points}) < 2:
+        return None
+    n1, now = points[0].labels, points[-1].labels
+    e, b = np.meshgrid(np.linspace(0.005, 0.995, 199), np.linspace(0.02, FASTEST, 100), indexing="ij")
+    likelihood = np.zeros_like(e)
+    for point in points:
+        error = np.clip(e * (point.labels / n1) ** -b, 1e-9, 1 - 1e-9)
+        likelihood += point.right * np.log1p(-error) + (point.held - point.right) * np.log(error)
+    weights = np.exp((likelihood - likelihood.max()) / len(points)).ravel()
+    with np.errstate(over="ignore"):
+        reached = n1 * (e / (1 - target / 100)) ** (1 / b)
+    more = np.maximum(0, reached - now).ravel()
+    order = np.argsort(more)
+    share = np.cumsum(weights[order]) / weights.sum()
+    low, middle, high = (_rounded(float(more[order[np.searchsorted(share, q)]]), now) for q in (0.025, 0.5, 0.975))
+    return Forecast(target, middle, low, high)
+
+
+def next_target(curve: Sequence[Measured]) -> int | None:
+    """The first of the targets above what the last held-out answers say; None without any."""
+    if not curve or not curve[-1].held:
+        return None
+    reached = 100 * curve[-1].right / curve[-1].held
+    return next((target for target in TARGETS if target > reached), None)
+
+
+def _rounded(labels: float, now: int) -> int | None:
+    """To a number that claims no more than is known: tens, or hundreds above 1000."""
+    if labels > FARTHEST * now:
+        return None
+    unit = 1 if labels < 20 else 10 if labels < 1000 else 100
+    return int(unit * round(labels / unit))

@@ -1,0 +1,82 @@
+"""The export where it is used: ONNX, the model card, skips, and cells that a spreadsheet could take for formulas."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.project import NewItems, Project, export, loader, make, onnx_export
+from commands import accuacl
+from scripted import SMALL, answer, blobs, finish, new_project
+
+
+def quiet(progress):
+    pass
+
+
+def test_onnx_says_the_same(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    with new_project(tmp_path / "p", 1, learner="ridge", head="projection", width=32, rounds=1) as project:
+        finish(project)
+        project.store.merge_class(0, 1)
+        written = export(project, tmp_path / "e", None, "text", quiet, onnx=True)
+    assert written[-1].name == "model.onnx"
+    session = onnxruntime.InferenceSession(tmp_path / "e" / "model.onnx")
+    vectors = blobs(0)[0].vectors
+    (said,) = session.run(["probabilities"], {"inputs": vectors})
+    np.testing.assert_allclose(said, loader.load(tmp_path / "e").probabilities(list(vectors)), atol=1e-5)
+    assert said.shape == (60, 1)
+
+
+def test_onnx_that_is_not_the_model_is_refused(tmp_path, monkeypatch):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    with new_project(tmp_path / "p", 1, learner="ridge", rounds=1) as project:
+        with pytest.raises(InputError, match="nothing has been learned yet, so there is no model for --onnx"):
+            export(project, tmp_path / "e", None, "text", quiet, onnx=True)
+        finish(project)
+        monkeypatch.setattr(onnx_export, "LARGEST_ERROR", -1.0)
+        with pytest.raises(InputError, match="the ONNX model gives other probabilities"):
+            export(project, tmp_path / "e", None, "text", quiet, onnx=True)
+
+
+def test_skips_and_cells_that_begin_like_formulas(tmp_path):
+    project = Project.create(tmp_path / "p", make(SMALL | {"rounds": 1}))
+    project.store.add_person("@Ada")
+    items = blobs(0)[0]
+    names = [f"{'=+-@'[i % 4]}SUM({i})" for i in range(60)]
+    project.add(NewItems("vectors", "=here", names, vectors=items.vectors))
+    project.advance()
+    skipped = answer(project, 2, skip=lambda pick: True, name=lambda project, item: "-class")
+    while not project.advance().finished:
+        answer(project, name=lambda project, item: "-class")
+    export(project, tmp_path / "e", None, "text", quiet)
+    project.close()
+    with (tmp_path / "e" / "skipped.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["item"]) for row in rows] == sorted(skipped)
+    assert {row["person"] for row in rows} == {"'@Ada"}
+    with (tmp_path / "e" / "labels.csv").open() as file:
+        rows += list(csv.DictReader(file))
+    for row in rows:
+        assert row["name"] == f"'{names[int(row['item'])]}"
+        assert row["source"] == "'=here"
+        assert row.get("class", "'-class") == "'-class"
+
+
+def test_the_model_card(tmp_path):
+    with new_project(tmp_path / "p", 2, learner="ridge") as project:
+        finish(project)
+        project.store.rename_class(0, "a|b <script>")
+    assert accuacl("project", "export", tmp_path / "p", "--out", tmp_path / "e").returncode == 0
+    card = (tmp_path / "e" / "MODEL_CARD.md").read_text()
+    assert "| 1 | vectors | 60 | 16 | blobs 0 |" in card
+    assert r"| a\|b \<script\> |" in card
+    assert "- learner: ridge" in card
+    assert "Calibration: of the training examples, each left out in turn," in card
+    table = card.split("## How good it is")[1].splitlines()
+    assert sum(line.startswith(("| 1 | 2 |", "| 2 | 2 |")) for line in table) == 2
