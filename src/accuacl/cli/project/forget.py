@@ -7,16 +7,16 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory
+from accuacl.cli.options import TextColumn, TrustCode
+from accuacl.cli.project.options import Directory, open_project
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project import Project
 
 
 def forget(
     directory: Directory,
     items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Names of items, or their numbers.")],
     column: TextColumn = "text",
+    trust_code: TrustCode = False,
 ) -> None:
     """Remove items, their labels and what was learned from them.
 
@@ -24,7 +24,7 @@ def forget(
     examples are erased (--keep statistics) an item is read again from where it came from, so that its share can be
     taken out of the sums. Your own files are not touched: delete them yourself.
     """
-    with Project.open(directory) as project, drawn() as draw:
+    with open_project(directory, trust_code) as project, drawn() as draw:
         off = project.forget(items, column, draw)
         kept = project.settings.keep
     console.print(f"forgotten: {escape(', '.join(items))}")
