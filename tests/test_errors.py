@@ -42,7 +42,7 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"total_classes": 2}, "total_classes is 2; give a whole number of at least 3"),
         ("accuacl", {"lamda": 1}, "accuacl has no option 'lamda'; its options are variant, keep"),
         ("entropy", {"keep": 1}, "entropy has no option 'keep'; it has none"),
-        ("accuacle", {}, "there is no strategy 'accuacle'; the strategies are uniform, entropy"),
+        ("accuacle", {}, r"there is no strategy 'accuacle'; did you mean accuacl\? The strategies are uniform"),
         ("bait", {"lam": 0}, "lam is 0; give a number above 0"),
         ("bait", {"oversample": None}, "oversample is None"),
         ("bait", {"memory_limit": "1GB"}, "memory_limit is '1GB'"),
