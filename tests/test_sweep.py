@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -18,9 +19,10 @@ from accuacl.base.progress import Progress
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.sweep_screen import TimeLeft
 from accuacl.engines import Done, Failure, Local
-from accuacl.experiment import add_to_csv, data_note, make, read_csv, row_settings, write_csv
+from accuacl.experiment import add_to_csv, data_note, make, read_csv, read_yaml, row_settings, write_csv
 from accuacl.strategies import REGISTRY
 from accuacl.sweeps import run_missing, runs_of
+from accuacl.sweeps.worker import do_job, job_for
 from commands import PLUGIN, SMALL, accuacl, sweep_file
 from effort import wait_until
 from pool_files import Inline
@@ -434,3 +436,16 @@ def test_wrong_options_are_told_before_anything_is_done(tmp_path, options, says)
     assert done.returncode == 2
     assert says in done.stderr
     assert not list((tmp_path / "out").glob("*/journal.sqlite"))
+
+
+def test_a_run_that_an_orphan_still_holds_is_waited_for(tmp_path):
+    """The worker of a sweep that was killed holds its run until it ends."""
+    path = sweep_file(tmp_path, strategy=["uniform"], seeds=[0])
+    [run] = runs_of(read_yaml(path))
+    out = tmp_path / "out" / run.name
+    out.mkdir(parents=True)
+    orphan = threading.Timer(0.3, Lock(out / "lock").release)
+    orphan.start()
+    row = do_job(job_for(run, tmp_path / "out", None, ()), lambda progress: None)
+    orphan.join()
+    assert row["strategy"] == "uniform"

@@ -56,9 +56,10 @@ class Journal:
         environment: dict[str, Any],
         fresh: bool = False,
         before: Mapping[str, Any] | None = None,
+        patience: float = 0,
     ) -> None:
         """config: all settings, which must be those that the run began with; `before` has those that a run begun by
-        an older version lacks. fresh: remove the run that is there.
+        an older version lacks. fresh: remove the run that is there. patience: seconds to wait for another process.
         """
         self.directory, self.path = directory, directory / "journal.sqlite"
         make_folder(self.weights)
@@ -66,6 +67,7 @@ class Journal:
         self._lock = Lock(
             directory / "lock",
             busy=f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out.",
+            patience=patience,
         )
         try:
             if fresh:

@@ -34,15 +34,20 @@ def run(
     skip_bad: bool = False,
     oracle: Oracle | None = None,
     progress: OnProgress | None = None,
+    patience: float = 0,
 ) -> dict[str, Any]:
-    """Do the experiment, or go on with it, or return its result at once if it is finished."""
+    """Do the experiment, or go on with it, or return its result at once if it is finished.
+
+    patience: seconds to wait for another process that is working on it.
+    """
 
     def prepare() -> ExperimentSteps:
         return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)
 
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
-    with Journal(out, config.model_dump(), environment(config), fresh, settings_before(type(config))) as journal:
+    before = settings_before(type(config))
+    with Journal(out, config.model_dump(), environment(config), fresh, before, patience) as journal:
         if journal.has("result"):
             result = journal.once("result", dict)
         else:

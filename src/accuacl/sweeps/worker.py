@@ -19,6 +19,8 @@ from accuacl.strategies import load_plugins
 from accuacl.sweeps.grid import SweepRun
 from accuacl.sweeps.outcome import ERROR_FILE
 
+PATIENCE = 60  # seconds; a worker of a sweep that was killed ends too, but on a busy machine not at once
+
 
 class Job(NamedTuple):
     """All that a worker needs for a run; it may have another working directory and environment."""
@@ -48,7 +50,8 @@ def do_job(job: Job, on_progress: OnProgress) -> Row:
     (job.out / ERROR_FILE).unlink(missing_ok=True)
     try:
         load_plugins(job.plugins)
-        run_experiment(Config(**job.config), job.out, data_dir=job.data_dir, progress=on_progress)
+        config = Config(**job.config)
+        run_experiment(config, job.out, data_dir=job.data_dir, progress=on_progress, patience=PATIENCE)
         return row_of(job.out)
     except Exception as error:
         if job.out.is_dir() or not isinstance(error, InputError):  # input refused at once leaves no directory
