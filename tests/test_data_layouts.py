@@ -345,7 +345,7 @@ def test_missing_data_says_where_what_and_from_whom(tmp_path, monkeypatch):
         load("cifar100")
     assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
     with pytest.raises(
-        InputError, match=f"no data set or folder 'cifar11' here or in {tmp_path}; the data sets are dig"
+        InputError, match=f"no data set or folder 'cifar11' here or in {tmp_path}; did you mean cifar10"
     ):
         load("cifar11", tmp_path)
     with pytest.raises(InputError, match="'cifar11' here, and no data folder is named with --data-dir or in"):

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive
 from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
 from accuacl.learners.batches import cycle, every
+from accuacl.learners.registry import CHANGE_MEMORY_IN_TRAINING
 from accuacl.memory import FEATURE_POLICIES, Memory
 from accuacl.models import build, evaluating, predict
 
@@ -133,7 +133,7 @@ def test_a_learner_started_again_after_training_remembers_the_same(name, variant
 
 @pytest.mark.parametrize("policy", FEATURE_POLICIES)
 def test_a_memory_policy_decides_what_is_kept(name, variant, policy):
-    if name == "ridge" or (name, variant) in learners.CHANGE_MEMORY_IN_TRAINING:
+    if name == "ridge" or (name, variant) in CHANGE_MEMORY_IN_TRAINING:
         with pytest.raises(InputError, match=f"the memory policy {policy} cannot decide what is kept"):
             run(name, variant, policy=policy)
         return

@@ -225,7 +225,7 @@ def test_strategies_that_need_everything_say_how_much(tmp_path):
     ("options", "says"),
     [
         ({"budget": -1}, "budget is -1; give a whole number"),
-        ({"strategy": "accuacle"}, "there is no strategy 'accuacle'; the strategies are"),
+        ({"strategy": "accuacle"}, "there is no strategy 'accuacle'; did you mean accuacl?"),
         ({"strategy": "entropy", "lam": 0.5}, "entropy has no option 'lam'; it has none"),
         ({"memory": POOL}, "memory was given without past or lam"),
         ({"memory": features(RNG, 9, 5, 4), "past": 1}, "the pool has d=6 and K=4 but memory has d=5 and K=4"),
