@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import re
 
 import pytest
+from PIL import Image
 from playwright.sync_api import expect
 
 from web_browser import Watch, browser, faint, nameless, reached_by_tab
@@ -557,6 +559,16 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     page.get_by_role("button", name="Relabel").click()
     expect(page.locator("#grid li")).to_have_count(0)
     assert sorted(labels(project)) == [0, 1, 1]
+
+
+def test_tall_images_are_shown_whole_in_a_grid(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    Image.new("RGB", (100, 300)).save(tall := io.BytesIO(), "PNG")
+    page.route("**/thumb", lambda route: route.fulfill(body=tall.getvalue(), content_type="image/png"))
+    page.goto(f"{server}/review")
+    page.wait_for_function("() => document.querySelector('#grid img').complete")
+    image, frame = (page.locator(place).first.bounding_box() for place in ("#grid img", "#grid .thumb"))
+    assert image["height"] <= frame["height"]
 
 
 def test_script_in_names_does_not_run(chromium, watch, server, project):
