@@ -161,7 +161,7 @@ def test_a_script_without_a_guard_is_told_about_it(tmp_path):
     script.write_text("from accuacl.engines import Local\nprint(list(Local(1).map(abs, [1])))\n")
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=600)
     assert done.returncode
-    assert "a script that works with several processes must do so under `if __name__" in done.stderr
+    assert "a script that uses several processes must do so under `if __name__" in done.stderr
 
 
 def test_wrong_names_and_numbers():

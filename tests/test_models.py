@@ -234,7 +234,7 @@ def test_frozen_backbone():
         (lambda: build("mlp", 2, seed=-1, input_shape=(3,)), "seed is -1"),
         (lambda: build("mlp", 2, seed=0, input_shape=(3,), width=0), "width is 0"),
         (lambda: predict(made("mlp"), given("mlp"), Transform(), []), "no class has been seen"),
-        (lambda: predict(made("mlp"), given("mlp"), Transform(), [4]), "classes up to 4, the head 4"),
+        (lambda: predict(made("mlp"), given("mlp"), Transform(), [4]), "seen has class 4; the head has 4"),
         (lambda: predict(made("mlp"), given("mlp"), Transform(), [1], batch=0), "batch is 0"),
     ],
 )
