@@ -92,7 +92,7 @@ def kill_a_worker(killed: list[int], kind: bytes = b"ray::_do_item") -> None:
 
 
 @row_strategy("probability")
-def deadly_margin(context: Context, *, folder: Path) -> Ranking:
+def deadly_margin(context: Context, *, folder: Path = Path()) -> Ranking:
     """As margin, but the tenth part of the pool that is ranked kills its worker."""
     margin = REGISTRY["margin"].prepare(context)
     return Ranking(functools.partial(margin_or_death, margin.exact, folder), margin.scores)

@@ -144,7 +144,8 @@ def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Pre
     >>> @row_strategy("embedding")
     ... def smallest_norm(context: Context) -> Ranking:
     ...     return Ranking(exact=norm, scores=lambda rows: {"norm": norm(rows)})
-    >>> smallest_norm(Query(Features([[3.0], [1.0], [2.0]], [[1.0]] * 3), budget=2))
-    Selection(indices=array([1, 2]), scores={'norm': array([1., 4.])})
+    >>> picked = smallest_norm(Query(Features([[3.0], [1.0], [2.0]], [[1.0]] * 3), budget=2))
+    >>> picked.indices, picked.scores["norm"]
+    (array([1, 2]), array([1., 4.]))
     """
     return lambda prepare: RowStrategy(prepare, reads, passes)
