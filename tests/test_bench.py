@@ -41,10 +41,10 @@ def test_a_case_in_this_process():
 
 def test_the_peak_of_memory_is_measured_and_not_the_end():
     def job():
-        np.ones(30 << 20, np.uint8)
+        np.ones(64 << 20, np.uint8)  # so large that it is never taken from memory that the process has left over
 
     _, _, extra = timed(job)
-    assert 25 << 20 <= extra <= 60 << 20
+    assert 59 << 20 <= extra <= 94 << 20
 
 
 def test_the_dense_definition_is_left_out_where_it_does_not_fit():
