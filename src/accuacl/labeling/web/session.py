@@ -66,13 +66,6 @@ def _someone(request: Request) -> Person:
     return person
 
 
-def _lead(person: Annotated[Person, Depends(_someone)]) -> Person:
-    """The person who is logged in, if they lead the project; 403 if they do not."""
-    if not person.lead:
-        raise HTTPException(403, "Only a lead may do this; ask the project's lead.")
-    return person
-
-
 def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
     """The same person, unless they ask for more than a person can; 429 then."""
     request.app.state.requests.take(person.id)
@@ -87,4 +80,3 @@ def _changes_classes(request: Request, person: Annotated[Person, Depends(_someon
 Someone = Annotated[Person, Depends(_someone)]
 Limited = Annotated[Person, Depends(_within_limits)]
 ClassEditor = Annotated[Person, Depends(_changes_classes)]
-Lead = Annotated[Person, Depends(_lead)]
