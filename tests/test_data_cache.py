@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.data import BadImage, Rows, images, load
+from accuacl.data import BadImage, InputRows, images, load
 from effort import PATIENCE
 from test_data_layouts import NAMES, TEST, TRAIN, same, write_parquet
 
@@ -67,7 +67,7 @@ def test_torch_takes_the_images_and_writing_to_them_leaves_the_file_alone(place)
 
 
 def test_rows_are_read_from_the_file_a_slice_at_a_time(place):
-    rows = Rows(again(place).train.inputs, np.array([7, 3, 3, 40, 0]))
+    rows = InputRows(again(place).train.inputs, np.array([7, 3, 3, 40, 0]))
     assert len(rows) == 5
     part = rows[1:4]
     assert type(part) is np.ndarray  # in memory, and torch takes it

@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.data import KNOWN, folders, load
+from accuacl.data import PUBLISHED, folders, load
 
 
 def pictures(count, classes, side=32, seed=0):
@@ -337,7 +337,7 @@ def test_missing_data_says_where_what_and_from_whom(tmp_path, monkeypatch):
     for name, words in {"cifar10": "cifar-10-binary.tar.gz", "tiny-imagenet": "tiny-imagenet-200.zip"}.items():
         with pytest.raises(InputError, match=f"{name} is not in {tmp_path}/{name} nor in {tmp_path}; put {words}") as e:
             load(name)
-        assert KNOWN[name].published in str(e.value)
+        assert PUBLISHED[name].published in str(e.value)
         assert "--data-dir or in the environment variable ACCUACL_DATA" in str(e.value)
         assert "\n" not in str(e.value)
     monkeypatch.delenv("ACCUACL_DATA")

@@ -19,7 +19,7 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling import Class, Pick, Store
-from accuacl.labeling.store import Act, Expected, RoundIncomplete, StoreUnavailable
+from accuacl.labeling.store import Act, Expected, RoundIncomplete, StoreUnavailable, schema
 from effort import times, wait_until
 
 
@@ -468,6 +468,16 @@ def test_many_processes_may_open_a_new_store_at_once(tmp_path):
     with Store(path) as store:
         assert sorted(c.name for c in store.classes()) == [f"c{i}" for i in range(3)]
         assert [c.id for c in store.classes()] == list(range(3))
+
+
+def test_a_new_store_is_opened_once_another_process_lets_go_of_the_file(tmp_path, monkeypatch):
+    other = sqlite3.connect(tmp_path / "labels.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(schema.time, "sleep", lambda seconds: other.in_transaction and other.execute("COMMIT"))
+    with Store(tmp_path / "labels.sqlite") as store:
+        assert not other.in_transaction
+        assert store.classes() == []
+    other.close()
 
 
 def test_a_folder_that_is_not_there_is_said_and_a_bug_is_not_taken_for_the_disk(tmp_path, store):

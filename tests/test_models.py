@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from accuacl.base.errors import InputError
-from accuacl.data import Rows
+from accuacl.data import InputRows
 from accuacl.learners import Transform
 from accuacl.models import NAMES, Frozen, build, predict, wrap
 
@@ -111,7 +111,7 @@ def test_predict_over_seen_classes_and_in_batches_of_one(name):
 
 @pytest.mark.parametrize("name", ["mlp", "conv3"])
 def test_predict_reads_a_batch_at_a_time_and_computes_the_same_bits(name):
-    class Watched(Rows):
+    class Watched(InputRows):
         def __getitem__(self, part):
             reads.append(len(super().__getitem__(part)))
             return super().__getitem__(part)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.data import BENCHMARKS, KNOWN, Dataset, Split, benchmark_tasks, class_incremental, dataset_of, load
+from accuacl.data import BENCHMARKS, PUBLISHED, Dataset, Split, benchmark_tasks, class_incremental, dataset_of, load
 
 
 def dataset(classes, each=3):
@@ -147,7 +147,7 @@ def test_a_task_without_examples_is_refused():
 
 def test_benchmarks_share_out_all_classes():
     for name, tasks, each in BENCHMARKS.values():
-        assert KNOWN[name].classes == tasks * each
+        assert PUBLISHED[name].classes == tasks * each
     stream = class_incremental(load("digits"), *BENCHMARKS["split-digits"][1:])
     assert [task.classes for task in stream] == [(0, 1), (2, 3), (4, 5), (6, 7), (8, 9)]
     assert stream[4].classes == (8, 9)

@@ -543,7 +543,8 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     page.get_by_role("button", name="Relabel").click()
     expect(page.locator("#grid li")).to_have_count(0)
     assert labels(project) == [1, 1]
-    page.locator("select[name=label]").select_option("")
+    with page.expect_navigation():
+        page.locator("select[name=label]").select_option("")
     page.locator("select[name=show]").select_option("skipped")
     expect(page.locator("#grid li")).to_have_count(1)
     page.locator("#grid input").focus()

@@ -26,3 +26,8 @@ def wrong_setting(error: pydantic.ValidationError) -> InputError:
     field = "/".join(str(part) for part in first["loc"])
     cause = first.get("ctx", {}).get("error", first["msg"])  # what our own validator raised
     return InputError(f"{field} is {first['input']!r}: {cause}." if field else str(cause))
+
+
+def one_line(error: BaseException) -> str:
+    """What a library said, on one line, to be put into a sentence of ours."""
+    return " ".join(str(error).split())

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
-    from accuacl.data.dataset import Dataset, Rows, Split
+    from accuacl.data.dataset import Dataset, InputRows, Split
     from accuacl.data.folders import IMAGE_SUFFIXES
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
     from accuacl.data.inventory import caches, found
-    from accuacl.data.loading import KNOWN, holds_tasks, holds_vectors, load, own_folder
+    from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_folder
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
     from accuacl.data.source import RawImage, fingerprint
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = [
     "BENCHMARKS",
     "IMAGE_SUFFIXES",
-    "KNOWN",
+    "PUBLISHED",
     "BadImage",
     "Dataset",
+    "InputRows",
     "RawImage",
-    "Rows",
     "Split",
     "Stream",
     "Task",

@@ -27,10 +27,10 @@ class Split:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class InputRows:
     """Some rows of an array, read from it a slice at a time: `rows[a:b]`. The array may be larger than memory.
 
-    >>> Rows(np.arange(10) ** 2, np.array([7, 1, 4]))[1:]
+    >>> InputRows(np.arange(10) ** 2, np.array([7, 1, 4]))[1:]
     array([ 1, 16])
     """
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.data.loading import KNOWN, cache_home, find_known
+from accuacl.data.loading import PUBLISHED, cache_home, find_known
 
 
 def found(data_dir: Path | None = None) -> dict[str, str]:
@@ -15,7 +15,7 @@ def found(data_dir: Path | None = None) -> dict[str, str]:
     'embedded'
     """
     places = {}
-    for name in KNOWN:
+    for name in PUBLISHED:
         try:
             places[name] = "embedded" if name == "digits" else str(find_known(name, data_dir).path)
         except InputError:

@@ -22,7 +22,7 @@ from accuacl.data.source import RawDataset, Source
 
 
 @dataclass(frozen=True)
-class Known:
+class Published:
     """A published data set: how many classes it has, how large its images are, what to get and from whom."""
 
     classes: int
@@ -34,11 +34,11 @@ class Known:
 PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
 NAME_IT = "with --data-dir or in the environment variable ACCUACL_DATA"
 TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
-KNOWN = {
-    "digits": Known(10, 8, "nothing", "scikit-learn"),
-    "cifar10": Known(10, 32, f"cifar-10-binary.tar.gz, cifar-10-python.tar.gz or {PARQUET}", TORONTO),
-    "cifar100": Known(100, 32, f"cifar-100-binary.tar.gz, cifar-100-python.tar.gz or {PARQUET}", TORONTO),
-    "tiny-imagenet": Known(
+PUBLISHED = {
+    "digits": Published(10, 8, "nothing", "scikit-learn"),
+    "cifar10": Published(10, 32, f"cifar-10-binary.tar.gz, cifar-10-python.tar.gz or {PARQUET}", TORONTO),
+    "cifar100": Published(100, 32, f"cifar-100-binary.tar.gz, cifar-100-python.tar.gz or {PARQUET}", TORONTO),
+    "tiny-imagenet": Published(
         200, 64, f"tiny-imagenet-200.zip, unpacked or not, or {PARQUET}", "Stanford's course CS231n on its web pages"
     ),
 }
@@ -72,11 +72,11 @@ def load(
         raise InputError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
     if name == "digits":
         return digits()
-    if name in KNOWN:
+    if name in PUBLISHED:
         source = find_known(name, data_dir)
     else:
         return _own(name, own_folder(name, data_dir), cache_dir, DecodeOptions(image_size, None, skip_bad, progress))
-    side = KNOWN[name].side if image_size is None else None
+    side = PUBLISHED[name].side if image_size is None else None
     return _images(name, source, cache_dir, DecodeOptions(image_size, side, skip_bad, progress))
 
 
@@ -93,7 +93,9 @@ def _own(name: str, folder: Path, cache_dir: Path | None, options: DecodeOptions
     return arrays.read(name, folder if folder.is_dir() else folder.parent, fields)
 
 
-def own_folder(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = KNOWN) -> Path:
+def own_folder(
+    name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED
+) -> Path:
     """The folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known` ones."""
     data_dir = _data_dir(data_dir)
     for folder in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
@@ -138,12 +140,12 @@ def _checked(name: str, source: Source) -> RawDataset:
     raw = source.open()
     classes = raw.classes
     if not classes:
-        count = KNOWN[name].classes if name in KNOWN else int(raw.train.labels.max(initial=0)) + 1
+        count = PUBLISHED[name].classes if name in PUBLISHED else int(raw.train.labels.max(initial=0)) + 1
         classes = tuple(str(c) for c in range(count))
-    if name in KNOWN and len(classes) != KNOWN[name].classes:
+    if name in PUBLISHED and len(classes) != PUBLISHED[name].classes:
         raise InputError(
-            f"{source.path} has {len(classes)} classes and {name} has {KNOWN[name].classes}; "
-            f"put {KNOWN[name].files} there instead, or give the folder itself as the name of the data set."
+            f"{source.path} has {len(classes)} classes and {name} has {PUBLISHED[name].classes}; "
+            f"put {PUBLISHED[name].files} there instead, or give the folder itself as the name of the data set."
         )
     check_labels(raw.train.labels, len(classes), f"{source.path}, train")
     check_labels(raw.test.labels, len(classes), f"{source.path}, test")
@@ -152,7 +154,7 @@ def _checked(name: str, source: Source) -> RawDataset:
 
 def find_known(name: str, data_dir: Path | None = None) -> Source:
     """Where a published data set lies: in a folder of its name in the data folder, or in that itself."""
-    known, data_dir = KNOWN[name], _data_dir(data_dir)
+    known, data_dir = PUBLISHED[name], _data_dir(data_dir)
     if data_dir is None:
         raise InputError(
             f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "

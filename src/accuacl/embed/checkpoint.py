@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from accuacl import models
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
@@ -93,7 +93,7 @@ def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
     try:
         model = models.wrap(module.eval(), example=transform.plain(example))
     except RuntimeError as error:  # what torch raises if the shapes do not fit
-        why = " ".join(str(error).split())
+        why = one_line(error)
         raise InputError(f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}") from None
     return Checkpoint(model, transform, list(range(model.head.out_features)), 0, digest)
 
@@ -112,7 +112,7 @@ def _load(module: nn.Module, weights: dict[str, Tensor], file: Path) -> None:
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:
-        why = " ".join(str(error).split())
+        why = one_line(error)
         raise InputError(f"the weights in {file} do not fit the model: {why}") from None
 
 

@@ -18,7 +18,7 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import models
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import Lock, make_folder, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
@@ -126,7 +126,7 @@ def _predict(checkpoint: Checkpoint, raw: NDArray[Any], batch: int, device: str)
             checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
         )
     except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
-        why = " ".join(str(error).split())
+        why = one_line(error)
         raise InputError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
 
 

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import cores
 from accuacl.base.progress import Progress
 from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
@@ -45,7 +45,7 @@ class Ray(KeepsWorkers):
                 _check_listens(address)
                 ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
             except Exception as error:  # Ray has many ways to say that it cannot connect
-                why = " ".join(str(error).split())
+                why = one_line(error)
                 raise InputError(f"no Ray cluster answers at {address} ({why}); give the address of one.") from None
         elif self.ours:
             ray.init(
@@ -101,7 +101,7 @@ class Ray(KeepsWorkers):
                         why = f"its worker could not begin: {type(error.cause).__name__}: {error.cause}"
                         yield Done(index, failure=Failure("bug", why, str(error)))
                     except self.ray.exceptions.RayError as error:
-                        first = " ".join(str(error).split()).split(". ")[0]
+                        first = one_line(error).split(". ")[0]
                         message = f"its worker died {self.retries + 1} times ({first})."
                         yield Done(index, failure=Failure("death", message))
         finally:

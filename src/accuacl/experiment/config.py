@@ -13,7 +13,7 @@ from pydantic import Field
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.names import near, no_such
-from accuacl.data import BENCHMARKS, KNOWN, holds_tasks, holds_vectors, own_folder
+from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_folder
 from accuacl.experiment.defaults import DEFAULTS, OWN
 from accuacl.experiment.stream_settings import check_stream, is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
@@ -139,7 +139,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
     defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
     if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
-        if benchmark in KNOWN:
+        if benchmark in PUBLISHED:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
         folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
         vectors = holds_vectors(folder)

@@ -15,7 +15,7 @@ from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
-from accuacl.data import Rows, Task
+from accuacl.data import InputRows, Task
 from accuacl.experiment import metrics
 from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
 from accuacl.experiment.choosing import choose, choose_uniformly, first_strategy
@@ -99,7 +99,7 @@ class ExperimentSteps:
         model = self._model(known.weights)
 
         def features(ids: Ids) -> Features:
-            inputs = Rows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
+            inputs = InputRows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
             return Features(*models.predict(model, inputs, self.transform, known.seen, device=self.device))
 
         return choose(c, known, strategy, budget, features, self._memory(known).ids, len(self.stream.order))
@@ -142,7 +142,7 @@ class ExperimentSteps:
         accuracy, by_task, confidences, hits = [], [], [], []
         for task in self.tasks[: known.task.index + 1]:
             rows = self.test_of(task)
-            inputs = Rows(self.data.test.inputs, rows)
+            inputs = InputRows(self.data.test.inputs, rows)
             truth = self.stream.to_model(self.data.test.labels[rows])
             _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
             right = seen[p.argmax(axis=1)] == truth

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason
 from accuacl.features import Array
 from accuacl.pools.ids import Column, as_column
@@ -138,4 +138,4 @@ def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows
 def _why(error: Exception) -> str:
     """The message of an error from Arrow or the system, in one line and without '[Errno ...]'."""
     number = getattr(error, "errno", None)
-    return reason(OSError(number, os.strerror(number))) if number else " ".join(str(error).split())
+    return reason(OSError(number, os.strerror(number))) if number else one_line(error)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from accuacl import learners, models
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.userfile import load_function
 from accuacl.labeling.project import pretrained, trust
 from accuacl.labeling.project.settings import PRETRAINED, ProjectSettings
@@ -52,7 +52,7 @@ def _of(module: nn.Module, transform: learners.Transform, side: int = 0) -> Back
     try:
         classifier = models.wrap(module, example=example)
     except RuntimeError as error:  # torch's way to say that the shapes do not fit
-        why = " ".join(str(error).split())
+        why = one_line(error)
         raise InputError(
             f"the model does not take images of {side} pixels: {why}; give another --image-size."
         ) from None

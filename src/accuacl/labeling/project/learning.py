@@ -17,7 +17,7 @@ import torch
 
 from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.data import Rows, Task
+from accuacl.data import InputRows, Task
 from accuacl.experiment import (
     Handle,
     Ids,
@@ -263,7 +263,7 @@ class PeopleSteps:
     def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
         assert self.inputs is not None
         model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
-        rows: Any = Rows(self.inputs, ids)  # type: ignore[arg-type]
+        rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
         return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
 
     def _inputs(self, ids: Ids) -> torch.Tensor:

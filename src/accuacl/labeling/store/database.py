@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.labeling.store.errors import StoreUnavailable
-from accuacl.labeling.store.schema import upgrade
+from accuacl.labeling.store.schema import WAIT, upgrade
 
-WAIT = 60.0  # seconds for another process to finish its write
 OF_THE_DISK = {  # error codes that speak of the file, the disk or another process
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_BUSY,

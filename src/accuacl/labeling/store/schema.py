@@ -6,10 +6,12 @@ The version is SQLite's `user_version`. A new version is one more entry at the e
 from __future__ import annotations
 
 import sqlite3
+import time
 from pathlib import Path
 
 from accuacl.base.errors import InputError
 
+WAIT = 60.0  # seconds for another process to finish its write
 TABLES = """
 CREATE TABLE IF NOT EXISTS people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, token TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS classes (id INTEGER PRIMARY KEY);
@@ -108,7 +110,7 @@ def upgrade(db: sqlite3.Connection, path: Path) -> None:
     """Bring the file to this version, or refuse one of a newer version. A file of this version is not written to."""
     if _version(db, path) == VERSION:
         return
-    db.execute("PRAGMA journal_mode = WAL")
+    _write_ahead(db)
     db.execute("BEGIN IMMEDIATE")
     try:
         for statements in MIGRATIONS[_version(db, path) :]:  # another process may have upgraded it meanwhile
@@ -119,6 +121,19 @@ def upgrade(db: sqlite3.Connection, path: Path) -> None:
     finally:
         if db.in_transaction:
             db.execute("ROLLBACK")
+
+
+def _write_ahead(db: sqlite3.Connection) -> None:
+    """Set SQLite's write-ahead log. For this one statement SQLite does not wait while another process uses the file."""
+    give_up = time.monotonic() + WAIT
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(0.01)
 
 
 def _version(db: sqlite3.Connection, path: Path) -> int:
