@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -42,7 +45,54 @@ def test_every_strategy_copes_with_classes_in_pool_and_memory(tmp_path, strategy
 
 @pytest.mark.parametrize("how", [{name: value} for name, value in EVERYTHING.items() if name != "noise"] + [EVERYTHING])
 def test_every_stream_resumes_to_the_same_bytes(tmp_path, how):
-    settings = make(SMALL | how | {"learner": "der++", "tasks": 2})
+    resumes(SMALL | how | {"learner": "der++", "tasks": 2}, tmp_path)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+def test_streams_that_the_data_name_resume_to_the_same_bytes(tmp_path, noise):
+    task, look = np.where(np.arange(60) < 24, 1, 2), np.arange(60) % 3
+    looks = {"domain_train": look, "domain_test": look[:20]}
+    for name, settings in (
+        ("given", vectors(tmp_path / "given-data", task_train=task)),
+        ("looks", vectors(tmp_path / "looks-data", **looks) | {"domains": 3}),
+    ):
+        resumes(settings | {"label_noise": noise}, tmp_path / name)
+
+
+def test_images_in_made_looks_resume_to_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
+    parquet_images(tmp_path / "own", 12)
+    settings = {"labels": 4, "rounds": 2, "memory": 4, "model": "conv4", "epochs": 1, "domains": 3}
+    resumes({"benchmark": str(tmp_path / "own")} | settings, tmp_path)
+
+
+def parquet_images(folder, count, **columns):
+    """Images of two classes in the Hugging Face layout, with more columns."""
+    folder.mkdir()
+    for split in ("train", "test"):
+        images = []
+        for i in range(count):
+            Image.new("RGB", (16, 16), (20 * i, 90 * (i % 2), 7)).save(png := io.BytesIO(), "PNG")
+            images.append({"bytes": png.getvalue()})
+        table = {"image": images, "label": [i % 2 for i in range(count)]} | columns
+        pq.write_table(pa.table(table), folder / f"{split}-00000-of-00001.parquet")
+
+
+def test_parquet_names_the_tasks_and_looks(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
+    parquet_images(tmp_path / "own", 12, task=["b"] * 4 + ["a"] * 8, domain=[3, 1, 2] * 4)
+    settings = {"benchmark": str(tmp_path / "own"), "labels": 2, "rounds": 1, "memory": 4, "model": "conv4"}
+    settings |= {"epochs": 1, "learner": "er"}
+    given = make(settings | {"arrival": "given"})
+    assert run(given, tmp_path / "given")["stream"]["pools"] == [[4, 4], [2, 2]]
+    looks = run(make(settings | {"domains": 3}), tmp_path / "looks")
+    assert looks["stream"]["pools"] == [[2, 2]] * 3
+    assert np.array_equal(load(str(tmp_path / "own")).train.labels, np.arange(12) % 2)
+
+
+def resumes(given, tmp_path):
+    """A run that stops in its second task and is given again ends as one that did not stop."""
+    settings = make(given)
     run(settings, tmp_path / "a")
     steps = read_steps(tmp_path / "a" / "journal.sqlite", "label")
     answers = {row: label for step in steps for row, label in step.result["labels"]}
