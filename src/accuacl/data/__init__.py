@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from accuacl.data.folders import IMAGE_SUFFIXES
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
     from accuacl.data.inventory import caches, found
-    from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_folder
+    from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_data
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
+    from accuacl.data.table import Table, read_table
+    from accuacl.data.vectors import vectors_of
 
 __all__ = [
     "BENCHMARKS",
@@ -37,6 +39,7 @@ __all__ = [
     "RawImage",
     "Split",
     "Stream",
+    "Table",
     "Task",
     "Untidiness",
     "benchmark_tasks",
@@ -51,8 +54,10 @@ __all__ = [
     "holds_vectors",
     "load",
     "make_stream",
-    "own_folder",
+    "own_data",
+    "read_table",
     "reading_image",
+    "vectors_of",
 ]
 
 __getattr__ = front_door(__name__)

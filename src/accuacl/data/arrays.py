@@ -1,15 +1,17 @@
-"""NumPy arrays: a folder with .npy files, or with .npz files, of inputs and labels of two splits.
+"""NumPy arrays: .npy or .npz files, or a folder with them, of inputs and labels of two splits or one.
 
 The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
 as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
 images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
 task_train and task_test, or domain_train and domain_test, may say of each row in which task it arrived, or which look
-it has: numbers or texts.
+it has: numbers or texts. Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a part is
+held out. A .npy file that is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,28 +21,59 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.data.dataset import COLUMNS, Dataset, Split, check_labels
+from accuacl.data.holdout import split_rows
 
 SPELLINGS = {
     f"{split}_{kind}": (f"{split}_{kind}", f"{letter}_{split}", f"{split}_{letter}")
     for split in ("train", "test")
     for kind, letter in (("inputs", "x"), ("labels", "y"))
 }
-MORE = {f"{split}_{column}": f"{column}_{split}" for split in ("train", "test") for column in COLUMNS}
+WHOLE = {"train_inputs": ("inputs", "x", "embeddings", "features"), "train_labels": ("labels", "y")}
+MORE = {f"{split}_{c}": (f"{split}_{c}", f"{c}_{split}") for split in ("train", "test") for c in COLUMNS}
+WHOLE_MORE = {f"train_{column}": (column,) for column in COLUMNS}
 BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 WRITE = "write plain arrays with numpy.save"
 Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
 
 def find(place: Path) -> Fields | None:
-    """Where each of the four arrays is, and the columns, if the four are all in this folder or .npz file."""
+    """Where each of the arrays is, if inputs and labels are there, in this folder or file."""
+    if place.suffix == ".npy" and place.is_file():
+        return _beside(place)
     there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
     for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
         prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
         there |= {prefix + key: (path, key) for key in _keys(path)}
-    fields = {field: there[s] for field, spellings in SPELLINGS.items() for s in spellings if s in there}
-    if len(fields) < len(SPELLINGS):
-        return None
-    return fields | {field: there[s] for field, other in MORE.items() for s in (field, other) if s in there}
+    fields = _named(there, SPELLINGS)
+    if not {"train_inputs", "train_labels"} <= set(fields):
+        fields = _named(there, WHOLE)
+        return fields | _named(there, WHOLE_MORE) if len(fields) == len(WHOLE) else None
+    if len(fields) < len(SPELLINGS):  # half a test split is none
+        fields = {field: fields[field] for field in WHOLE}
+    return fields | _named(there, MORE)
+
+
+def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
+    return {field: there[s] for field, each in spellings.items() for s in each if s in there}
+
+
+def _beside(place: Path) -> Fields:
+    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
+    fields = find(place.parent)
+    if fields and (place, None) in fields.values():
+        return fields
+    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
+    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
+    if labels is None or labels == place:
+        raise InputError(
+            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer a row."
+        )
+    return {"train_inputs": (place, None), "train_labels": (labels, None)}
+
+
+def held_out(fields: Fields) -> bool:
+    """Whether there is no test split."""
+    return "test_inputs" not in fields
 
 
 def are_vectors(fields: Fields) -> bool:
@@ -59,26 +92,8 @@ def are_vectors(fields: Fields) -> bool:
 
 def read(name: str, folder: Path, fields: Fields) -> Dataset:
     """The data set in these arrays, checked."""
-    train, test = (
-        Split(
-            _inputs(_load(*fields[f"{split}_inputs"]), split),
-            _labels(_load(*fields[f"{split}_labels"]), split),
-            {c: _load(*fields[f"{split}_{c}"]) for c in COLUMNS if f"{split}_{c}" in fields},
-        )
-        for split in ("train", "test")
-    )
-    for name_, split in (("train", train), ("test", test)):
-        if len(split.inputs) != len(split.labels) or not len(split):
-            raise InputError(
-                f"{folder}: {name_} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
-                "give one label an input, and at least one."
-            )
-        for column, values in split.columns.items():
-            if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
-                raise InputError(
-                    f"{folder}: {column}_{name_} is {values.dtype} of shape {values.shape}; give a whole number or a "
-                    f"text for each of the {len(split)} rows."
-                )
+    train = _split(folder, fields, "train")
+    train, test = split_rows(train) if held_out(fields) else (train, _split(folder, fields, "test"))
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
         raise InputError(
             f"{folder}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
@@ -95,6 +110,26 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
     check_labels(train.labels, len(classes), f"{folder}, train")
     check_labels(test.labels, len(classes), f"{folder}, test")
     return Dataset(name, train, test, classes)
+
+
+def _split(folder: Path, fields: Fields, name: str) -> Split:
+    split = Split(
+        _inputs(_load(*fields[f"{name}_inputs"]), name),
+        _labels(_load(*fields[f"{name}_labels"]), name),
+        {c: _load(*fields[f"{name}_{c}"]) for c in COLUMNS if f"{name}_{c}" in fields},
+    )
+    if len(split.inputs) != len(split.labels) or not len(split):
+        raise InputError(
+            f"{folder}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
+            "give one label an input, and at least one."
+        )
+    for column, values in split.columns.items():
+        if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
+            raise InputError(
+                f"{folder}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
+                f"text for each of the {len(split)} rows."
+            )
+    return split
 
 
 def _inputs(array: NDArray[Any], split: str) -> NDArray[Any]:

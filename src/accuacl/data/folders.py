@@ -13,6 +13,8 @@ import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.data.holdout import READING as HELD_OUT
+from accuacl.data.holdout import split_raw
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 
 IMAGE_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff", ".ppm", ".pgm")
@@ -25,17 +27,15 @@ Read = Callable[[str], bytes]
 
 
 def find(folder: Path) -> Source | None:
-    """An image folder, if `folder` has a train folder with folders in it."""
-    if not any(entry.is_dir() for entry in _entries(folder / "train")):
+    """train/<class>/* with test/<class>/* or without, or <class>/* alone; without a test folder a part is held out."""
+    train = "train/" if any(entry.is_dir() for entry in _entries(folder / "train")) else ""
+    if not train and not any(map(_holds_images, _entries(folder))):
         return None
-    test = next((name for name in TESTS if (folder / name).is_dir()), None)
-    if test is None:
-        raise InputError(f"{folder} has train but no test folder; put test/<class>/ with images beside it.")
-    files = _walk(folder, ("train", test))
+    test = next((f"{name}/" for name in TESTS if train and (folder / name).is_dir()), "")
+    files = _walk(folder, (train, test) if test else (train,))
     read = functools.partial(_read_file, folder)
-    return Source(
-        folder, _absolute(folder, files), functools.partial(_open_folder, str(folder), files, f"{test}/", read)
-    )
+    open_ = functools.partial(_open_folder, str(folder), files, (train, test), read)
+    return Source(folder, _absolute(folder, files), open_, "" if test else HELD_OUT)
 
 
 def find_tiny(folder: Path) -> Source | None:
@@ -52,17 +52,29 @@ def find_tiny(folder: Path) -> Source | None:
     return None
 
 
-def _open_folder(root: str, files: list[str], test: str, read: Read) -> RawDataset:
-    images = [file for file in files if file.count("/") == 2 and file.lower().endswith(IMAGE_SUFFIXES)]
-    classes = sorted({file.split("/")[1] for file in files if file.startswith("train/") and file.count("/") == 2})
+def _open_folder(root: str, files: list[str], splits: tuple[str, str], read: Read) -> RawDataset:
+    """splits: where the folders of the classes are, such as train/ and test/; no test: a part is held out."""
+    train, test = splits
+    inside = [(file, test if test and file.startswith(test) else train) for file in files]
+    named = [(file, file.removeprefix(split).split("/")[0], split) for file, split in inside if _in_class(file, split)]
+    classes = sorted({name for _, name, split in named if split == train})
     ids = {name: i for i, name in enumerate(classes)}
-    for file in images:
-        if file.split("/")[1] not in ids:
+    images = [entry for entry in named if entry[0].lower().endswith(IMAGE_SUFFIXES)]
+    for file, name, _ in images:
+        if name not in ids:
             raise InputError(f"{root}/{file} is of an unknown class; the classes are the folders in {root}/train.")
-    train, tests = (
-        [(file, ids[file.split("/")[1]]) for file in images if file.startswith(split)] for split in ("train/", test)
-    )
-    return RawDataset(_split(root, train, read), _split(root, tests, read), tuple(classes))
+    raw = [_split(root, [(file, ids[name]) for file, name, split in images if split == s], read) for s in splits]
+    both = (raw[0], raw[1]) if test else split_raw(raw[0])
+    return RawDataset(*both, tuple(classes))
+
+
+def _in_class(file: str, split: str) -> bool:
+    """Whether a file lies in a folder of the split, not deeper."""
+    return file.removeprefix(split).count("/") == 1
+
+
+def _holds_images(entry: Path) -> bool:
+    return entry.is_dir() and any(path.suffix.lower() in IMAGE_SUFFIXES for path in _entries(entry))
 
 
 def _open_tiny(root: str, files: list[str], read: Read) -> RawDataset:
@@ -123,7 +135,7 @@ def _split(root: str, files: list[tuple[str, int]], read: Read) -> RawSplit:
 
 
 def _walk(folder: Path, below: tuple[str, ...]) -> list[str]:
-    """All files under these subfolders, relative to `folder`, sorted; hidden ones are left out."""
+    """All files under these subfolders ("": all there are), relative to `folder`, sorted; hidden ones are left out."""
     paths: list[str] = []
     for start in below:
         for root, folders, files in os.walk(folder / start, followlinks=True):

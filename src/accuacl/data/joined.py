@@ -1,4 +1,4 @@
-"""A folder with a data set for each task: `task-1/`, `task-2/`, ... or `task-1.npz`, `task-2.npz`, ..."""
+"""A folder with a data set for each task: `task-1/`, `task-2/`, ... or `task-1.npz`, `task-2.csv`, ..."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.data.arrival import natural
 from accuacl.data.dataset import Dataset, Split
+from accuacl.data.table import SUFFIXES
 
 NAME = re.compile(r"task(-.+|[_ ]?\d+.*)", re.IGNORECASE)
 
 
 def task_parts(folder: Path) -> list[Path]:
-    """The folders or .npz files of the tasks, in order: by the numbers in their names, else by name."""
-    parts = [
-        part for part in folder.iterdir() if NAME.fullmatch(part.stem) and (part.is_dir() or part.suffix == ".npz")
-    ]
+    """The folders, .npz files or tables of the tasks, in order: by the numbers in their names, else by name."""
+    files = (".npz", *SUFFIXES)
+    named = [part for part in folder.iterdir() if NAME.fullmatch(part.stem)] if folder.is_dir() else []
+    parts = [part for part in named if part.is_dir() or part.suffix in files]
     return sorted(parts, key=lambda part: natural(part.stem))
 
 

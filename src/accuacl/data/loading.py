@@ -13,12 +13,14 @@ from pathlib import Path
 from accuacl.base.errors import InputError
 from accuacl.base.names import near
 from accuacl.base.progress import OnProgress
-from accuacl.data import arrays, cifar, folders, parquet
+from accuacl.data import arrays, cifar, folders, holdout, parquet, tables
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import Dataset, check_labels
 from accuacl.data.digits import digits
 from accuacl.data.joined import join, task_parts
 from accuacl.data.source import RawDataset, Source
+from accuacl.data.splits import SplitFiles, find_tables
+from accuacl.data.table import SUFFIXES
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Published:
 
 
 PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
+FILES = (".npz", ".npy", *SUFFIXES)
 NAME_IT = "with --data-dir or in the environment variable ACCUACL_DATA"
 TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
 PUBLISHED = {
@@ -51,17 +54,20 @@ def load(
     cache_dir: Path | None = None,
     skip_bad: bool = False,
     image_size: int | None = None,
+    label_column: str = "",
     progress: OnProgress | None = None,
 ) -> Dataset:
-    """The data set called `name`, or the one in the folder `name`.
+    """The data set called `name`, or the one in the file or folder `name`.
 
-    name: digits (always there), cifar10, cifar100, tiny-imagenet; or a folder, here or in data_dir, with Parquet files
-    or images (train/<class>/*, test/<class>/*) or NumPy arrays (see accuacl.data.arrays); or with such a folder, or an
-    .npz file, for each task: task-1, task-2, ...
+    name: digits (always there), cifar10, cifar100, tiny-imagenet; or a file or folder, here or in data_dir: images
+    (train/<class>/*, test/<class>/*), NumPy arrays (see accuacl.data.arrays), tables (CSV, TSV, JSON, JSON lines,
+    Parquet, Arrow; see accuacl.data.tables); or a folder with such a file or folder for each task: task-1, task-2, ...
+    Of data without a test split a fifth of each class is held out, with a warning.
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
     skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising BadImage.
     image_size: make images square with this side; without it they must all have the same size.
+    label_column: of a table, the column with the classes, if it is not called label, class, target or y.
     progress: called while images are decoded.
 
     >>> data = load("digits")
@@ -75,53 +81,87 @@ def load(
     if name in PUBLISHED:
         source = find_known(name, data_dir)
     else:
-        return _own(name, own_folder(name, data_dir), cache_dir, DecodeOptions(image_size, None, skip_bad, progress))
+        options = DecodeOptions(image_size, None, skip_bad, progress)
+        return _own(name, own_data(name, data_dir), cache_dir, options, label_column)
+    if label_column:
+        raise InputError(f"{name} has its labels; --label-column is for tables of your own.")
     side = PUBLISHED[name].side if image_size is None else None
     return _images(name, source, cache_dir, DecodeOptions(image_size, side, skip_bad, progress))
 
 
-def _own(name: str, folder: Path, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
-    """The data set in a folder of one's own, or in the folders or files that it has for each task."""
-    parts = task_parts(folder) if folder.is_dir() else []
+def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions, label_column: str) -> Dataset:
+    """The data set in a file or folder of one's own, or in those that it has for each task."""
+    parts = task_parts(place)
     if parts:
-        return join(name, [(part.stem, _own(str(part), part, cache_dir, options)) for part in parts])
-    fields = arrays.find(folder)
-    if fields is None:
-        return _images(name, _find_own(folder), cache_dir, options)
-    if options.size is not None:
-        raise InputError(f"{folder} holds arrays and --image-size is for files of images; leave it out.")
-    return arrays.read(name, folder if folder.is_dir() else folder.parent, fields)
+        return join(name, [(p.stem, _own(str(p), p, cache_dir, options, label_column)) for p in parts])
+    fields, files = arrays.find(place), find_tables(place)
+    if label_column and (fields or not files):
+        raise InputError(f"{place} is no table, so it has no column {label_column!r}; leave out --label-column.")
+    if fields:
+        data, held = arrays.read(name, place if place.is_dir() else place.parent, fields), arrays.held_out(fields)
+    elif files and not _names_images(files):
+        data, held = tables.read_vectors(name, files, label_column)
+    else:
+        source = _find_images(place, files, label_column)
+        data, held = _images(name, source, cache_dir, options), holdout.READING in source.reading
+    if options.size is not None and (fields or data.train.inputs.ndim == 2):
+        raise InputError(f"{place} holds arrays and --image-size is for files of images; leave it out.")
+    if held:
+        holdout.tell(place, len(data.train), len(data.test))
+    return data
 
 
-def own_folder(
-    name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED
-) -> Path:
-    """The folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known` ones."""
+def _names_images(files: SplitFiles) -> bool:
+    return tables.holds_encoded_images(files) or bool(tables.path_column(files))
+
+
+def _find_images(place: Path, files: SplitFiles | None, label_column: str) -> Source:
+    if files:
+        if tables.holds_encoded_images(files):
+            return parquet.find_own(files, label_column)
+        return tables.find_images(files, label_column)
+    source = folders.find_tiny(place) or folders.find(place)
+    if source is None:
+        raise InputError(
+            f"{place} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, train.csv "
+            "and test.csv, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
+        )
+    return source
+
+
+def own_data(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED) -> Path:
+    """The file or folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known`."""
     data_dir = _data_dir(data_dir)
-    for folder in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
-        if folder.is_dir():
-            return folder
+    for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
+        if place.is_dir() or (place.is_file() and place.suffix.lower() in FILES):
+            return place
+        if place.is_file():
+            raise InputError(f"{place} is no data set that can be read; give a folder, or a file {', '.join(FILES)}.")
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
     meant = near(name, known)
     hint = f"did you mean {meant}? The" if meant else "the"
     raise InputError(f"there is no {what} or folder {name!r} {where}; {hint} {what}s are {', '.join(known)}.")
 
 
-def holds_vectors(folder: Path) -> bool:
-    """Whether a folder of one's own holds vectors and not images; only a header is read."""
-    fields = arrays.find(next(iter(task_parts(folder)), folder))
-    return fields is not None and arrays.are_vectors(fields)
+def holds_vectors(place: Path) -> bool:
+    """Whether data of one's own are vectors and not images; only a header is read."""
+    first = next(iter(task_parts(place)), place)
+    fields = arrays.find(first)
+    if fields is not None:
+        return arrays.are_vectors(fields)
+    files = find_tables(first)
+    return files is not None and not _names_images(files)
 
 
-def holds_tasks(folder: Path) -> bool:
-    """Whether a folder of one's own says which task an example is of, by a column or by a folder or file each."""
-    if task_parts(folder):
+def holds_tasks(place: Path) -> bool:
+    """Whether data of one's own say which task an example is of, by a column or by a folder or file each."""
+    if task_parts(place):
         return True
-    fields = arrays.find(folder)
+    fields = arrays.find(place)
     if fields is not None:
         return "train_task" in fields
-    source = parquet.find(folder)
-    return source is not None and parquet.has_column(source, "task")
+    files = find_tables(place)
+    return files is not None and tables.has_column(files, "task")
 
 
 def _images(name: str, source: Source, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
@@ -176,16 +216,6 @@ def find_known(name: str, data_dir: Path | None = None) -> Source:
 def _data_dir(given: Path | None) -> Path | None:
     set_ = os.environ.get("ACCUACL_DATA")
     return given if given is not None or not set_ else Path(set_)
-
-
-def _find_own(folder: Path) -> Source:
-    source = parquet.find(folder, columns=True) or folders.find_tiny(folder) or folders.find(folder)
-    if source is None:
-        raise InputError(
-            f"{folder} holds no data set; put train/<class>/ and test/<class>/ with images there, "
-            f"{PARQUET}, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
-        )
-    return source
 
 
 def cache_home(cache_dir: Path | None = None) -> Path:

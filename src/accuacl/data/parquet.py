@@ -1,13 +1,11 @@
-"""Parquet in the Hugging Face layout: train-*.parquet and test-* or valid*-*, images as encoded bytes."""
+"""Parquet and Arrow in the Hugging Face layout: train-*.parquet and test-* or valid*-*, images as encoded bytes."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
-import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,59 +15,61 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.data.dataset import COLUMNS
+from accuacl.data.holdout import READING, split_raw
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
+from accuacl.data.splits import TESTS, SplitFiles, shards
+from accuacl.data.table import open_columnar
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
 ROWS = 1024  # read at a time
 
 
-def find(folder: Path, columns: bool = False) -> Source | None:
-    """The shards in `folder` or its `data` subfolder, if there are any. columns: also read those of COLUMNS."""
+def find(folder: Path) -> Source | None:
+    """The shards in `folder` or its `data` subfolder, if there are any."""
     for inside in (folder, folder / "data"):
-        train = _shards(inside, r"train")
+        train = shards(inside, "train", ".parquet")
         if train:
-            test = _shards(inside, r"test") or _shards(inside, r"val(id|idation)?")
+            test = shards(inside, TESTS[0], ".parquet") or shards(inside, TESTS[1], ".parquet")
             if not test:
                 raise InputError(f"{inside} has train-*.parquet but no test-*.parquet or valid-*.parquet; add them.")
-            files = tuple(os.path.abspath(file) for file in (*train, *test))
-            source = Source(inside, files, functools.partial(_open, train, test))
-            there = [name for name in COLUMNS if columns and has_column(source, name)]
-            return replace(source, reading=f"with {', '.join(there)}") if there else source
+            return _source(SplitFiles(inside, tuple(train), tuple(test)), LABEL, "")
     return None
 
 
-def has_column(source: Source, name: str) -> bool:
-    """Whether the first shard has the column; only its schema is read."""
-    return name in _parquet(Path(source.files[0])).schema_arrow.names
+def find_own(files: SplitFiles, label_column: str) -> Source:
+    """The same for files of one's own, Parquet or Arrow; those of COLUMNS are read too. No test: a part is held out."""
+    there = [name for name in COLUMNS if name in open_columnar(files.train[0]).schema_arrow.names]
+    reading = [f"with {', '.join(there)}"] if there else []
+    reading += [READING] if not files.test else []
+    reading += [f"labels in {label_column}"] if label_column else []
+    return _source(files, (label_column,) if label_column else LABEL, "; ".join(reading))
 
 
-def _shards(folder: Path, split: str) -> list[Path]:
-    files = sorted(p for p in folder.glob("*.parquet") if re.fullmatch(rf"{split}(-.*)?", p.stem))
-    for file in files:
-        of = re.fullmatch(r".*-\d+-of-(\d+)", file.stem)
-        if of and int(of[1]) != len(files):
-            raise InputError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
-    return files
+def _source(files: SplitFiles, label: tuple[str, ...], reading: str) -> Source:
+    every = tuple(os.path.abspath(file) for file in (*files.train, *files.test))
+    return Source(files.place, every, functools.partial(_open, files, label), reading)
 
 
-def _open(train: list[Path], test: list[Path]) -> RawDataset:
-    names = [_class_names(file) for file in (*train, *test)]
+def _open(files: SplitFiles, label: tuple[str, ...]) -> RawDataset:
+    names = [class_names(f, _column(f, open_columnar(f).schema_arrow, label)) for f in (*files.train, *files.test)]
     said = [n for n in names if n]
     if any(n != said[0] for n in said):
-        raise InputError(f"{train[0].parent}: the shards name different classes; take them from one data set.")
-    return RawDataset(_split(train), _split(test), said[0] if said else ())
+        raise InputError(f"{files.place}: the shards name different classes; take them from one data set.")
+    train = _split(files.train, label)
+    both = (train, _split(files.test, label)) if files.test else split_raw(train)
+    return RawDataset(*both, said[0] if said else ())
 
 
-def _split(files: list[Path]) -> RawSplit:
-    labels = np.concatenate([_labels(file) for file in files])
-    there = [name for name in COLUMNS if all(name in _parquet(file).schema_arrow.names for file in files)]
+def _split(files: Sequence[Path], label: tuple[str, ...]) -> RawSplit:
+    labels = np.concatenate([_labels(file, label) for file in files])
+    there = [name for name in COLUMNS if all(name in open_columnar(file).schema_arrow.names for file in files)]
     columns = {name: [value for file in files for value in _values(file, name)] for name in there}
     return RawSplit(labels, functools.partial(_images, files), columns)
 
 
 def _values(path: Path, name: str) -> list[Any]:
     """The column as numbers or texts."""
-    values = _parquet(path).read(columns=[name]).column(0)
+    values = open_columnar(path).read(columns=[name]).column(0)
     whole = str(values.type).lstrip("u").startswith("int") or str(values.type) in ("string", "large_string")
     if values.null_count or not whole:
         raise InputError(
@@ -78,11 +78,11 @@ def _values(path: Path, name: str) -> list[Any]:
     return list(values.to_pylist())
 
 
-def _images(files: list[Path]) -> Iterator[RawImage]:
+def _images(files: Sequence[Path]) -> Iterator[RawImage]:
     import pyarrow.compute as pc
 
     for path in files:
-        file = _parquet(path)
+        file = open_columnar(path)
         column = _column(path, file.schema_arrow, IMAGE)
         row = 0
         try:
@@ -103,9 +103,9 @@ def _present(image: bytes | None) -> bytes:
     return image
 
 
-def _labels(path: Path) -> NDArray[np.int64]:
-    file = _parquet(path)
-    column = _column(path, file.schema_arrow, LABEL)
+def _labels(path: Path, label: tuple[str, ...]) -> NDArray[np.int64]:
+    file = open_columnar(path)
+    column = _column(path, file.schema_arrow, label)
     try:
         labels = file.read(columns=[column]).column(0)
     except OSError as error:
@@ -115,12 +115,11 @@ def _labels(path: Path) -> NDArray[np.int64]:
     return np.asarray(labels.to_numpy(), np.int64)
 
 
-def _class_names(path: Path) -> tuple[str, ...]:
-    """The names in the schema's metadata, if it has them."""
-    schema = _parquet(path).schema_arrow
+def class_names(path: Path, label: str) -> tuple[str, ...]:
+    """The names of the classes in the schema's metadata, if it has them."""
     try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return tuple(str(name) for name in features[_column(path, schema, LABEL)]["names"])
+        features = json.loads((open_columnar(path).schema_arrow.metadata or {})[b"huggingface"])["info"]["features"]
+        return tuple(str(name) for name in features[label]["names"])
     except (KeyError, TypeError, json.JSONDecodeError):
         return ()
 
@@ -130,13 +129,3 @@ def _column(path: Path, schema: Any, wanted: tuple[str, ...]) -> str:
         if name in schema.names:
             return name
     raise InputError(f"{path} has the columns {', '.join(schema.names)}; expected one named {' or '.join(wanted)}.")
-
-
-def _parquet(path: Path) -> Any:
-    import pyarrow as pa  # only here: a start from the cache does without
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); download it again.") from error

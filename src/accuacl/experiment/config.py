@@ -13,7 +13,7 @@ from pydantic import Field
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.names import near, no_such
-from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_folder
+from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
 from accuacl.experiment.defaults import DEFAULTS, OWN
 from accuacl.experiment.stream_settings import check_stream, is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
@@ -34,7 +34,7 @@ class Config(pydantic.BaseModel):
 
     benchmark: str = Field(
         "split-digits",
-        description=f"One of {', '.join(BENCHMARKS)}, or a folder with your own data, here or in --data-dir.",
+        description=f"One of {', '.join(BENCHMARKS)}, or your own data: a folder or a file, here or in --data-dir.",
     )
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}, or full.")
@@ -107,6 +107,9 @@ class Config(pydantic.BaseModel):
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("auto", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
     image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
+    label_column: str | None = Field(
+        None, description="Your own table's column of classes, unless it is called label or class."
+    )
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:
@@ -141,10 +144,12 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
         if benchmark in PUBLISHED:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        folder = own_folder(benchmark, data_dir, "benchmark", BENCHMARKS)
-        vectors = holds_vectors(folder)
-        if not given.get("classes_per_task") and not given.get("domains") and holds_tasks(folder):
+        place = own_data(benchmark, data_dir, "benchmark", BENCHMARKS)
+        vectors = holds_vectors(place)
+        if not given.get("classes_per_task") and not given.get("domains") and holds_tasks(place):
             defaults = defaults | {"arrival": "given"}
+        if isinstance(given.get("labels"), int):
+            defaults = defaults | {"memory": given["labels"]}
     if vectors:
         defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
     try:

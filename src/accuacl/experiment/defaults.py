@@ -39,4 +39,8 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
         | {"model": "resnet18-3x3-pool"},
     },
 }
-OWN = {"smoke": SMOKE | {"memory": 50}, "cpu": CPU | {"memory": 500}, "paper": PAPER | {"memory": 500, "epochs": 50}}
+OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as the labels of a task
+    "smoke": SMOKE | {"memory": SMOKE["labels"]},
+    "cpu": CPU | {"labels": 100, "memory": 100},
+    "paper": PAPER | {"labels": 100, "memory": 100, "epochs": 50},
+}

@@ -23,6 +23,7 @@ from accuacl.experiment.oracle import Oracle
 from accuacl.experiment.reader import read_steps
 from accuacl.experiment.setting import environment
 from accuacl.experiment.steps import ExperimentSteps
+from accuacl.experiment.stream_notes import stream_notes
 
 
 def run(
@@ -46,6 +47,8 @@ def run(
 
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
+    for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
+        warnings.warn(sentence, stacklevel=2)
     before = settings_before(type(config))
     with Journal(out, config.model_dump(), environment(config), fresh, before, patience) as journal:
         if journal.has("result"):

@@ -32,6 +32,7 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         data_dir,
         skip_bad=skip_bad,
         image_size=config.image_size or None,
+        label_column=config.label_column or "",
         progress=progress,
     )
     return make_stream(dataset, groups_of(config, len(dataset.classes)), untidiness_of(config))

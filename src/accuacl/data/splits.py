@@ -1,0 +1,71 @@
+"""Which files of a folder are of which split: train.csv and test.csv, shards, folders that `datasets` saved."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading
+from accuacl.data.table import SUFFIXES
+
+SAVED = "state.json"  # what Hugging Face `datasets` writes beside the Arrow files of a split
+TESTS = (r"test", r"val(id|idation)?")
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """The table's files of each split. No test: a column says it of each row, or a part is held out."""
+
+    place: Path
+    train: tuple[Path, ...]
+    test: tuple[Path, ...] = ()
+
+
+def find_tables(place: Path) -> SplitFiles | None:
+    """The tables in a folder, or the one that a file is; None if there are none."""
+    if place.is_file():
+        return SplitFiles(place, (place,)) if place.suffix.lower() in SUFFIXES else None
+    if (place / SAVED).is_file():
+        return SplitFiles(place, saved_files(place))
+    for folder in (place, place / "data"):
+        for suffix in SUFFIXES:
+            train = shards(folder, "train", suffix)
+            if train:
+                tests = (shards(folder, split, suffix) for split in TESTS)
+                return SplitFiles(folder, tuple(train), tuple(next((files for files in tests if files), ())))
+        if (folder / "train" / SAVED).is_file():
+            names = ("test", "validation", "valid", "val")
+            test = next((folder / name for name in names if (folder / name / SAVED).is_file()), None)
+            return SplitFiles(folder, saved_files(folder / "train"), saved_files(test) if test else ())
+    return None
+
+
+def shards(folder: Path, split: str, suffix: str) -> list[Path]:
+    """The files of a split: `train.csv`, or all of `train-00000-of-00003.parquet` and so on."""
+    files = sorted(p for p in folder.glob(f"*{suffix}") if re.fullmatch(rf"{split}(-.*)?", p.stem))
+    for file in files:
+        of = re.fullmatch(r".*-\d+-of-(\d+)", file.stem)
+        if of and int(of[1]) != len(files):
+            raise InputError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
+    return files
+
+
+def saved_files(folder: Path) -> tuple[Path, ...]:
+    """The Arrow files of a split that `datasets` saved, in its order."""
+    path = folder / SAVED
+    try:
+        with reading(path):
+            state = json.loads(path.read_text(encoding="utf-8"))
+        files: Sequence[Path] = [folder / Path(entry["filename"]).name for entry in state["_data_files"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not that of a saved data set ({error}); save it again.") from None
+    if state.get("_indices_data_files") or state.get("_indices_files"):
+        raise InputError(f"{folder} is saved as a choice of other rows; call flatten_indices() and save it again.")
+    missing = [file for file in files if not file.is_file()]
+    if missing or not files:
+        raise InputError(f"{folder} has no {missing[0].name if missing else 'Arrow file'}; save the data set again.")
+    return tuple(files)

@@ -1,0 +1,191 @@
+"""Tables as files: CSV, TSV, JSON, JSON lines, Parquet, Arrow. Rows in are rows out, or the line is named."""
+
+from __future__ import annotations
+
+import csv
+import json
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading, reason
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+LINES = (".jsonl", ".ndjson")
+COLUMNAR = (".parquet", ".arrow")
+SUFFIXES = (*DELIMITERS, ".json", *LINES, *COLUMNAR)
+INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
+
+
+class Table:
+    """Columns by name, as pyarrow has them; those of CSV and TSV hold texts."""
+
+    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None) -> None:
+        self.path, self.columns, self.lines = path, columns, lines
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns.column_names)
+
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def where(self, row: int) -> str:
+        """What to call a row in an error: by the line that it begins in, where there are lines."""
+        return f"{self.path}: line {self.lines[row]}" if self.lines else f"{self.path}: row {row}"
+
+    def values(self, name: str) -> list[Any]:
+        """A column as Python values; None where a value is missing or an empty text."""
+        return [None if value == "" else value for value in self.columns.column(name).to_pylist()]
+
+
+def read_table(path: Path) -> Table:
+    """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines."""
+    import pyarrow as pa
+
+    suffix = path.suffix.lower()
+    if suffix in COLUMNAR:
+        try:
+            return Table(path, open_columnar(path).read())
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
+    if suffix in DELIMITERS:
+        return _delimited(path, DELIMITERS[suffix])
+    rows, lines = _json(path) if suffix == ".json" else _json_lines(path)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    columns = {name: _column(path, name, [row.get(name) for row in rows]) for name in names}
+    return Table(path, pa.table(columns), lines)
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns; of most formats only the beginning is read."""
+    suffix = path.suffix.lower()
+    if suffix in COLUMNAR:
+        return list(open_columnar(path).schema_arrow.names)
+    if suffix in DELIMITERS:
+        with reading(path), path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
+            return next(csv.reader(file, delimiter=DELIMITERS[suffix]), [])
+    return read_table(path).names
+
+
+def open_columnar(path: Path) -> Any:
+    """A Parquet or Arrow file as pyarrow's ParquetFile: `schema_arrow`, `read(columns=)`, `iter_batches`."""
+    import pyarrow as pa  # only here: a start from the cache does without
+    import pyarrow.parquet as pq
+
+    kind = "Arrow" if path.suffix.lower() == ".arrow" else "Parquet"
+    try:
+        return ArrowFile(path) if kind == "Arrow" else pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path} is not a readable {kind} file ({reason(error)}); download it again.") from error
+
+
+class ArrowFile:
+    """An Arrow file as Hugging Face `datasets` saves them (a stream), or as Feather does; mapped, not read."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        try:
+            self.table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+        except pa.ArrowInvalid:
+            self.table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        self.schema_arrow = self.table.schema
+
+    def read(self, columns: list[str] | None = None) -> Any:
+        return self.table if columns is None else self.table.select(columns)
+
+    def iter_batches(self, size: int, columns: list[str]) -> Iterator[Any]:
+        return iter(self.read(columns).to_batches(max_chunksize=size))
+
+
+def _delimited(path: Path, delimiter: str) -> Table:
+    import pyarrow as pa
+
+    csv.field_size_limit(2**27)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    several: list[tuple[int, int]] = []  # first and last line of rows that have several
+    line = 0
+    try:
+        with reading(path), path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, delimiter=delimiter, strict=True)
+            for row in reader:
+                begins, line = line + 1, reader.line_num
+                if not row:
+                    continue
+                if rows and len(row) != len(rows[0]):
+                    raise InputError(
+                        f"{path}: line {begins} has {len(row)} fields and the header {len(rows[0])}; put a text that "
+                        "holds the delimiter in quotation marks, or mend the line."
+                    )
+                if line > begins:
+                    several.append((begins, line))
+                rows.append(row)
+                lines.append(begins)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: a quotation mark in the row that begins in line {line + 1} does not fit ({error}); close it, and "
+            'write "" for one inside a quoted text.'
+        ) from None
+    header = rows[0] if rows else []
+    for name in header:
+        if header.count(name) > 1:
+            raise InputError(f"{path} has two columns named {name!r}; give each its own name.")
+    if several:
+        warnings.warn(
+            f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
+            f"{several[0][1]}; if that is not meant, a quotation mark is astray there.",
+            stacklevel=4,
+        )
+    columns = {n: pa.array([row[i] for row in rows[1:]], pa.string()) for i, n in enumerate(header) if n not in INDEX}
+    return Table(path, pa.table(columns), lines[1:])
+
+
+def _json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    rows, lines = [], []
+    number = 0
+    try:
+        with reading(path), path.open(encoding="utf-8-sig") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    rows.append(_object(json.loads(line), f"{path}: line {number}"))
+                    lines.append(number)
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: line {number} is not JSON ({error}); write one object a line, or name the file .csv, .tsv or "
+            ".json if it is that."
+        ) from None
+    return rows, lines
+
+
+def _json(path: Path) -> tuple[list[dict[str, Any]], None]:
+    try:
+        with reading(path):
+            content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if it has an object a line.") from None
+    if not isinstance(content, list):
+        raise InputError(f"{path} holds no list; write a list of objects, [{{...}}, {{...}}].")
+    return [_object(row, f"{path}: row {i}") for i, row in enumerate(content)], None
+
+
+def _object(row: Any, where: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise InputError(f'{where} is not a JSON object; write {{"label": ..., ...}}.')
+    return row
+
+
+def _column(path: Path, name: str, values: list[Any]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"{path}: {name} is no column ({reason(error)}); give values of one kind.") from None

@@ -1,0 +1,214 @@
+"""One's own data in tables: vectors as columns of numbers or as lists, images by their paths.
+
+The column `label` has each row's class, as a text or a number; `split` may say which rows test; `task` and `domain` may
+say in which task a row arrived and which look it has.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.names import near
+from accuacl.data.arrival import natural
+from accuacl.data.dataset import COLUMNS, Dataset, Split
+from accuacl.data.holdout import READING, split_raw, split_rows
+from accuacl.data.parquet import class_names
+from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
+from accuacl.data.splits import SplitFiles
+from accuacl.data.table import COLUMNAR, Table, column_names, open_columnar, read_table
+from accuacl.data.vectors import vectors_of
+
+LABELS = ("label", "labels", "class", "target", "y", "fine_label")
+IMAGES = ("image", "img", "file_name", "filename", "file", "path")
+TRAINS, TESTS = ("train", "training"), ("test", "val", "valid", "validation")
+
+
+def holds_encoded_images(files: SplitFiles) -> bool:
+    """Whether a Parquet or Arrow table has the bytes of images; only the schema is read."""
+    import pyarrow.types as types
+
+    first = files.train[0]
+    if first.suffix.lower() not in COLUMNAR:
+        return False
+    schema = open_columnar(first).schema_arrow
+    kinds = [schema.field(name).type for name in ("img", "image") if name in schema.names]
+    return any(types.is_struct(kind) or types.is_binary(kind) or types.is_large_binary(kind) for kind in kinds)
+
+
+def path_column(files: SplitFiles) -> str:
+    """The column that names image files, or ""."""
+    names = column_names(files.train[0])
+    return next((name for name in IMAGES if name in names), "")
+
+
+def has_column(files: SplitFiles, name: str) -> bool:
+    return name in column_names(files.train[0])
+
+
+def read_vectors(name: str, files: SplitFiles, label_column: str = "") -> tuple[Dataset, bool]:
+    """The data set of vectors in these tables, and whether its test split was held out."""
+    train, test, classes = _read(files, label_column)
+    apart = {train.label, "id", "split", *COLUMNS}
+    inputs, columns = vectors_of(train.table, apart)
+    if columns is not None:
+        left_out = [column for column in train.table.names if column not in {*apart, *columns}]
+        if left_out:
+            names = ", ".join(left_out)
+            warnings.warn(f"{files.place}: left out of the vectors, as no numbers: {names}.", stacklevel=4)
+    both = Split(inputs, train.labels, train.columns)
+    if test is not None:
+        other = Split(vectors_of(test.table, apart, columns)[0], test.labels, test.columns)
+        if other.inputs.shape[1] != inputs.shape[1]:
+            raise InputError(
+                f"{files.place}: training vectors have {inputs.shape[1]} entries and test vectors "
+                f"{other.inputs.shape[1]}; make them alike."
+            )
+        return Dataset(name, both, other, classes), False
+    if train.tests is None:
+        return Dataset(name, *split_rows(both), classes), True
+    return Dataset(name, _only(both, ~train.tests), _only(both, train.tests), classes), False
+
+
+def find_images(files: SplitFiles, label_column: str = "") -> Source:
+    """The images that the tables name, by paths from the folder of each table."""
+    column = path_column(files)
+    tables = [read_table(file) for file in (*files.train, *files.test)]
+    paths = {os.path.abspath(table.path.parent / str(value)) for table in tables for value in table.values(column)}
+    every = (*(os.path.abspath(table.path) for table in tables), *paths)
+    held = not files.test and not has_column(files, "split")
+    reading = f"{READING if held else ''} {label_column}"
+    return Source(files.place, tuple(every), functools.partial(_open_images, files, column, label_column), reading)
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Rows of tables with their classes. tests: which of them test, if the column `split` says it."""
+
+    table: Table
+    label: str
+    labels: NDArray[np.int64]
+    columns: dict[str, NDArray[Any]]
+    tests: NDArray[np.bool_] | None
+
+
+def _open_images(files: SplitFiles, column: str, label_column: str) -> RawDataset:
+    train, test, classes = _read(files, label_column)
+    raw = _raw(train, column)
+    if test is not None:
+        return RawDataset(raw, _raw(test, column), classes)
+    if train.tests is None:
+        return RawDataset(*split_raw(raw), classes)
+    return RawDataset(_raw(train, column, ~train.tests), _raw(train, column, train.tests), classes)
+
+
+def _raw(rows: Labelled, column: str, chosen: NDArray[np.bool_] | None = None) -> RawSplit:
+    where = np.arange(len(rows.labels)) if chosen is None else np.flatnonzero(chosen)
+    values = rows.table.values(column)
+    folder = rows.table.path.parent
+    for row in where.tolist():
+        if not isinstance(values[row], str):
+            raise InputError(f"{rows.table.where(row)} names no file under {column!r}; give the path of an image.")
+
+    def images() -> Iterator[RawImage]:
+        for row in where.tolist():
+            file = folder / values[row]
+            yield str(file), file.read_bytes
+
+    columns = {name: column_[where].tolist() for name, column_ in rows.columns.items()}
+    return RawSplit(rows.labels[where], images, columns)
+
+
+def _read(files: SplitFiles, label_column: str) -> tuple[Labelled, Labelled | None, tuple[str, ...]]:
+    tables = [_joined(part) for part in (files.train, files.test) if part]
+    label = _label_column(tables[0], label_column)
+    names = class_names(files.train[0], label) if files.train[0].suffix.lower() in COLUMNAR else ()
+    known = _classes(tables[0], label, names)
+    classes = names or known
+    read = [_labelled(table, label, known, i > 0) for i, table in enumerate(tables)]
+    return read[0], read[1] if len(read) > 1 else None, classes
+
+
+def _joined(paths: Sequence[Path]) -> Table:
+    import pyarrow as pa
+
+    tables = [read_table(path) for path in paths]
+    if len(tables) == 1:
+        return tables[0]
+    try:
+        together = pa.concat_tables([table.columns for table in tables])
+    except pa.ArrowInvalid:
+        raise InputError(f"the shards of {paths[0]} have different columns; write them alike.") from None
+    return Table(paths[0].parent, together)
+
+
+def _label_column(table: Table, given: str) -> str:
+    if given and given not in table.names:
+        meant = near(given, table.names)
+        hint = f"did you mean {meant}? It" if meant else "it"
+        raise InputError(f"{table.path} has no column {given!r}; {hint} has {', '.join(table.names)}.")
+    label = given or next((name for name in LABELS if name in table.names), "")
+    if not label:
+        raise InputError(
+            f"{table.path} has the columns {', '.join(table.names)}; say which one has the classes with --label-column "
+            "(in Python: label_column)."
+        )
+    return label
+
+
+def _classes(table: Table, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of the label column, in order: numbers by size. Those of `names` are numbers from 0."""
+    if names:
+        return tuple(str(i) for i in range(len(names)))
+    return tuple(sorted({str(value) for value in table.values(label) if value is not None}, key=natural))
+
+
+def _labelled(table: Table, label: str, classes: tuple[str, ...], test: bool) -> Labelled:
+    if label not in table.names:
+        raise InputError(f"{table.path} has no column {label!r}, as the training split has; add it.")
+    ids = {name: i for i, name in enumerate(classes)}
+    labels = []
+    for row, value in enumerate(table.values(label)):
+        if value is None or isinstance(value, float) or str(value) not in ids:
+            what = f"{value!r}, of which there is no training example" if test and value is not None else repr(value)
+            raise InputError(f"{table.where(row)} has the label {what}; mend it or leave the row out.")
+        labels.append(ids[str(value)])
+    if not labels:
+        raise InputError(f"{table.path} has no rows; give at least one.")
+    columns = {name: _given(table, name) for name in COLUMNS if name in table.names}
+    return Labelled(table, label, np.array(labels, np.int64), columns, None if test else _tests(table))
+
+
+def _given(table: Table, name: str) -> NDArray[Any]:
+    values = table.values(name)
+    for row, value in enumerate(values):
+        if not isinstance(value, int | str):
+            raise InputError(f"{table.where(row)} has no {name}; give a whole number or a text in every row.")
+    return np.array(values)
+
+
+def _tests(table: Table) -> NDArray[np.bool_] | None:
+    """Which rows test, by the column `split`."""
+    if "split" not in table.names:
+        return None
+    tests = []
+    for row, value in enumerate(table.values("split")):
+        if str(value).lower() not in (*TRAINS, *TESTS):
+            raise InputError(f"{table.where(row)} has the split {value!r}; give train or test.")
+        tests.append(str(value).lower() in TESTS)
+    if all(tests) or not any(tests):
+        raise InputError(f"{table.path}: the column split names one split alone; give rows of train and of test.")
+    return np.array(tests)
+
+
+def _only(split: Split, rows: NDArray[np.bool_]) -> Split:
+    return Split(split.inputs[rows], split.labels[rows], {name: v[rows] for name, v in split.columns.items()})

@@ -1,0 +1,60 @@
+"""What a stream leaves out or cannot show, said before a run begins; nothing is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from accuacl.data import Stream, Task
+from accuacl.experiment.config import Config
+from accuacl.experiment.stream_settings import groups_of
+
+NAMED = 5  # classes that a sentence names
+
+
+def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[str]:
+    """Sentences about a stream, of which `tasks` are learned."""
+    data, sentences = stream.dataset, []
+    classes = len(data.classes)
+    groups = groups_of(config, classes)
+    if groups is not None and config.order in ("fixed", "tasks", "classes"):
+        left = sorted(set(range(classes)) - {c for group in groups for c in group})
+        if left:
+            each = len(groups[0])
+            fits = [str(n) for n in range(2, classes) if classes % n == 0]
+            remedy = f"--classes-per-task {' or '.join(fits)} takes all" if fits else "--order names those to take"
+            sentences.append(
+                f"{classes} classes do not make whole tasks of {each}: {_named(stream, left)} left out; {remedy}."
+            )
+    inside = {c for task in tasks for c in task.classes}
+    tested = np.concatenate([data.test.labels[task.test] for task in tasks])
+    trained = np.concatenate([data.train.labels[task.train] for task in tasks])
+    for what, rows in (("test", tested), ("training", trained)):
+        without = sorted(inside - set(np.unique(rows).tolist()))
+        if without:
+            end = "accuracy says nothing about" if what == "test" else "the model never learns"
+            sentences.append(f"{_named(stream, without)} without {what} examples; {end} {_it(without)}.")
+    total = sum(min(config.labels, len(task.train)) for task in tasks)
+    if config.strategy != "full" and config.tasks == 0 and len(tasks) > 1 and config.memory >= total:
+        sentences.append(
+            f"a memory of {config.memory} keeps all {total} labels of the {len(tasks)} tasks, so that little can be "
+            "forgotten; a smaller --memory makes strategies differ more."
+        )
+    return sentences
+
+
+def _named(stream: Stream, classes: Collection[int]) -> str:
+    """The classes by name, and a verb.
+
+    >>> from accuacl.data import class_incremental, load
+    >>> _named(class_incremental(load("digits"), 5), [3]), _named(class_incremental(load("digits"), 5), [3, 7])
+    ('class 3 is', 'classes 3, 7 are')
+    """
+    names = [stream.dataset.classes[c] for c in classes]
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    return f"class {shown} is" if len(names) == 1 else f"classes {shown} are"
+
+
+def _it(classes: Collection[int]) -> str:
+    return "it" if len(classes) == 1 else "them"
