@@ -102,3 +102,20 @@ def test_ridge_is_refused_where_features_do_not_stay():
         make({"kind": "images", "learner": "ridge", "model": "conv4"})
     with pytest.raises(InputError, match="ridge cannot train --head mlp; give --head linear or projection"):
         make({"kind": "vectors", "learner": "ridge", "head": "mlp"})
+
+
+@pytest.mark.parametrize(
+    ("given", "learner", "head"),
+    [
+        ({}, "er", "mlp"),
+        ({"learner": "ridge"}, "ridge", "linear"),
+        ({"keep": "statistics"}, "ridge", "linear"),
+        ({"learner": "der++"}, "der++", "mlp"),
+        ({"head": "linear"}, "er", "linear"),
+        ({"kind": "texts"}, "ridge", "linear"),
+        ({"kind": "texts", "learner": "er"}, "er", "linear"),
+    ],
+)
+def test_vectors_are_learned_by_a_small_network_unless_another_is_asked_for(given, learner, head):
+    made = make({"kind": "vectors"} | given)
+    assert (made.learner, made.head) == (learner, head)

@@ -84,7 +84,8 @@ class ProjectSettings(pydantic.BaseModel):
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
     head: Literal["linear", "mlp", "projection"] = Field(
         "linear",
-        description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn).",
+        description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn). "
+        "Unset: mlp for vectors, unless ridge learns them; else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
     image_size: int = Field(
