@@ -6,14 +6,14 @@ STUDIO := .venv-label-studio
 # Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: help demo test test-long test-label-studio lint bench setup clean
+.PHONY: help demo docs test test-long test-label-studio lint bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,web,pretrained,texts,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,web,pretrained,texts,cluster]"
 	touch $@
 
 setup: $(VENV)/ready  ## make .venv with everything installed
@@ -47,6 +47,9 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/ready  ## build the documentation site in out/site; open out/site/index.html
+	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/ready  ## measure speed and memory of every strategy on this machine
 	$(BIN)/accuacl bench

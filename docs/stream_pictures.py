@@ -1,4 +1,4 @@
-"""Draws docs/images/streams.png: each kind of stream, made of scikit-learn's digits.
+"""Draws docs/images/streams.png, and streams.dark.png: each kind of stream, made of scikit-learn's digits.
 
 python docs/stream_pictures.py
 """
@@ -17,7 +17,8 @@ from matplotlib import pyplot as plt
 from accuacl.data import Untidiness, benchmark_tasks, load, make_stream
 from accuacl.data.looks import LOOKS
 
-OUT = Path(__file__).parent / "images" / "streams.png"
+OUT = Path(__file__).parent / "images"
+DARK = ["dark_background", {"figure.facecolor": "#1e2129", "savefig.facecolor": "#1e2129"}]
 STREAMS = {
     "tidy": Untidiness(),
     "--blur 0.1": Untidiness(blur=0.1),
@@ -28,6 +29,12 @@ STREAMS = {
 
 
 def main() -> None:
+    for style, name in (("default", "streams.png"), (DARK, "streams.dark.png")):
+        with plt.style.context(style):
+            draw_all(OUT / name)
+
+
+def draw_all(out: Path) -> None:
     digits = load("digits")
     groups = benchmark_tasks("split-digits", 10)
     figure, axes = plt.subplots(2, 4, figsize=(13, 6), layout="constrained")
@@ -44,7 +51,7 @@ def main() -> None:
     flat[7].set_title("the looks of --domains 9", fontsize=9)
     flat[7].set_yticks(np.arange(len(LOOKS)) * 8 + 4, list(LOOKS), fontsize=7)
     flat[7].set_xticks([])
-    figure.savefig(OUT, dpi=110)
+    figure.savefig(out, dpi=110)
 
 
 def draw(axes: plt.Axes, counts: np.ndarray, xlabel: str, title: str) -> None:

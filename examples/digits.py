@@ -27,6 +27,7 @@ import matplotlib.pyplot as plt
 from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
 COLUMNS = 5  # of the picture
+DARK = ["dark_background", {"figure.facecolor": "#1e2129", "savefig.facecolor": "#1e2129"}]
 
 
 def main() -> None:
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=20, help="how many to pick (20)")
     parser.add_argument("--seed", type=int, default=0, help="which digits are where (0)")
     parser.add_argument("--out", type=Path, default=Path("digits.png"), help="where the picture goes")
+    parser.add_argument("--dark", action="store_true", help="draw it for dark pages")
     options = parser.parse_args()
 
     x, y = load_digits(return_X_y=True)
@@ -76,7 +78,8 @@ def main() -> None:
         table.add_row(name, *map(str, counts), *accuracy, f"{1000 * spent:.1f}")
     Console().print(table)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    draw(x, pool, picks, options.out)
+    with plt.style.context(DARK if options.dark else "default"):
+        draw(x, pool, picks, options.out)
     print("Linear model on pixels, one round, one seed: how strategies choose, not which one is best.")
     print(f"picture: {options.out}")
 

@@ -54,7 +54,7 @@ def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool 
         patch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
         patch.setattr(console, "_width", width)
         if not workers:
-            patch.setattr(engines, "get", lambda name, *more: Inline() if name == "local" else GET(name, *more))
+            patch.setattr(engines, "get", get_inline)
         if cwd:
             patch.chdir(cwd)
         with pytest.raises(SystemExit) as end:
@@ -62,6 +62,11 @@ def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool 
     for name in [name for name in sys.modules if name.startswith(PREFIX)]:
         del sys.modules[name]
     return Ended(end.value.code or 0, out.getvalue(), err.getvalue())
+
+
+def get_inline(name: str, *more: object) -> object:
+    """An engine; the local one works in this process."""
+    return Inline() if name == "local" else GET(name, *more)
 
 
 @contextlib.contextmanager

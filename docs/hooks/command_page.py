@@ -1,0 +1,99 @@
+"""mkdocs: writes reference/commands.md from the commands themselves, so that it cannot be out of date."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+from accuacl.cli import COMMANDS
+from accuacl.cli.lazy import load
+from accuacl.cli.project import COMMANDS as PROJECT_COMMANDS
+
+PAGE = "reference/commands.md"
+KINDS = {int: "INTEGER", float: "NUMBER", Path: "PATH"}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    """Add the page to those of the site."""
+    from mkdocs.structure.files import File
+
+    files.append(File.generated(config, PAGE, content=page()))
+    return files
+
+
+def page() -> str:
+    """All commands, their arguments and options, as Markdown."""
+    lines = [
+        "# Commands",
+        "",
+        "Every command explains itself with `--help`; this page is made of the same words. Exit codes: 0 done, 1 a bug "
+        "or runs that failed, 2 wrong input (one sentence says what to mend), 75 labels of people are pending, "
+        "130 Ctrl-C.",
+        "",
+        "| command | does |",
+        "|---|---|",
+        *(f"| [`accuacl {name}`](#accuacl-{name}) | {line} |" for name, line in COMMANDS.items()),
+    ]
+    for name in COMMANDS:
+        if name == "project":
+            lines += ["", "## accuacl project", "", COMMANDS[name], ""]
+            for sub in PROJECT_COMMANDS:
+                lines += ["", *described(f"accuacl project {sub}", load("accuacl.cli.project", sub), "###")]
+        else:
+            lines += ["", *described(f"accuacl {name}", load("accuacl.cli", name), "##")]
+    return "\n".join(lines) + "\n"
+
+
+def described(name: str, command: Any, level: str) -> Iterator[str]:
+    """A command's section."""
+    arguments = [each for each in command.params if each.param_type_name == "argument"]
+    options = [each for each in command.params if each.param_type_name == "option"]
+    shown = " ".join(_metavar(each) if each.required else f"[{_metavar(each)}]" for each in arguments)
+    yield from (
+        f"{level} {name}",
+        "",
+        f"    {name} {shown}{' ' if shown else ''}[OPTIONS]",
+        "",
+        _plain(command.help),
+        "",
+    )
+    if arguments:
+        yield from ("| argument | |", "|---|---|")
+        yield from (f"| `{_metavar(each)}` | {_cell(each.help)} |" for each in arguments)
+        yield ""
+    if options:
+        yield from ("| option | | default |", "|---|---|---|")
+        yield from (f"| {_flags(each)} | {_cell(each.help)} | {_default(each)} |" for each in options)
+
+
+def _metavar(argument: Any) -> str:
+    return str(argument.metavar or argument.name.upper())
+
+
+def _flags(option: Any) -> str:
+    flags = ", ".join(f"`{flag}`" for flag in [*option.opts, *option.secondary_opts])
+    if option.is_flag:
+        return flags
+    kind = option.type_descriptor.annotation
+    kind = (get_args(kind) or (kind,))[0]  # of an option that may be repeated: of one value
+    return f"{flags} {option.metavar or KINDS.get(kind, 'TEXT')}"
+
+
+def _default(option: Any) -> str:
+    if option.required:
+        return "must be given"
+    value = option.default
+    return "" if value in (None, False, "", (), []) else f"`{value}`"
+
+
+def _cell(text: str | None) -> str:
+    return _plain(text).replace("|", "\\|")
+
+
+def _plain(text: str | None) -> str:
+    """Help without its marks for the terminal, as one paragraph for each of its own."""
+    text = re.sub(r"\\(?=\[)", "", (text or "").replace("\f", ""))
+    paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
+    return "\n\n".join(paragraphs)
