@@ -1,122 +1,175 @@
-"""What commands advise can be done: options that exist, names that were meant, notes that hold."""
+"""What the dashboard says follows from what is known, and nothing is said that the held-out items cannot tell."""
 
 from __future__ import annotations
 
-import ast
-import re
-from pathlib import Path
-
+import numpy as np
 import pytest
 
-import accuacl
-from accuacl import cli
-from accuacl.base.names import near, no_such
-from accuacl.cli import project
-from accuacl.cli.lazy import load
-from accuacl.experiment import advice, make
-from commands import accuacl as command
+from accuacl.labeling.project import make
+from accuacl.labeling.project.advice import Doubts, advise
+from accuacl.labeling.project.estimates import (
+    ClassEstimate,
+    Estimates,
+    Gain,
+    Moment,
+    TaskEstimate,
+    by_class,
+    gain,
+    mean_over_classes,
+)
+from accuacl.labeling.project.intervals import Estimate, change, exact, mean, share
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen
 
-SOURCE = Path(accuacl.__file__).parent
-OTHERS = {"--faint", "--help", "--version"}  # a colour of a page, and options of every command
-
-
-def options() -> set[str]:
-    commands = [load("accuacl.cli", name) for name in cli.COMMANDS if name != "project"]
-    commands += [load("accuacl.cli.project", name) for name in project.COMMANDS]
-    return {
-        option
-        for each in commands
-        for parameter in each.params
-        for option in (*parameter.opts, *parameter.secondary_opts)
-    }
+NAMES = {0: "cat", 1: "dog", 2: "tiger"}
+NOTHING = Estimates((), None, None, (), {}, {}, {})
 
 
-def test_every_option_that_a_text_names_exists():
-    known = options() | OTHERS
-    for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", node.value):
-                    assert option in known, f"{path.name} names {option}"
+def said(estimates=NOTHING, gain=None, classes=(), doubts=Doubts(), left=0, **settings):  # noqa: B008
+    settings = make({"kind": "vectors", "learner": "er", "per_round": 20, "memory": 50} | settings)
+    return advise(settings, estimates, gain, classes, NAMES, doubts, left)
+
+
+def texts(*arguments, **more):
+    return [one.text for one in said(*arguments, **more)]
+
+
+def with_tasks(*tasks, **more):
+    return Estimates(tuple(tasks), None, None, (), more.pop("confusion", {}), more.pop("labels", {}), {}, **more)
+
+
+def fallen(before, now, lost, count, task=2):
+    return TaskEstimate(task, share(before, count), share(now, count), change(lost, now - before + lost, count))
+
+
+def test_before_there_is_anything_nothing_is_said():
+    assert said() == []
+
+
+def test_a_task_that_fell_is_said_with_both_numbers_and_what_to_do():
+    estimates = with_tasks(fallen(81, 12, 70, 100), labels={0: 90, 1: 30})
+    first = said(estimates)[0]
+    assert first.text == "Task 3 fell from 81 to 12 %, on 100 held-out examples."
+    assert first.do.startswith("Add data like it as the next task and label 20 of them, or raise the memory: ")
+    assert first.do.endswith("--memory 120 replays all labels, not 50.")
+    assert (first.tone, dict(first.about)) == ("bad", {"task": "2", "held": "1"})
+    assert "memory" not in said(estimates, memory=500)[0].do  # everything is replayed already
+    assert "memory" not in said(estimates, learner="ridge")[0].do
+
+
+@pytest.mark.parametrize(("before", "now", "lost", "count"), [(9, 7, 2, 12), (100, 95, 5, 100), (50, 60, 0, 100)])
+def test_a_fall_that_may_be_chance_small_or_none_is_not_said(before, now, lost, count):
+    found = texts(with_tasks(fallen(before, now, lost, count)))
+    assert not [text for text in found if "fell" in text]
+    assert f"No earlier task has measurably fallen, on {count} held-out examples." in found
+
+
+def test_only_the_worst_three_tasks_are_named():
+    tasks = [fallen(90, 50 - 5 * t, 40 + 5 * t, 100, t) for t in range(5)]
+    assert [text.split()[1] for text in texts(with_tasks(*tasks)) if "fell" in text] == ["5", "4", "3"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("gain", "text", "tone"),
     [
-        ("run --strategy entropie", "there is no strategy 'entropie'; did you mean entropy?"),
-        ("run --strategy Least_Confidence", "did you mean least-confidence?"),
-        ("run --learner der", "did you mean der++?"),
-        ("run --benchmark split-cifar", "did you mean split-cifar10?"),
-        ("run --model resnet-18", "did you mean resnet18?"),
-        ("select --pool a --budget 1 --out b.csv --strategy margins", "did you mean margin?"),
-        ("paper mian", "did you mean main?"),
-        ("bench --strategy bages", "did you mean badge?"),
-        ("run --memry 3", "--memory"),
+        (Gain(56.2, 88.7, 12), "The last training took it from 56 to 89 % of 12 held-out examples.", "good"),
+        (Gain(88.7, 56.2, 12), "In the last training it fell from 89 to 56 % of 12 held-out examples.", "bad"),
+        (Gain(None, 56.2, 1), "After the last training the model is right on 56 % of 1 held-out example.", "plain"),
+        (Gain(50, 50, 2), "The last training changed nothing: it is right on 50 % of 2 held-out examples, as before.", "plain"),
+    ],
+)  # fmt: skip
+def test_what_the_last_training_changed(gain, text, tone):
+    assert [(one.text, one.tone) for one in said(gain=gain)] == [(text, tone)]
+
+
+def test_the_pair_that_is_confused_most():
+    found = said(with_tasks(confusion={(0, 0): 5, (0, 1): 2, (1, 0): 3, (1, 1): 1}))
+    assert [one.text for one in found] == ["3 of 4 held-out examples of “dog” are taken for “cat”."]
+    assert dict(found[0].about) == {"held": "1", "label": "1", "guess": "0"}
+    assert said(with_tasks(confusion={(0, 0): 5, (0, 1): 1})) == []  # once is nothing
+
+
+def test_classes_without_labels_and_with_few():
+    classes = [ClassEstimate(0, 40, None), ClassEstimate(1, 0, None), ClassEstimate(2, 3, None)]
+    assert texts(classes=classes) == ["“dog” has no label yet.", "Few labels: “tiger” 3."]
+    assert texts(classes=[ClassEstimate(0, 0, None)]) == []  # nothing has been labelled at all
+
+
+def test_disagreement_and_many_skips():
+    found = said(doubts=Doubts(1, 9, 40))
+    assert [one.text for one in found] == ["People disagree about 1 example.", "9 of 40 examples were skipped."]
+    assert [dict(one.about) for one in found] == [{"show": "people"}, {"show": "skipped"}]
+    assert said(doubts=Doubts(0, 9, 60)) == said(doubts=Doubts(0, 9, 19)) == []
+
+
+@pytest.mark.parametrize(
+    ("labels", "left", "do"),
+    [
+        (60, 100, "Its budget has 100 left, which is enough."),
+        (60, 10, "Its budget has 10 left: add more of its data as the next task to go on."),
+        (None, 10, "10 labels are left in its budget."),
+        (0, 0, ""),
     ],
 )
-def test_a_name_that_is_nearly_right_is_told(arguments, says, tmp_path):
-    ended = command(*arguments.split(), cwd=tmp_path)
-    assert ended.returncode == 2
-    assert says in ended.stderr
-    assert ended.stderr.count("\n") == 1
+def test_the_forecast_is_compared_with_the_budget(labels, left, do):
+    task = TaskEstimate(1, None, share(80, 100), None)
+    (found,) = said(with_tasks(task, forecast=Forecast(90, labels, 5, None)), left=left)
+    assert found.text == f"Task 2: {Forecast(90, labels, 5, None).text}."
+    assert found.do == do
 
 
-def test_nothing_is_meant_by_a_name_that_is_near_to_none():
-    assert near("zzz", ["entropy", "margin"]) == ""
-    assert str(no_such("stream", "zzz", ["classes"])) == "there is no stream 'zzz'; the streams are classes."
+def test_how_little_is_known_of_few_held_out_items():
+    few, many = (TaskEstimate(0, None, share(n // 2, n), None) for n in (12, 30))
+    (text,) = texts(with_tasks(few))
+    assert text == "Accuracies are known to about ±25 points: 12 examples of a task are held out."
+    assert texts(with_tasks(many)) == []
 
 
-def test_names_of_settings_are_the_same_in_yaml_and_on_the_command_line(tmp_path):
-    (tmp_path / "a.yaml").write_text("classes-per-task: 2\nbudget: 30\nlambda: 0.25\n")
-    said = command("run", "--config", "a.yaml", "--print-config", cwd=tmp_path).stdout
-    assert {"classes_per_task: 2", "labels: 30", "lam: 0.25"} <= {line.split("  #")[0] for line in said.splitlines()}
+def test_by_class_is_what_counting_gives():
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(3, size=(60, 2))
+    confusion = {(a, b): int(((pairs == (a, b)).all(axis=1)).sum()) for a in range(3) for b in range(3)}
+    estimates = with_tasks(confusion=confusion, labels={0: 5})
+    found = by_class(estimates, [0, 1, 2, 3])
+    for one in found[:3]:
+        mine = pairs[pairs[:, 0] == one.id]
+        assert one.accuracy == share(int((mine[:, 1] == one.id).sum()), len(mine))
+    assert (found[3].accuracy, [one.labels for one in found]) == (None, [5, 0, 0, 0])
+    average = mean_over_classes(found)
+    assert average.value == pytest.approx(np.mean([one.accuracy.value for one in found[:3]]))
+    assert average.count == 60
+    assert mean_over_classes(found[3:]) is None
+    assert mean_over_classes(found[2:]) == found[2].accuracy
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("seeds: 3", "seeds is 3; write seeds: [0, 1, 2] for as many seeds, or seed: 3 for that one."),
-        ("seeds: [0, 1]", "seed is [0, 1], but a run has one value; `accuacl sweep` does several runs."),
-        ("labels: 3\nbudget: 4", "labels and budget are the same setting; give one of them."),
-        ("memroy: 3", "there is no setting memroy; did you mean memory?"),
-    ],
-)
-def test_settings_that_can_be_read_in_two_ways_are_refused(text, says, tmp_path):
-    (tmp_path / "a.yaml").write_text(text)
-    assert command("run", "--config", "a.yaml", cwd=tmp_path).stderr == f"accuacl: {says}\n"
-    if "seeds: [" not in text:
-        assert says in command("sweep", "a.yaml", cwd=tmp_path).stderr
+def test_one_number_has_one_interval():
+    one = TaskEstimate(0, None, share(8, 10), None)
+    two = TaskEstimate(1, None, share(9, 10), None)
+    average = mean([exact(8, 10), exact(9, 10)])
+    assert Estimates((one,), mean([exact(8, 10)]), None, (), {}, {}, {}).overall == one.now
+    assert Estimates((one, two), average, None, (), {}, {}, {}).overall == average
+    assert NOTHING.overall is None
 
 
-@pytest.mark.parametrize(
-    ("settings", "part"),
-    [
-        ({"strategy": "badge+memory", "memory": 0}, "it picks as badge does"),
-        ({"strategy": "accuacl", "memory": 0}, "it sees no past"),
-        ({"strategy": "entropy", "learner": "der++"}, "less accurate than uniform"),
-        ({"memory": 500, "labels": 100}, "keeps all labels of 5 tasks"),
-    ],
-)
-def test_settings_that_do_badly_together_are_told(settings, part):
-    (sentence,) = advice(make(settings))
-    assert part in sentence
+def test_the_gain_weighs_tasks_by_their_held_out_items():
+    def moment(*counts):
+        return Moment(0, 0, tuple(share(*pair) if pair else None for pair in counts))
+
+    assert gain([]) is None
+    assert gain([moment(None)]) is None
+    assert gain([moment((3, 4), (0, 12)), moment((4, 4), (4, 12))]) == Gain(100 * 3 / 16, 50.0, 16)
+    assert gain([moment((3, 4)), moment((3, 4), (6, 12))]) == Gain(None, 100 * 9 / 16, 16)  # others are held out now
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"strategy": "entropy"}, {"memory": 499, "labels": 100}, {"strategy": "full"}]
-)
-def test_usual_settings_are_not_commented(settings):
-    assert advice(make(settings)) == []
+def test_the_curve_goes_where_the_forecast_says():
+    curve = [Measured(n, right, 4000) for n, right in ((35, 2000), (85, 2850), (135, 3120), (185, 3260))]
+    found = forecast(curve, 90)
+    at = [185 + n for n in (found.low, found.labels, found.high)]
+    (_, _, high), (_, middle, _), (low, _, _) = foreseen(curve, at)
+    assert (low, middle, high) == pytest.approx((90, 90, 90), abs=0.6)
+    bounds = np.array(foreseen(curve, [35, 85, 185, 1000]))
+    assert (np.diff(bounds, axis=1) >= 0).all()
+    assert (np.diff(bounds, axis=0) > 0).all()  # more labels, more accuracy
+    assert bounds[0, 1] == pytest.approx(50, abs=3)
+    assert foreseen([], [10]) == foreseen(curve[:1], [10]) == []
 
 
-def test_the_doctor_says_what_is_there(tmp_path, monkeypatch):
-    (tmp_path / "cifar10-abc").mkdir()
-    (tmp_path / "cifar10-abc" / "train.npy").write_bytes(bytes(3 << 20))
-    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path))
-    monkeypatch.setenv("ACCUACL_DATA", str(tmp_path / "none"))
-    said = command("doctor", width=500)
-    assert said.returncode == 0
-    for part in (f"{accuacl.__version__}, in", "torch 2", "web (the labelling page)", "cores", "digits: embedded"):
-        assert part in said.stdout
-    assert "cifar100: not found" in said.stdout
-    assert f"{tmp_path / 'cifar10-abc'}: 3.0 MiB" in said.stdout

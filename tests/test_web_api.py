@@ -83,7 +83,8 @@ def test_round_after_round_until_all_is_done_and_then_the_next_task(client, proj
     assert view["budget"] == {"used": 2 * PER_ROUND, "total": 2 * PER_ROUND}
     page = client.get("/dashboard").text
     assert '<svg class="plot"' in page
-    assert "Accuracy on each task after each round" in page
+    assert "Accuracy on each task after each training" in page
+    assert "The last training" in page
     assert "Confusion matrix, held-out examples" in page
     (tmp_path / "more").mkdir()
     for i in range(8):

@@ -6,7 +6,8 @@
   of them (`words` for texts)
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
   says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
-- how good it is: `estimates` from held-out labels, with `intervals`
+- how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in sentences,
+  `pool_map` draws the pool
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """
 
@@ -15,32 +16,45 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
+    from accuacl.labeling.project.advice import Advice, Doubts, advise
     from accuacl.labeling.project.embedding import open_for_embedding
-    from accuacl.labeling.project.estimates import Estimates, Moment
+    from accuacl.labeling.project.estimates import ClassEstimate, Estimates, Moment, by_class, gain, mean_over_classes
     from accuacl.labeling.project.exporting import export
     from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.intervals import Estimate
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.new_items import NewItems
+    from accuacl.labeling.project.pool_map import PoolMap
     from accuacl.labeling.project.project import Project, ProjectState
     from accuacl.labeling.project.settings import ProjectSettings
+    from accuacl.labeling.project.stopping import Measured, foreseen
     from accuacl.labeling.project.tables import read_texts, read_vectors
     from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 
 __all__ = [
     "LARGEST_IMAGE",
+    "Advice",
+    "ClassEstimate",
+    "Doubts",
     "Estimate",
     "Estimates",
     "Item",
+    "Measured",
     "Moment",
     "NewItems",
+    "PoolMap",
     "Project",
     "ProjectSettings",
     "ProjectState",
     "TaskInfo",
     "Tasks",
+    "advise",
+    "by_class",
     "export",
+    "foreseen",
+    "gain",
     "make",
+    "mean_over_classes",
     "open_for_embedding",
     "read_images",
     "read_texts",

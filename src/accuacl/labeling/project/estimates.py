@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -49,6 +50,29 @@ class Estimates:
     labels_by_person: dict[int, int]
     forecast: Forecast | None = None  # labels that the latest task needs for its next target
 
+    @property
+    def overall(self) -> Estimate | None:
+        """The mean over tasks; of a single task its own estimate, so that one number never has two intervals."""
+        return self.tasks[0].now if len(self.tasks) == 1 else self.accuracy
+
+
+@dataclass(frozen=True)
+class ClassEstimate:
+    """A class: its labels, and the share of its held-out items that the model gets right; None if there are none."""
+
+    id: int
+    labels: int
+    accuracy: Estimate | None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
+
+    before: float | None
+    now: float
+    count: int
+
 
 def estimate(store: Store, journal: Path) -> Estimates:
     """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
@@ -75,7 +99,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         inside = _by_task(said, tasks)
         row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
         history.append(Moment(t, r, tuple(row)))
-    curve = _curve(journal, last[0], history)
+    curve = learning_curve(journal, last[0], history)
     return Estimates(
         tuple(each),
         mean(shares) if shares else None,
@@ -88,7 +112,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
     )
 
 
-def _curve(journal: Path, task: int, history: list[Moment]) -> list[Measured]:
+def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[Measured]:
     """The task's labels and how many of its held-out items were right, after each of its rounds."""
     labels, curve = 0, []
     measured = {moment.round: moment.accuracy[task] for moment in history if moment.task == task}
@@ -97,6 +121,39 @@ def _curve(journal: Path, task: int, history: list[Moment]) -> list[Measured]:
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
+
+
+def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate]:
+    """What is known of each class; the confusion matrix has all that is needed."""
+    held: Counter[int] = Counter()
+    for (label, _), count in estimates.confusion.items():
+        held[label] += count
+    right = {id: estimates.confusion.get((id, id), 0) for id in held}
+    return [
+        ClassEstimate(id, estimates.labels_by_class.get(id, 0), share(right[id], held[id]) if held[id] else None)
+        for id in classes
+    ]
+
+
+def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
+    """A rare class counts as much as a common one; of a single class it is its own estimate."""
+    measured = [one.accuracy for one in classes if one.accuracy is not None]
+    if len(measured) <= 1:
+        return measured[0] if measured else None
+    return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])
+
+
+def gain(history: Sequence[Moment]) -> Gain | None:
+    """What the last training has brought; None before the first, or without held-out items."""
+    means = []
+    for moment in history[-2:]:
+        measured = [e for e in moment.accuracy if e is not None]
+        count = sum(e.count for e in measured)
+        means.append((count, sum(e.value * e.count for e in measured) / count if count else 0.0))
+    if not means or not means[-1][0]:
+        return None
+    same = len(means) == 2 and means[0][0] == means[1][0]
+    return Gain(means[0][1] if same else None, means[-1][1], means[-1][0])
 
 
 def last_predictions(journal: Path) -> Predictions:

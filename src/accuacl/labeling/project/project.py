@@ -30,15 +30,17 @@ from accuacl.base.progress import OnProgress
 from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, settings_before
 from accuacl.labeling.project import trust
 from accuacl.labeling.project.erasing import erase_finished
-from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions
+from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions, learning_curve
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.stopping import Measured
 from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 from accuacl.labeling.store import Status, Store, clean_name
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.forgetting import Forgetting
+    from accuacl.labeling.project.pool_map import PoolMap
 
 
 @dataclass(frozen=True)
@@ -248,6 +250,16 @@ class Project:
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
         return estimate(self.store, self.journal)
+
+    def learning_curve(self, estimates: Estimates) -> list[Measured]:
+        """Labels of the latest task that was tested, and how many of its held-out items were right, by round."""
+        return learning_curve(self.journal, estimates.history[-1].task, estimates.history) if estimates.history else []
+
+    def pool_map(self) -> PoolMap:
+        """Where items lie in two dimensions."""
+        from accuacl.labeling.project.pool_map import PoolMap
+
+        return PoolMap(self.tasks, self.settings)
 
     def held_out_predictions(self) -> dict[int, int]:
         """What the model says of each held-out item after its last training: a class."""

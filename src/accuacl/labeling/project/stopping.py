@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 TARGETS = (60, 70, 80, 90, 95, 99)  # percent
 FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
+Array = NDArray[np.float64]
 FARTHEST = 20.0  # no forecast beyond so many times the labels there are
 
 
@@ -51,23 +53,53 @@ class Forecast:
 
 def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
     """What the curve says of the target; None before two rounds were measured, or without held-out items."""
-    points = [point for point in curve if point.held and point.labels]
-    if len({point.labels for point in points}) < 2:
+    points = _usable(curve)
+    if not points:
         return None
     n1, now = points[0].labels, points[-1].labels
+    e, b, weights = _weighed(points)
+    with np.errstate(over="ignore"):
+        reached = n1 * (e / (1 - target / 100)) ** (1 / b)
+    quantiles = _quantiles(np.maximum(0, reached - now), weights)
+    low, middle, high = (_rounded(value, now) for value in quantiles)
+    return Forecast(target, middle, low, high)
+
+
+def foreseen(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
+    """The accuracy in percent that the curve foresees with so many labels each: low, middle and high of a 95 % interval.
+
+    Empty where `forecast` says nothing.
+    """
+    points = _usable(curve)
+    if not points:
+        return []
+    e, b, weights = _weighed(points)
+    errors = [_quantiles(np.minimum(1.0, e * (n / points[0].labels) ** -b), weights) for n in labels]
+    return [(100 - 100 * high, 100 - 100 * middle, 100 - 100 * low) for low, middle, high in errors]
+
+
+def _usable(curve: Sequence[Measured]) -> list[Measured]:
+    """The rounds that say something, if they are enough to draw a curve through."""
+    points = [point for point in curve if point.held and point.labels]
+    return points if len({point.labels for point in points}) >= 2 else []
+
+
+def _weighed(points: Sequence[Measured]) -> tuple[Array, Array, Array]:
+    """Values of e and b on a grid, and how likely each pair is."""
     e, b = np.meshgrid(np.linspace(0.005, 0.995, 199), np.linspace(0.02, FASTEST, 100), indexing="ij")
     likelihood = np.zeros_like(e)
     for point in points:
-        error = np.clip(e * (point.labels / n1) ** -b, 1e-9, 1 - 1e-9)
+        error = np.clip(e * (point.labels / points[0].labels) ** -b, 1e-9, 1 - 1e-9)
         likelihood += point.right * np.log1p(-error) + (point.held - point.right) * np.log(error)
-    weights = np.exp((likelihood - likelihood.max()) / len(points)).ravel()
-    with np.errstate(over="ignore"):
-        reached = n1 * (e / (1 - target / 100)) ** (1 / b)
-    more = np.maximum(0, reached - now).ravel()
-    order = np.argsort(more)
-    share = np.cumsum(weights[order]) / weights.sum()
-    low, middle, high = (_rounded(float(more[order[np.searchsorted(share, q)]]), now) for q in (0.025, 0.5, 0.975))
-    return Forecast(target, middle, low, high)
+    return e, b, np.exp((likelihood - likelihood.max()) / len(points))
+
+
+def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
+    """Low, middle and high: 95 % of the weight is between the outer two."""
+    order = np.argsort(values.ravel())
+    share = np.cumsum(weights.ravel()[order]) / weights.sum()
+    low, middle, high = (float(values.ravel()[order[np.searchsorted(share, q)]]) for q in (0.025, 0.5, 0.975))
+    return low, middle, high
 
 
 def next_target(curve: Sequence[Measured]) -> int | None:

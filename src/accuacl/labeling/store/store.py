@@ -240,6 +240,14 @@ class Store:
         with self._db.write() as tx:
             return answers.correct(tx, person, item, class_id, request)
 
+    def latest_change(self) -> int:
+        """The number of the latest event that is more than a lease: another one means that something has changed."""
+        with self._db.read() as tx:
+            row = tx.one(
+                "SELECT id FROM events WHERE kind NOT IN ('lease', 'renew', 'release') ORDER BY id DESC LIMIT 1"
+            )
+            return 0 if row is None else int(row[0])
+
     # Review
 
     def everything(self) -> list[Reviewed]:

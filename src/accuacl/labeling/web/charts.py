@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 70, 14, 40
-LINES = 4  # grid lines above the lowest
+LINES = 5  # grid lines, about
 TICKS = 12  # labels on the x axis, at most
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value and its interval, at tick number `x` of the x axis."""
+    """A value and its interval, at a place of the x axis."""
 
-    x: int
+    x: float
     value: float
     low: float
     high: float
@@ -32,15 +33,16 @@ class Series:
 
 
 @dataclass(frozen=True)
-class _Scale:
-    """From values to pixels."""
+class Scale:
+    """From values to pixels; the x axis goes from `left` to `right`."""
 
-    ticks: int
+    left: float
+    right: float
     low: float
     high: float
 
     def across(self, x: float) -> float:
-        return LEFT + (WIDTH - LEFT - RIGHT) * (x + 0.5) / self.ticks
+        return LEFT + (WIDTH - LEFT - RIGHT) * (x - self.left) / (self.right - self.left)
 
     def up(self, value: float) -> float:
         inside = min(max(value, self.low), self.high)
@@ -56,14 +58,15 @@ def plot(
     high: float = 100.0,
     joined: bool = True,
 ) -> Markup:
-    """Lines (or points, if not `joined`) with a vertical bar for each interval.
+    """Lines (or points, if not `joined`) with a vertical bar for each interval, between round numbers.
 
     >>> str(plot([Series("task 1", [Point(0, 80.0, 70.0, 90.0)])], ["1.1"], "after", "Accuracy"))[:18]
     '<svg class="plot" '
     """
-    scale, ends = _Scale(len(ticks), low, high), list[float]()
-    head = Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, alt)
-    elements = [head, *_axes(scale, ticks, x)]
+    levels, ends = round_ticks(low, high), list[float]()
+    scale = Scale(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
+    every = -(-len(ticks) // TICKS)
+    elements = [head(alt), *axes(scale, levels, {i: ticks[i] for i in range(0, len(ticks), every)}, x)]
     for i, line in enumerate(series):
         shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
         dots = [(scale.across(p.x) + shift, scale.up(p.value)) for p in line.points]
@@ -71,28 +74,76 @@ def plot(
         if joined:
             path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
             elements.append(Markup('<polyline points="{}"/>').format(path))
-        for point, (a, b) in zip(line.points, dots, strict=True):
-            title = f"{line.name} {x} {ticks[point.x]}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})".strip()
-            elements.append(_line("bar", a, a, scale.up(point.low), scale.up(point.high)))
-            dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>')
-            elements.append(dot.format(a, b, title))
+        for point in line.points:
+            title = f"{line.name} {x} {ticks[int(point.x)]}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})".strip()
+            elements += _dot(scale, point, title, shift)
         if line.name and dots:
             elements.append(_text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start"))
         elements.append(Markup("</g>"))
     return Markup("").join([*elements, Markup("</svg>")])
 
 
-def _axes(scale: _Scale, ticks: Sequence[str], x: str) -> Iterator[Markup]:
+def round_ticks(low: float, high: float, about: int = LINES) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten, from one at or below `low` to one at or above `high`.
+
+    >>> round_ticks(-19.8, 19.8), round_ticks(0, 100), round_ticks(0, 0)
+    ([-20.0, -10.0, 0.0, 10.0, 20.0], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 1.0])
+    """
+    span = high - low if high > low else 1.0
+    unit = 10.0 ** math.floor(math.log10(span / about))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * about >= span * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [step * i + 0.0 for i in range(first, max(last, first + 1) + 1)]
+
+
+def head(alt: str) -> Markup:
+    """How a plot begins."""
+    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, alt)
+
+
+def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
+    """A line for each level, that of zero stronger, and what the x axis says at its ticks and as a whole."""
     right = WIDTH - RIGHT
-    for step in range(LINES + 1):
-        value = scale.low + (scale.high - scale.low) * step / LINES
+    for value in levels:
         y = scale.up(value)
-        yield _line("axis" if value == max(scale.low, 0.0) else "grid", LEFT, right, y, y)
-        yield _text(LEFT - 8, y + 4, f"{value:.0f}", "end")
-    every = -(-len(ticks) // TICKS)
-    for i in range(0, len(ticks), every):
-        yield _text(scale.across(i), HEIGHT - BOTTOM + 18, ticks[i], "middle")
+        yield _line("axis" if value == 0 else "grid", LEFT, right, y, y)
+        yield _text(LEFT - 8, y + 4, f"{value:g}", "end")
+    for place, said in ticks.items():
+        yield _text(scale.across(place), HEIGHT - BOTTOM + 18, said, "middle")
     yield _text((LEFT + right) / 2, HEIGHT - 5, x, "middle")
+
+
+def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> Markup:
+    """Measured values with their intervals over a number, and how they are expected to go on: a line within a band.
+
+    >>> "band" in curve([Point(20, 50, 30, 70)], [Point(20, 50, 40, 60), Point(80, 90, 70, 95)], "labels", "A curve")
+    True
+    """
+    places = [point.x for point in (*points, *band)]
+    ticks = round_ticks(0, max(places))
+    scale = Scale(0, max(ticks[-1], *places), 0, 100)
+    elements = [head(alt), *axes(scale, round_ticks(0, 100), {tick: f"{tick:g}" for tick in ticks}, x)]
+    if band:
+        around = [(p.x, p.high) for p in band] + [(p.x, p.low) for p in reversed(band)]
+        elements.append(Markup('<polygon class="band" points="{}"/>').format(_path(scale, around)))
+        middle = _path(scale, [(p.x, p.value) for p in band])
+        elements.append(Markup('<polyline class="foreseen" points="{}"/>').format(middle))
+    elements.append(Markup('<g class="s0">'))
+    for point in points:
+        title = f"{point.x:g} {x}: {point.value:.0f} % ({point.low:.0f} to {point.high:.0f})"
+        elements += _dot(scale, point, title)
+    return Markup("").join([*elements, Markup("</g></svg>")])
+
+
+def _path(scale: Scale, places: Sequence[tuple[float, float]]) -> str:
+    return " ".join(f"{scale.across(a):.1f},{scale.up(b):.1f}" for a, b in places)
+
+
+def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Markup]:
+    """A value with its interval."""
+    a, b = scale.across(point.x) + shift, scale.up(point.value)
+    dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>').format(a, b, title)
+    return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
 
 
 def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:

@@ -1,20 +1,33 @@
-"""What the dashboard shows: estimates with their intervals, counts, the confusion matrix, the latest picks."""
+"""What the dashboard shows: what to do, estimates with their intervals, counts, the confusion matrix, the latest picks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.datastructures import State
 
-from accuacl.labeling.project import Estimate, Estimates
+from accuacl.labeling.project import (
+    ClassEstimate,
+    Doubts,
+    Estimate,
+    Estimates,
+    advise,
+    by_class,
+    foreseen,
+    gain,
+    mean_over_classes,
+)
 from accuacl.labeling.store import living
-from accuacl.labeling.web.charts import Point, Series, plot
+from accuacl.labeling.web.charts import Point, Series, curve, plot
 
 MOST = 24  # classes in the confusion matrix
-SHEET = 60  # picks of a round that are shown
+SHEET = 24  # picks of a round that are shown
 SNIP = 140  # characters of a text that are shown
+MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each task
+AHEAD = 3.0  # how far the learning curve is continued, in labels that there are
 
 
 def gather(app: State) -> dict[str, Any]:
@@ -23,37 +36,63 @@ def gather(app: State) -> dict[str, Any]:
     estimates: Estimates = project.estimates()
     names = {c.id: c.name for c in store.classes()}
     people = {person.id: person.name for person in store.people()}
-    by_person = {id: (people[id], count) for id, count in estimates.labels_by_person.items()}
-    by_class = {c.id: (c.name, estimates.labels_by_class.get(c.id, 0)) for c in living(store.classes())}
+    classes = by_class(estimates, [c.id for c in living(store.classes())])
+    counts = {people[id]: (count, f"/review?show=labelled&person={id}") for id, count in _by_person(estimates)}
     return {
-        "facts": facts(app, estimates),
+        "advice": advice(app, estimates, classes, names),
+        "facts": facts(app, estimates, classes),
         "trouble": app.trainer.now.trouble,
-        "accuracy": accuracy(estimates),
+        "heatmap": heatmap(estimates),
+        "curve": learning_curve(app, estimates),
         "forgetting": forgetting(estimates),
         "numbers": [
-            (f"Task {t.task + 1}", [said(t.learned), said(t.now), said(t.forgetting)]) for t in estimates.tasks
+            (f"Task {t.task + 1}", [said(t.learned), said(t.now), said(t.forgetting), t.now.count])
+            for t in estimates.tasks
         ],
-        "counts": [
-            ("Labels per class", shares(by_class, "/review?label=")),
-            ("Labels per person", shares(by_person, "/review?show=labelled&person=")),
-        ],
+        "classes": class_rows(classes, names),
+        "people": [(name, count, count / max(n for n, _ in counts.values()), to) for name, (count, to) in counts.items()],
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names),
     }
 
 
-def facts(app: State, estimates: Estimates) -> list[tuple[str, str]]:
+def _by_person(estimates: Estimates) -> list[tuple[int, int]]:
+    return sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
+
+
+def advice(
+    app: State, estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
+) -> list[dict[str, str]]:
+    """What has happened and what to do, each with a link to the answers it is about."""
+    rows, here = app.project.store.everything(), app.project.state()
+    answered = [row for row in rows if row.answered]
+    doubts = Doubts(sum(row.disputed for row in rows), sum(row.skipped for row in rows), len(answered))
+    found = advise(app.project.settings, estimates, gain(estimates.history), classes, names, doubts, here.left)
+    return [
+        {"text": one.text, "do": one.do, "tone": one.tone, "to": f"/review?{urlencode(one.about)}" if one.about else ""}
+        for one in found
+    ]
+
+
+def facts(app: State, estimates: Estimates, classes: list[ClassEstimate]) -> list[tuple[str, str]]:
     """The overview: names and values."""
     here, status = app.project.state(), app.project.store.status()
-    shown = [("labels left in the budget", f"{here.budget - here.used} of {here.budget}")]
+    shown = [("labels left in the budget", f"{here.left} of {here.budget}")]
     if status is not None:
-        shown.insert(0, ("current round", f"Task {status.task + 1}, round {status.round + 1}"))
-    if estimates.accuracy:
-        shown.append(("accuracy, mean over tasks", f"{said(estimates.accuracy)} %"))
+        shown.insert(0, ("current round", f"Task {status.task + 1}, round {status.round + 1} of {here.rounds}"))
+    if estimates.overall:
+        over = "" if len(estimates.tasks) == 1 else ", mean over tasks"
+        shown.append((f"accuracy{over} ({_held(estimates.overall)})", f"{said(estimates.overall)} %"))
     if estimates.forgetting:
-        shown.append(("forgetting, mean over earlier tasks", said(estimates.forgetting)))
-    if estimates.forecast:
-        shown.append(("labels still needed for the latest task", estimates.forecast.text))
+        shown.append(("forgetting, mean over earlier tasks (points)", said(estimates.forgetting)))
+    balanced = mean_over_classes(classes)
+    if balanced:
+        shown.append(("accuracy, mean over classes", f"{said(balanced)} %"))
+    if classes:
+        found = [one for one in classes if one.labels]
+        rarest = min(classes, key=lambda one: one.labels)
+        shown.append(("classes with a label", f"{len(found)} of {len(classes)}"))
+        shown.append(("labels of the rarest class", str(rarest.labels)))
     return shown
 
 
@@ -61,45 +100,82 @@ def said(estimate: Estimate | None) -> str:
     """An estimate as text: the value and its interval.
 
     >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
-    ('80.0 (49.0 to 94.3)', '-')
+    ('80 (49 to 94)', '–')
     """
-    return "-" if estimate is None else f"{estimate.value:.1f} ({estimate.low:.1f} to {estimate.high:.1f})"
+    return "–" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
 
 
-def accuracy(estimates: Estimates) -> Markup:
-    """The plot of accuracy on each task after each round; empty if there is none yet."""
-    ticks = [f"{moment.task + 1}.{moment.round + 1}" for moment in estimates.history]
-    series = []
-    for task in range(len(estimates.tasks)):
-        points = [
-            Point(x, e.value, e.low, e.high)
-            for x, moment in enumerate(estimates.history)
-            if task < len(moment.accuracy) and (e := moment.accuracy[task]) is not None
-        ]
-        if points:
-            series.append(Series(f"task {task + 1}", points))
-    if not series:
-        return Markup()
-    alt = "Accuracy on each task after each round, with intervals; the table below has the same numbers."
-    return plot(series, ticks, "after task.round", alt)
+def _held(estimate: Estimate) -> str:
+    return f"{estimate.count} held-out example{'s' if estimate.count > 1 else ''}"
+
+
+def heatmap(estimates: Estimates) -> dict[str, Any] | None:
+    """Accuracy by task (rows) after each training (columns): text, the colour's step from 0 to 10, what it means."""
+    moments = [moment for moment in estimates.history if any(moment.accuracy)]
+    if len(moments) > MOMENTS:
+        last = {moment.task: moment for moment in moments}
+        moments = list(last.values())[-MOMENTS:]
+    if not moments:
+        return None
+
+    def cell(task: int, moment: Any) -> tuple[str, int, str] | None:
+        e = moment.accuracy[task] if task < len(moment.accuracy) else None
+        if e is None:
+            return None
+        return f"{e.value:.0f}", round(e.value / 10), f"{said(e)} %, {_held(e)}"
+
+    tasks = [task for task in range(moments[-1].task + 1) if any(cell(task, moment) for moment in moments)]
+    return {
+        "moments": [f"{moment.task + 1}.{moment.round + 1}" for moment in moments],
+        "rows": [(f"Task {task + 1}", [cell(task, moment) for moment in moments]) for task in tasks],
+    }
+
+
+def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
+    """The accuracy of the latest task over its labels, and how it is expected to go on."""
+    measured = app.project.learning_curve(estimates)
+    if not measured or not measured[-1].held:
+        return None
+    task = estimates.history[-1].task
+    shown = [moment.accuracy[task] for moment in estimates.history if moment.task == task]
+    points = [Point(m.labels, e.value, e.low, e.high) for m, e in zip(measured, shown, strict=False) if e is not None]
+    first, last = measured[0].labels, measured[-1].labels
+    steps = [first + (AHEAD * last - first) * i / 40 for i in range(41)]
+    band = [Point(n, mid, low, high) for n, (low, mid, high) in zip(steps, foreseen(measured, steps), strict=False)]
+    alt = f"Accuracy on task {task + 1} by its labels, with intervals, and how it is expected to go on."
+    return {
+        "task": task + 1,
+        "plot": curve(points, band, "labels of the task", alt),
+        "forecast": estimates.forecast.text if estimates.forecast else "",
+        "held": measured[-1].held,
+    }
 
 
 def forgetting(estimates: Estimates) -> Markup:
-    """The plot of forgetting by task; empty before the second task is learned."""
+    """The plot of forgetting by task, with a line at zero; empty before the second task is learned."""
     measured = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
     if not measured:
         return Markup()
     points = [Point(x, e.value, e.low, e.high) for x, (_, e) in enumerate(measured)]
     alt = "Forgetting of each task, with intervals; the table below has the same numbers."
-    low = min(-25.0, *(25.0 * (e.low // 25) for _, e in measured))
-    high = max(75.0, *(25.0 * -(-e.high // 25) for _, e in measured))
+    low, high = min(-10.0, *(e.low for _, e in measured)), max(10.0, *(e.high for _, e in measured))
     return plot([Series("", points)], [str(t + 1) for t, _ in measured], "task", alt, low, high, joined=False)
 
 
-def shares(counts: dict[int, tuple[str, int]], address: str) -> list[tuple[str, int, float, str]]:
-    """Name, count, count relative to the largest, and where to review them."""
-    most = max([1, *(count for _, count in counts.values())])
-    return [(name, count, count / most, f"{address}{id}") for id, (name, count) in counts.items()]
+def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[dict[str, Any]]:
+    """A row for each class: its labels, relative to the most, its accuracy and the held-out examples behind it."""
+    most = max([1, *(one.labels for one in classes)])
+    return [
+        {
+            "name": names[one.id],
+            "labels": one.labels,
+            "share": one.labels / most,
+            "accuracy": said(one.accuracy),
+            "held": one.accuracy.count if one.accuracy else 0,
+            "to": f"/review?label={one.id}",
+        }
+        for one in classes
+    ]
 
 
 def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import HTTPException
 from starlette.datastructures import State
 
-from accuacl.labeling.project import Item, Moment
+from accuacl.labeling.project import Item, Moment, gain
 from accuacl.labeling.store import Act, Class, Expected, Person, Pick, Status, living
 from accuacl.labeling.web.reasons import meaning
 from accuacl.labeling.web.trainer import Activity
@@ -78,16 +78,11 @@ def _trained(app: State, task: int, round: int) -> View | None:
 
 def trained(moments: Sequence[Moment]) -> View | None:
     """What the page says of the last two moments."""
-    means = []
-    for moment in moments:
-        measured = [e for e in moment.accuracy if e is not None]
-        count = sum(e.count for e in measured)
-        means.append((count, round_half_up(sum(e.value * e.count for e in measured) / count)) if count else (0, 0))
-    count, now = means[-1]
-    if not count:
+    found = gain(moments)
+    if found is None:
         return None
-    same = len(means) == 2 and means[0][0] == count
-    return {"before": means[0][1] if same else None, "now": now, "count": count}
+    before = None if found.before is None else round_half_up(found.before)
+    return {"before": before, "now": round_half_up(found.now), "count": found.count}
 
 
 def round_half_up(value: float) -> int:

@@ -1,0 +1,60 @@
+// The dashboard follows the project without being loaded again: when something has changed, the page is fetched, and
+// its cards take the place of those that differ. The browser parses it, and runs nothing in it.
+import { get, pause } from "/static/api.js";
+
+const EVERY = 2000; // milliseconds
+const at = (id) => document.getElementById(id);
+
+function fetchPage() {
+  return new Promise((done, failed) => {
+    const request = new XMLHttpRequest();
+    request.open("GET", location.href);
+    request.responseType = "document";
+    request.onload = () => (request.status === 200 && request.response ? done(request.response) : failed(request));
+    request.onerror = () => failed(request);
+    request.send();
+  });
+}
+
+// A card keeps its place in the page while somebody is in it; it is drawn anew the next time.
+function replace(page) {
+  let left = false;
+  const old = document.querySelector(".cards");
+  const before = new Map([...old.children].map((card) => [card.id, card]));
+  const wanted = [...page.querySelector(".cards").children].map((card) => {
+    const here = before.get(card.id);
+    if (!here) return document.adoptNode(card);
+    if (!("live" in here.dataset) || here.outerHTML === card.outerHTML) return here;
+    if (here.contains(document.activeElement)) {
+      left = true;
+      return here;
+    }
+    const now = document.adoptNode(card);
+    here.replaceWith(now);
+    return now;
+  });
+  const kept = new Set(wanted);
+  for (const card of [...old.children]) if (!kept.has(card)) card.remove();
+  wanted.forEach((card, i) => old.children[i] !== card && old.insertBefore(card, old.children[i] ?? null));
+  return !left;
+}
+
+async function watch() {
+  let stamp = null;
+  for (;;) {
+    try {
+      const now = (await get("/api/changes")).stamp;
+      if (stamp !== null && now !== stamp) {
+        const whole = replace(await fetchPage());
+        at("live-said").textContent = "The dashboard has been brought up to date.";
+        dispatchEvent(new Event("project-changed"));
+        stamp = whole ? now : "";
+      } else stamp = now;
+    } catch {
+      // the server does not respond, or the session has ended; tried again
+    }
+    await pause(EVERY);
+    while (document.hidden) await pause(EVERY);
+  }
+}
+watch();

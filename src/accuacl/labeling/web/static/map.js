@@ -1,0 +1,120 @@
+// The map of the pool: a dot for each example, which is shown when the pointer or the arrow keys come to it.
+import { get } from "/static/api.js";
+
+const at = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+const STATES = ["unlabelled", "picked", "labelled", "skipped"];
+const SAID = ["not labelled", "to be labelled now", "labelled", "skipped"];
+const ORDER = [0, 3, 2, 1]; // what is drawn last lies on top
+let points = [];
+let dots = new Map();
+let names = {};
+let images = false;
+let current = null; // the point that is shown
+
+function make(tag, attributes) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+async function load() {
+  let view;
+  try {
+    view = await get("/api/map");
+  } catch (error) {
+    at("map-text").textContent = error.message;
+    return;
+  }
+  points = view.points.map(([item, x, y, state, label]) => ({ item, x, y: 1000 - y, state, label }));
+  names = view.classes;
+  images = view.images;
+  at("map-box").hidden = !points.length;
+  const few = points.length < view.total ? `${points.length} of ${view.total} examples` : `All ${view.total} examples`;
+  at("map-text").textContent = points.length
+    ? `${few}; those that the model's inputs show as alike lie together (principal components).`
+    : "The map appears when the first examples have been prepared.";
+  options();
+  draw();
+}
+
+function options() {
+  const chosen = at("map-class").value;
+  const used = [...new Set(points.map((point) => point.label))].filter((label) => label >= 0).sort((a, b) => a - b);
+  at("map-class").replaceChildren(new Option("all", ""), ...used.map((label) => new Option(names[label], label)));
+  at("map-class").value = used.includes(Number(chosen)) ? chosen : "";
+}
+
+function draw() {
+  const svg = make("svg", { viewBox: "-20 -20 1040 1040", "aria-hidden": "true" });
+  const only = at("map-class").value;
+  dots = new Map();
+  for (const state of ORDER) {
+    for (const point of points.filter((one) => one.state === state)) {
+      const off = only && String(point.label) !== only;
+      const kind = `${STATES[state]}${off ? " off" : ""}`;
+      const dot = make("circle", { cx: point.x, cy: point.y, r: state === 0 || off ? 6 : 11, class: kind });
+      dot.point = point;
+      dots.set(point.item, dot);
+      svg.append(dot);
+    }
+  }
+  at("map").replaceChildren(svg);
+  const same = current && points.find((point) => point.item === current.item);
+  current = same ?? null;
+  if (same) dots.get(same.item).classList.add("here");
+}
+
+async function show(point) {
+  if (!point || point === current) return;
+  dots.get(current?.item)?.classList.remove("here");
+  current = point;
+  dots.get(point.item).classList.add("here");
+  const what = point.label >= 0 ? names[point.label] : SAID[point.state];
+  const link = document.createElement("a");
+  link.href = `/item/${point.item}`;
+  link.textContent = `Item ${point.item}: ${what}`;
+  if (images) {
+    const image = new Image();
+    image.alt = "";
+    image.src = `/item/${point.item}/thumb`;
+    at("map-item").replaceChildren(image, link);
+    return;
+  }
+  at("map-item").replaceChildren(link);
+  try {
+    const { snip } = await get(`/api/item/${point.item}`);
+    if (current === point) at("map-item").append(Object.assign(document.createElement("p"), { textContent: snip }));
+  } catch {
+    // it is said without its text
+  }
+}
+
+// The nearest example in a direction: within 45 degrees of it, as the crow flies.
+function beside([dx, dy]) {
+  const from = current ?? { x: 500, y: 500 };
+  let best = null;
+  let least = Infinity;
+  for (const point of points) {
+    const [x, y] = [point.x - from.x, point.y - from.y];
+    const along = x * dx + y * dy;
+    const across = Math.abs(x * dy - y * dx);
+    const far = Math.hypot(x, y);
+    if (point !== current && along > 0 && across <= along && far < least) [best, least] = [point, far];
+  }
+  return best;
+}
+
+at("map").addEventListener("pointerover", (event) => event.target.point && show(event.target.point));
+at("map").addEventListener("click", (event) => event.target.point && location.assign(`/item/${event.target.point.item}`));
+at("map").addEventListener("keydown", (event) => {
+  const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+  if (event.key === "Enter" && current) location.assign(`/item/${current.item}`);
+  if (!way) return;
+  event.preventDefault();
+  show(beside(way));
+});
+at("map").addEventListener("focus", () => !current && show(points.find((point) => point.state === 1) ?? points[0]));
+at("map-class").addEventListener("change", draw);
+addEventListener("project-changed", load);
+load();

@@ -1,0 +1,139 @@
+"""The dashboard: heatmap, curves and map, brought up to date without a reload."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from accuacl.labeling.project import Estimates, Moment
+from accuacl.labeling.project.intervals import share
+from accuacl.labeling.web.charts import round_ticks
+from accuacl.labeling.web.dashboard import MOMENTS, heatmap
+from effort import wait_until
+from web_browser import Watch, browser
+from web_project import PATIENCE, browse, image_project, link, log_in, running
+
+expect.set_options(timeout=1000 * PATIENCE)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("dashboard"), per_round=4) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    with running(project) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def client(server, project):
+    with browse(server) as client:
+        log_in(client, project, "Ada")
+        yield client
+
+
+def label_round(project, person):
+    while (pick := project.store.lease(person)) is not None:
+        project.store.label(person, pick.item, pick.item % 2, f"dashboard-{pick.item}")
+
+
+def test_it_follows_the_project_without_a_reload(server, client, project):
+    """All of it in one browser, since the story is one."""
+    watch = Watch()
+    with browser() as chromium:
+        page = watch.page(chromium)
+        page.goto(link(server, project, "Grace"))
+        page.wait_for_selector("#desk[data-seen]")
+        page.goto(f"{server}/dashboard")
+        expect(page.locator("#to-do")).to_contain_text("Nothing yet. Label a round")
+        expect(page.locator("#map circle.picked")).to_have_count(4)
+        assert page.locator("#map circle").count() == 40
+        page.evaluate("() => (window.stillHere = true)")
+        label_round(project, project.store.people()[0])
+        page.get_by_text(re.compile("After the last training the model is right on")).wait_for()
+        expect(page.locator("#map circle.labelled")).to_have_count(4)
+        expect(page.locator(".heat td")).to_have_count(1)
+        assert page.evaluate("() => window.stillHere")
+        # The keyboard goes over the map; Enter opens what it is at.
+        page.locator("#map").focus()
+        expect(page.locator("#map-item a")).to_have_count(1)
+        first = page.locator("#map-item a").inner_text()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowRight")
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#map-item a")).not_to_have_text(first)
+        assert page.locator("#map circle.here").count() == 1
+        item = page.locator("#map-item a").get_attribute("href")
+        page.keyboard.press("Enter")
+        page.wait_for_url(f"**{item}")
+    assert watch.complaints == []
+    assert all(url.startswith(server) for url in watch.asked)
+
+
+def test_the_map_of_everything(client, project):
+    view = client.get("/api/map").json()
+    assert view["total"] == len(view["points"]) == 40
+    assert all(0 <= x <= 1000 and 0 <= y <= 1000 for _, x, y, *_ in view["points"])
+    labels = project.store.labels()
+    assert {item: label for item, _, _, state, label in view["points"] if state == 2} == labels
+    picked = {item for item, _, _, state, _ in view["points"] if state == 1}
+    assert picked == {row.item for row in project.store.everything() if not row.answered}
+    assert view["images"]
+    assert client.get("/api/item/0").json() == {"item": 0, "kind": "image", "snip": ""}
+    assert client.get("/api/item/999").status_code == 404
+
+
+def test_the_stamp_changes_with_what_is_shown_and_with_nothing_else(client, project):
+    ada = project.store.people()[0]
+    wait_until(lambda: project.store.status().open)
+    before = client.get("/api/changes").json()
+    pick = project.store.lease(ada)
+    project.store.renew(ada, pick.item)
+    assert client.get("/api/changes").json() == before
+    project.store.skip(ada, pick.item, "a-skip-of-it")
+    assert client.get("/api/changes").json() != before
+
+
+@pytest.mark.parametrize("path", ["/api/map", "/api/item/0", "/api/changes"])
+def test_strangers_see_nothing(server, path):
+    with browse(server) as stranger:
+        assert stranger.get(path).status_code == 401
+
+
+def test_ticks_are_round_and_hold_everything():
+    for low, high in ((-19.8, 19.8), (-3, 61), (0, 100), (-100, 100), (0, 1e-3), (0, 12345), (5, 5), (-0.5, 0.5)):
+        ticks = round_ticks(low, high)
+        assert ticks[0] <= low
+        assert ticks[-1] >= high
+        assert 2 <= len(ticks) <= 8
+        step = ticks[1] - ticks[0]
+        assert all(b - a == pytest.approx(step) for a, b in zip(ticks, ticks[1:], strict=False))
+        assert f"{step:.0e}"[0] in "125"
+        assert not low <= 0 <= high or 0.0 in ticks
+
+
+def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
+    def moments(tasks, rounds):
+        return tuple(
+            Moment(t, r, tuple(share(5 + r, 10) for _ in range(t + 1))) for t in range(tasks) for r in range(rounds)
+        )
+
+    def of(history):
+        return heatmap(Estimates((), None, None, history, {}, {}, {}))
+
+    assert of(()) is None
+    assert of((Moment(0, 0, (None,)),)) is None
+    found = of(moments(2, 3))
+    assert found["moments"] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
+    assert [[cell and cell[0] for cell in cells] for _, cells in found["rows"]] == [
+        ["50", "60", "70", "50", "60", "70"],
+        [None, None, None, "50", "60", "70"],
+    ]
+    assert found["rows"][0][1][0] == ("50", 5, "50 (24 to 76) %, 10 held-out examples")
+    many = of(moments(40, 3))
+    assert (len(many["moments"]), many["moments"][-1], len(many["rows"])) == (MOMENTS, "40.3", 40)
