@@ -536,6 +536,7 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     page.get_by_role("link", name="Dashboard").click()
     page.locator("th a", has_text="cat").click()  # its bar leads there
     expect(page.locator("#grid li")).to_have_count(2)
+    page.wait_for_load_state()  # its script has run
     page.locator("#select-all").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#chosen")).to_have_text("2 selected")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import pytest
@@ -112,7 +113,7 @@ def test_ticks_are_round_and_hold_everything():
         assert ticks[-1] >= high
         assert 2 <= len(ticks) <= 8
         step = ticks[1] - ticks[0]
-        assert all(b - a == pytest.approx(step) for a, b in zip(ticks, ticks[1:], strict=False))
+        assert all(b - a == pytest.approx(step) for a, b in itertools.pairwise(ticks))
         assert f"{step:.0e}"[0] in "125"
         assert not low <= 0 <= high or 0.0 in ticks
 

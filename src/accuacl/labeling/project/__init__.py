@@ -6,8 +6,8 @@
   of them (`words` for texts)
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
   says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
-- how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in sentences,
-  `pool_map` draws the pool
+- how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in
+  sentences, `pool_map` draws the pool
 - results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
 """
 

@@ -1,7 +1,7 @@
 """What has happened in a project and what to do about it, in sentences.
 
-Each is a function of what is known, and says nothing where the held-out items cannot tell: a task has fallen only if
-the whole interval of its forgetting is above zero.
+Each is a function of what is known, and says so where the held-out items cannot tell: a task has fallen for certain
+only if the whole interval of its forgetting is above zero.
 """
 
 from __future__ import annotations
@@ -78,16 +78,20 @@ def _training(gain: Gain | None) -> Iterator[Advice]:
 
 
 def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
-    """Tasks that were forgotten beyond doubt, the worst first; and that there is none, if that can be said."""
-    measured = [t for t in estimates.tasks if t.forgetting is not None and t.learned is not None]
-    fallen = [t for t in measured if t.forgetting and t.forgetting.low > 0 and t.forgetting.value >= LARGE_FALL]
-    past = sum(e.count for e in (t.now for t in measured))
-    for t in sorted(fallen, key=lambda t: -(t.forgetting.value if t.forgetting else 0))[:SHOWN]:
-        assert t.learned is not None
-        text = f"Task {t.task + 1} fell from {t.learned.value:.0f} to {t.now.value:.0f} %, on {t.now.count} held-out"
-        yield Advice(f"{text} examples.", _remedy(settings, estimates), "bad", (("task", str(t.task)), ("held", "1")))
+    """Tasks that were forgotten, the worst first, and whether that is beyond doubt; or that there is none."""
+    measured = [(t, t.learned, t.forgetting) for t in estimates.tasks if t.learned and t.forgetting]
+    fallen = sorted((row for row in measured if row[2].value >= LARGE_FALL), key=lambda row: -row[2].value)
+    for t, learned, forgetting in fallen[:SHOWN]:
+        numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {t.now.count} held-out examples"
+        about = (("task", str(t.task)), ("held", "1"))
+        if forgetting.low > 0:
+            yield Advice(f"Task {t.task + 1} fell {numbers}.", _remedy(settings, estimates), "bad", about)
+        else:
+            do = "These are too few to tell; see whether it goes on."
+            yield Advice(f"Task {t.task + 1} may have fallen, {numbers}.", do, about=about)
     if measured and not fallen:
-        yield Advice(f"No earlier task has measurably fallen, on {past} held-out examples.", tone="good")
+        held = sum(t.now.count for t, _, _ in measured)
+        yield Advice(f"No earlier task has measurably fallen, on {held} held-out examples.", tone="good")
 
 
 def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
@@ -95,7 +99,9 @@ def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
     labels = sum(estimates.labels_by_class.values())
     if settings.learner == "ridge" or settings.memory >= labels:
         return f"{more}: everything that was labelled is already learned from."
-    return f"{more}, or raise the memory: a new project with --memory {labels} replays all labels, not {settings.memory}."
+    return (
+        f"{more}, or raise the memory: a new project with --memory {labels} replays all labels, not {settings.memory}."
+    )
 
 
 def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice]:

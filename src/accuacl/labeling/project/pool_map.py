@@ -132,5 +132,5 @@ class PoolMap:
 def _flat(array: NDArray[np.generic], rows: NDArray[np.int64]) -> Array:
     if array.ndim > 2:
         step = max(1, array.shape[1] // SIDE)
-        return np.asarray(array[:, ::step, ::step][rows], np.float32).reshape(len(rows), -1) / 255
-    return np.nan_to_num(np.asarray(array[rows], np.float32))
+        return np.asarray(array[:, ::step, ::step][rows], np.float32).reshape(len(rows), -1) / np.float32(255)
+    return np.asarray(np.nan_to_num(np.asarray(array[rows], np.float32)), np.float32)

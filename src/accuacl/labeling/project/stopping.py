@@ -66,7 +66,7 @@ def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
 
 
 def foreseen(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
-    """The accuracy in percent that the curve foresees with so many labels each: low, middle and high of a 95 % interval.
+    """The accuracy in percent that the curve foresees with so many labels each: low, middle, high of a 95 % interval.
 
     Empty where `forecast` says nothing.
     """

@@ -75,7 +75,8 @@ def plot(
             path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
             elements.append(Markup('<polyline points="{}"/>').format(path))
         for point in line.points:
-            title = f"{line.name} {x} {ticks[int(point.x)]}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})".strip()
+            where = f"{line.name} {x} {ticks[int(point.x)]}".strip()
+            title = f"{where}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})"
             elements += _dot(scale, point, title, shift)
         if line.name and dots:
             elements.append(_text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start"))
@@ -87,7 +88,7 @@ def round_ticks(low: float, high: float, about: int = LINES) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, from one at or below `low` to one at or above `high`.
 
     >>> round_ticks(-19.8, 19.8), round_ticks(0, 100), round_ticks(0, 0)
-    ([-20.0, -10.0, 0.0, 10.0, 20.0], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 1.0])
+    ([-20.0, -10.0, 0.0, 10.0, 20.0], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 0.2])
     """
     span = high - low if high > low else 1.0
     unit = 10.0 ** math.floor(math.log10(span / about))

@@ -1,4 +1,4 @@
-"""What the dashboard shows: what to do, estimates with their intervals, counts, the confusion matrix, the latest picks."""
+"""What the dashboard shows: what to do, estimates with their intervals, counts, confusions, the latest picks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ def gather(app: State) -> dict[str, Any]:
     names = {c.id: c.name for c in store.classes()}
     people = {person.id: person.name for person in store.people()}
     classes = by_class(estimates, [c.id for c in living(store.classes())])
-    counts = {people[id]: (count, f"/review?show=labelled&person={id}") for id, count in _by_person(estimates)}
     return {
         "advice": advice(app, estimates, classes, names),
         "facts": facts(app, estimates, classes),
@@ -50,14 +49,16 @@ def gather(app: State) -> dict[str, Any]:
             for t in estimates.tasks
         ],
         "classes": class_rows(classes, names),
-        "people": [(name, count, count / max(n for n, _ in counts.values()), to) for name, (count, to) in counts.items()],
+        "people": person_rows(estimates, people),
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names),
     }
 
 
-def _by_person(estimates: Estimates) -> list[tuple[int, int]]:
-    return sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
+def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
+    """Name, labels, labels relative to the most, and where to review them; who gave most comes first."""
+    counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
+    return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
 
 
 def advice(
@@ -100,9 +101,14 @@ def said(estimate: Estimate | None) -> str:
     """An estimate as text: the value and its interval.
 
     >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
-    ('80 (49 to 94)', '–')
+    ('80 (49 to 94)', '-')
+    >>> said(Estimate(57.0, -0.3, 89.0, 7))
+    '57 (0 to 89)'
     """
-    return "–" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
+    if estimate is None:
+        return "-"
+    value, low, high = (f"{number:z.0f}" for number in (estimate.value, estimate.low, estimate.high))
+    return f"{value} ({low} to {high})"
 
 
 def _held(estimate: Estimate) -> str:
