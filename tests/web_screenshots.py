@@ -117,6 +117,12 @@ def main() -> None:
             page.wait_for_selector("#guessed:not(:empty)")
             page.locator("#view").focus()
             shoot(page, "why")
+            page.goto(f"{server}/gallery")
+            page.wait_for_selector("#groups li[data-seen='yes']")
+            for box in (3, 8):
+                page.locator("#groups li input").nth(box).check()
+            page.evaluate("() => scrollTo(0, 0)")
+            shoot(page, "gallery")
             page.goto(f"{server}/review?show=labelled")
             page.wait_for_load_state("networkidle")
             for box in (2, 5):

@@ -30,7 +30,7 @@ from accuacl.labeling.project.tables import read_texts, read_vectors
 from accuacl.labeling.project.token_vectors import TokenVectors
 from accuacl.labeling.store import counts_as
 
-COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out")
+COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out", "guess_shown")
 SKIPPED = ("item", "task", "round", "source", "name", "person", "time")
 
 
@@ -67,7 +67,7 @@ def _labels(project: Project, out: Path) -> list[Path]:
     held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {c.id: c.name for c in project.store.classes()}
     people = {person.id: person.name for person in project.store.people()}
-    rounds = project.store.rounds_of_items()
+    rounds, shown = project.store.rounds_of_items(), project.store.guesses_shown()
     rows: list[dict[str, Any]] = []
     skips: list[dict[str, Any]] = []
     for answer in project.store.answers():
@@ -78,11 +78,12 @@ def _labels(project: Project, out: Path) -> list[Path]:
         if answer.class_id is None:
             skips.append(dict(zip(SKIPPED, (*which, who, when), strict=True)))
             continue
-        values = (*which, classes[answer.class_id], who, when, item.id in held)
+        guess = classes[shown[item.id]] if item.id in shown else None  # as it was shown, merged since or not
+        values = (*which, classes[answer.class_id], who, when, item.id in held, guess)
         rows.append(dict(zip(COLUMNS, values, strict=True)))
     _write_csv(out / "labels.csv", COLUMNS, rows)
     _write_csv(out / "skipped.csv", SKIPPED, skips)
-    kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_())
+    kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_(), pa.string())
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip(COLUMNS, kinds, strict=True)))), sink)
     write_bytes(out / "labels.parquet", sink.getvalue())

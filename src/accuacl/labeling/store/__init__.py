@@ -1,8 +1,8 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`leases`, `answers`, `review`. `database` has connections and transactions, `schema` the tables and their migrations,
-`records` the values.
+`leases`, `answers`, `batches`, `review`. `database` has connections and transactions, `schema` the tables and their
+migrations, `records` the values.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
@@ -11,6 +11,7 @@ from accuacl.labeling.store.people import LONGEST_NAME, clean_name
 from accuacl.labeling.store.records import (
     Act,
     Answer,
+    BatchDone,
     Class,
     LabelEvent,
     Person,
@@ -30,6 +31,7 @@ __all__ = [
     "SESSION",
     "Act",
     "Answer",
+    "BatchDone",
     "Class",
     "Expected",
     "LabelEvent",

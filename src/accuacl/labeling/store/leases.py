@@ -31,22 +31,20 @@ def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = 
     own = held(tx, person)
     if own is not None:
         return own
-    free = _free(tx, current, 1, expected)
-    if not free:
+    best = free(tx, current, 1, expected)
+    if not best:
         return None
-    tx.event("lease", person=person.id, item=free[0].item, until=tx.now + seconds)
-    return free[0]
+    tx.event("lease", person=person.id, item=best[0].item, until=tx.now + seconds)
+    return best[0]
 
 
 def ahead(tx: Transaction, count: int, expected: Expected = NOTHING) -> list[Pick]:
     """What the person will probably be given after the present item; nobody holds it yet."""
     current = rounds.open_now(tx)
-    return [] if current is None else _free(tx, current, count, expected, strict=True)
+    return [] if current is None else free(tx, current, count, expected, strict=True)
 
 
-def _free(
-    tx: Transaction, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
-) -> list[Pick]:
+def free(tx: Transaction, current: tuple[int, int], count: int, expected: Expected, strict: bool = False) -> list[Pick]:
     """Free items: those that this person expects first, those that others expect last (strict: not at all)."""
     rows = tx.all(
         f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "

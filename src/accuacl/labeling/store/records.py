@@ -126,10 +126,19 @@ class Turn:
 
 
 @dataclass(frozen=True)
+class BatchDone:
+    """What came of labels that were sent together: the items that are labelled, and why others are not."""
+
+    saved: list[int]
+    refused: dict[int, str]
+
+
+@dataclass(frozen=True)
 class Reviewed:
     """An item that was offered, with its present answer (merges applied) and what was said about it.
 
-    disputed: people have given it different labels. guess: the model's, when it was picked.
+    disputed: people have given it different labels. guess: the model's, when it was picked. shown: the guess that
+    whoever answered had been shown before.
     """
 
     item: int
@@ -142,6 +151,7 @@ class Reviewed:
     guess: int | None
     comments: tuple[str, ...]
     disputed: bool
+    shown: int | None = None
 
     @property
     def skipped(self) -> bool:

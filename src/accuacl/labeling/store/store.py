@@ -16,13 +16,24 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from accuacl.labeling.store import answers, classes, leases, people, review, rounds, sessions
+from accuacl.labeling.store import answers, batches, classes, leases, people, review, rounds, sessions
 from accuacl.labeling.store.database import Database
 from accuacl.labeling.store.leases import NOTHING, Expected
-from accuacl.labeling.store.records import Act, Answer, Class, LabelEvent, Person, Pick, Reviewed, Status, Turn
+from accuacl.labeling.store.records import (
+    Act,
+    Answer,
+    BatchDone,
+    Class,
+    LabelEvent,
+    Person,
+    Pick,
+    Reviewed,
+    Status,
+    Turn,
+)
 
 LEASE = 120.0  # seconds
 AHEAD = 3  # items that a person is told of before they are leased, so that the page can load them
@@ -212,6 +223,45 @@ class Store:
         """Give the item back."""
         with self._db.write() as tx:
             leases.release(tx, person, item)
+
+    # Batches: many items at once, with the model's guesses
+
+    def lease_batch(
+        self, person: Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
+    ) -> list[Pick]:
+        """Items with a guess, leased to the person; it is recorded that they have been shown the guesses."""
+        with self._db.write() as tx:
+            return batches.lease(tx, person, most, seconds, expected)
+
+    def renew_batch(self, person: Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
+        """Extend the person's leases; the items that they have lost meanwhile."""
+        with self._db.write() as tx:
+            return batches.renew(tx, person, items, seconds)
+
+    def release_batch(self, person: Person, items: Sequence[int]) -> None:
+        """Give items back."""
+        with self._db.write() as tx:
+            batches.release(tx, person, items)
+
+    def label_batch(self, person: Person, labels: Mapping[int, int], request: str) -> BatchDone:
+        """Label many items of the open round, {item: class}, in one transaction."""
+        with self._db.write() as tx:
+            return batches.label(tx, person, labels, request)
+
+    def undo_batch(self, person: Person, batch: str, request: str, seconds: float = LEASE) -> list[int]:
+        """Undo what is left of the person's request `batch`; the items, leased to them again."""
+        with self._db.write() as tx:
+            return batches.undo(tx, person, batch, seconds, request)
+
+    def show_guess(self, person: Person, pick: Pick) -> None:
+        """Record that the person has been shown the model's guess."""
+        with self._db.write() as tx:
+            batches.show(tx, person, pick)
+
+    def guesses_shown(self) -> dict[int, int]:
+        """The guess that whoever gave an item's present answer had been shown before: {item: class}."""
+        with self._db.read() as tx:
+            return batches.shown(tx)
 
     # Answers. The client makes up `request`: sent again, it returns the same and adds nothing.
 

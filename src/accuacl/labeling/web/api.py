@@ -120,6 +120,7 @@ def guess(item: Number, request: Request, person: Someone) -> View:
     pick = request.app.state.project.store.held(person)
     if pick is None or pick.item != item:
         raise HTTPException(409, "Your lease of this example has expired.")
+    request.app.state.project.store.show_guess(person, pick)  # since it may influence the answer
     return views.guess(request.app.state, pick)
 
 

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, images, map_api, pages, review
+from accuacl.labeling.web import api, gallery, images, map_api, pages, review
 from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.limits import Limit
@@ -47,6 +47,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.class_changes = Limit(burst=20, each_second=0.5)
     app.state.expected = {}  # person: the items that their page has been told of
     app.include_router(api.router)
+    app.include_router(gallery.router)
     app.include_router(images.router)
     app.include_router(map_api.router)
     app.include_router(pages.router)

@@ -26,19 +26,19 @@ class Limit:
         self._left: dict[int, tuple[float, float]] = {}  # person: (what is left, when that was)
         self._turn = threading.Lock()
 
-    def wait(self, person: int) -> float:
-        """Count one; or else the seconds until that is allowed."""
+    def wait(self, person: int, count: int = 1) -> float:
+        """Count so many; or else the seconds until that is allowed."""
         with self._turn:
             now = self._clock()
             left, then = self._left.get(person, (float(self.burst), now))
             left = min(self.burst, left + (now - then) * self.each_second)
-            allowed = left >= 1
-            self._left[person] = (left - 1 if allowed else left, now)
-            return 0.0 if allowed else (1 - left) / self.each_second
+            allowed = left >= count
+            self._left[person] = (left - count if allowed else left, now)
+            return 0.0 if allowed else (count - left) / self.each_second
 
-    def take(self, person: int) -> None:
-        """Count one; 429 if it is too many."""
-        seconds = self.wait(person)
+    def take(self, person: int, count: int = 1) -> None:
+        """Count so many; 429 if that is too many."""
+        seconds = self.wait(person, count)
         if seconds:
             after = max(1, round(seconds))
             detail = f"That is too much at once; try again in {after} s."

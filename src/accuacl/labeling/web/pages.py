@@ -24,6 +24,7 @@ DONE = {
     "undo": "undid that",
     "correct": "labelled it anew:",
     "comment": "wrote:",
+    "guess": "was shown the model's guess:",
 }
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),

@@ -28,6 +28,7 @@ SHOW = {
     "commented": "commented",
     "model": "the model disagrees",
     "people": "people disagree",
+    "guessed": "the guess was shown",
 }
 
 
@@ -51,7 +52,7 @@ class Wanted(BaseModel):
     person: str = ""
     task: str = ""
     round: str = ""
-    show: Literal["all", "labelled", "skipped", "open", "commented", "model", "people"] = "all"
+    show: Literal["all", "labelled", "skipped", "open", "commented", "model", "people", "guessed"] = "all"
     held: Literal["", "1"] = ""
     page: Annotated[int, Field(ge=1, le=10**6)] = 1
 
@@ -89,6 +90,7 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
         "commented": lambda: bool(row.comments),
         "model": lambda: None not in (guess, row.class_id) and guess != row.class_id,
         "people": lambda: row.disputed,
+        "guessed": lambda: row.shown is not None,
     }
     same = [
         (wanted.label, row.class_id),
@@ -148,6 +150,7 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
         "guess": names[opinion.guess] if disagrees and opinion.guess is not None else "",
         "comments": row.comments,
         "disputed": row.disputed,
+        "shown": row.shown is not None,
     }
 
 

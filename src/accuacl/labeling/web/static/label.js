@@ -5,6 +5,7 @@ import { focusSearch, onChoose, pickKey, press, setClasses } from "/static/class
 import { loadAhead } from "/static/images.js";
 import { onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
+import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
 import { zoomKey } from "/static/zoom.js";
 
@@ -21,7 +22,7 @@ let active = false; // whether there was any input since the lease was last rene
 function draw(view) {
   draws += 1;
   state = view.state;
-  show.progress(state);
+  progress(state);
   const another = view.pick !== undefined && view.pick?.item !== pick?.item;
   setClasses(view.classes, another);
   at("undo").disabled = !state.undo;
@@ -33,10 +34,10 @@ function draw(view) {
   }
   at("desk").hidden = !pick;
   at("waiting").hidden = Boolean(pick);
-  if (!pick) show.waiting(state);
+  if (!pick) waiting(state);
   const round = `${state.task}/${state.round}`;
   if (pick && batch !== round) {
-    if (batch) say(show.learned(state));
+    if (batch) say(learned(state));
     batch = round;
   }
 }
