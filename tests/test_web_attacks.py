@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -23,7 +24,7 @@ from PIL import Image
 from accuacl.base.errors import InputError
 from accuacl.labeling.web import decoder
 from accuacl.labeling.web.connections import BoundedProtocol, Seldom
-from accuacl.labeling.web.guard import LIMIT
+from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
 from accuacl.labeling.web.pictures import SIDE, THUMB, picture
 from web_project import PATIENCE, browse, image_project, log_in, raw, running
 
@@ -339,6 +340,30 @@ def test_huge_bodies_are_refused(client, server):
     pieces = (b"x" * 1000 for _ in range(LIMIT // 1000 + 2))  # in chunks, their sum untold
     assert client.post("/api/classes", content=pieces, headers=JSON).status_code == 413
     assert client.get("/api/state").status_code == 200
+
+
+def test_a_refused_body_is_read_before_the_answer_within_limits():
+    """A client that is still sending loses the answer: the closed connection is reset under it."""
+
+    def refused(pieces, **headers):
+        told, left = [], [b"x" * 1000] * pieces
+
+        async def receive():
+            told.append("read")
+            return {"type": "http.request", "body": left.pop(), "more_body": bool(left)}  # never again after the last
+
+        async def send(message):
+            told.append(message.get("status", "sent"))
+
+        headers = [(name.encode(), value.encode()) for name, value in {"host": "localhost", **headers}.items()]
+        scope = {"type": "http", "method": "POST", "scheme": "http", "headers": headers}
+        asyncio.run(Guard(None, Hosts("127.0.0.1"))(scope, receive, send))
+        return told
+
+    assert refused(70, **{"content-length": "70000"}) == ["read"] * 70 + [413, "sent"]
+    assert refused(70, **{"content-type": "application/json"}) == ["read"] * 70 + [413, "sent"]
+    assert refused(3, origin="http://elsewhere") == ["read"] * 3 + [403, "sent"]
+    assert len(refused(10_000, **{"content-length": "10000000"})) < 1100
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,7 @@ def test_pages_of_many(client, project, monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "   ", "x" * 1001, "a\x00b", "a\u202eb"])
-def test_comments_are_checked(project, text):
+def test_comments_are_checked(client, project, text):
     ada = project.store.people()[0]
     with pytest.raises(InputError, match="a comment has 1 to 1000 printable characters"):
         project.store.comment(ada, [project.store.picks(0, 0)[0].item], text, "a-comment")

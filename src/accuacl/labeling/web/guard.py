@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from accuacl.base.errors import InputError
 
 LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends holds a class name
+UNWANTED = 2**20  # bytes of a refused body that are read all the same
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -129,11 +130,11 @@ class Guard:
             await send(message)
 
         status, reason = self._refusal(scope)
-        if not status and scope["method"] not in SAFE:
-            body = await self._body(receive)
-            if body is None:
+        if scope["method"] not in SAFE:
+            body = await _body(receive, 0 if status else self.limit)
+            if body is None and not status:
                 status, reason = 413, f"The request is too large; the limit is {self.limit} bytes."
-            else:
+            elif body is not None:
                 receive = _replay(body, receive)
         if status:
             await _refuse(send_guarded, status, reason)
@@ -160,18 +161,23 @@ class Guard:
             return 415, "The request must be JSON."
         return 0, ""
 
-    async def _body(self, receive: Receive) -> bytes | None:
-        """The whole body; None if it is too long, whatever its header says."""
-        body = b""
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return body  # the client has disconnected
+
+async def _body(receive: Receive, limit: int) -> bytes | None:
+    """The whole body; None if it is too long, whatever its header says.
+
+    A client that is still sending does not see that it was refused, so of a body that is too long the rest is read
+    too, within reason.
+    """
+    body, length = b"", 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return body  # the client has disconnected
+        length += len(message.get("body", b""))
+        if length <= limit:
             body += message.get("body", b"")
-            if len(body) > self.limit:
-                return None
-            if not message.get("more_body", False):
-                return body
+        if not message.get("more_body", False) or length > UNWANTED:
+            return body if length <= limit else None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
