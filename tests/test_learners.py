@@ -213,7 +213,10 @@ ONE = np.arange(3)
         ({"task": TaskData(ONE, ONE, IMAGES[:3].float())}, "give images as uint8"),
         ({"training": training(classes=7)}, "the head has 6 classes, the settings 7; grow the model first"),
         ({"memory": Memory(ONE, ONE), "fetch": lambda ids: IMAGES[:2]}, "fetch must give 3 of the same kind"),
-        ({"training": training(lr=1e30)}, r"the loss is .* after epoch \d; try a smaller lr than 1e\+30"),
+        (
+            {"training": training(lr=1e30)},
+            r"diverged: the loss is .* after epoch \d with --lr 1e\+30; give a",
+        ),
         ({"transform": Transform((0.5, 0.5), (1.0,))}, "mean has 2 values and an input 3"),
     ],
 )

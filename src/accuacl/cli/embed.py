@@ -68,7 +68,7 @@ def embed(
     elif run and (run / LABELS).exists():
         inputs, checkpoint = open_for_embedding(run, data, options, trust_code)
     else:
-        inputs, checkpoint = open_for_run(run or Path(), data, options)
+        inputs, checkpoint = open_for_run(run or Path(), data, options, trust_code)
     with drawn(MofNCompleteColumn(), TimeRemainingColumn()) as draw:
         rows = write_pool(
             inputs,

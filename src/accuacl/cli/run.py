@@ -17,7 +17,7 @@ from accuacl.experiment import Config, advice, decided_by_scale, make, read_yaml
 from accuacl.strategies import load_plugins
 
 
-@with_settings(Config)
+@with_settings(Config, without=("model_digest",))
 def run(
     *,
     out: Annotated[

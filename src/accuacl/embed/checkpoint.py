@@ -20,7 +20,7 @@ from accuacl.base.files import reason
 from accuacl.base.userfile import load_function
 from accuacl.data import benchmark_tasks, dataset_of
 from accuacl.embed.places import check_finished
-from accuacl.experiment import Config, read_config, read_result, read_steps, settings_before, transform_of
+from accuacl.experiment import Config, own_model, read_config, read_result, read_steps, settings_before, transform_of
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,19 @@ class Prepared:
         return x.permute(0, 3, 1, 2).float().div_(255) if x.dtype == torch.uint8 else x.float()
 
 
-def of_run(directory: Path) -> Checkpoint:
-    """The model at the end of a run, over the classes that got labels."""
+def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
+    """The model at the end of a run, over the classes that got labels. trust_code: if it is a Python file, run it."""
     check_finished(directory)
     result = read_result(directory)
     settings = read_config(directory / "config.json", Config.model_fields, settings_before(Config))
     config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here
+    if models.is_own(config.model):
+        if not trust_code:
+            raise InputError(
+                f"the network of this run is a Python file, {config.model.rpartition(':')[0]}; read it, and then give "
+                "--trust-code."
+            )
+        own_model(config.model, config.model_digest)
     data, labels = _recorded(directory / "journal.sqlite")
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)

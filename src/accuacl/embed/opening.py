@@ -13,9 +13,11 @@ from accuacl.embed.inputs import Inputs, open_inputs
 from accuacl.embed.reading import ReadOptions
 
 
-def open_for_run(directory: Path, data: str, options: ReadOptions) -> tuple[Inputs, Checkpoint]:
+def open_for_run(
+    directory: Path, data: str, options: ReadOptions, trust_code: bool = False
+) -> tuple[Inputs, Checkpoint]:
     """For the model of a finished run; images are brought to the run's size unless the options say otherwise."""
-    checkpoint = of_run(directory)
+    checkpoint = of_run(directory, trust_code)
     options = replace(options, image_size=options.image_size or checkpoint.size)
     return open_inputs(data, options), checkpoint
 

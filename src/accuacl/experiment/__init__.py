@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
     from accuacl.experiment.loop import Steps, all_tasks
     from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
+    from accuacl.experiment.own_network import own_model
     from accuacl.experiment.reader import Step, read_steps
     from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
     from accuacl.experiment.resultfile import read_result
@@ -79,6 +80,7 @@ __all__ = [
     "memory_result",
     "metrics",
     "open_stream",
+    "own_model",
     "read_config",
     "read_csv",
     "read_result",

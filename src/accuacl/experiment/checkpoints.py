@@ -11,6 +11,7 @@ import torch
 
 from accuacl import learners
 from accuacl.base.progress import OnProgress
+from accuacl.base.randomness import derive
 from accuacl.experiment.config import Config
 from accuacl.experiment.journal import weight_files
 from accuacl.experiment.known import Handle, Ids, Known
@@ -37,7 +38,9 @@ def train_round(learning: Learning, known: Known, model: Classifier, memory: Mem
     saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
     """
     learner = _start(learning, known, model, memory)
-    learners.train(learner, on_epoch)
+    with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
+        torch.manual_seed(derive(learning.config.seed, known.task.index, known.round, "network"))
+        learners.train(learner, on_epoch)
     handle: Handle = save_tensors(learning.folder / f"{_name(known)}.safetensors", model.state_dict())
     if learner.facts:
         handle["facts"] = learner.facts

@@ -14,7 +14,8 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.names import near, no_such
 from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
-from accuacl.experiment.defaults import DEFAULTS, OWN
+from accuacl.experiment.defaults import DEFAULTS, OWN, OWN_VECTORS
+from accuacl.experiment.own_network import own_model
 from accuacl.experiment.stream_settings import check_stream, is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
 from accuacl.strategies import options_of
@@ -75,7 +76,7 @@ class Config(pydantic.BaseModel):
     lr: float = Field(0.01, gt=0, description="Learning rate, falling along a cosine to 0.001.")
     momentum: float = Field(0.8, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
-    model: str = Field("mlp", description=f"Network: {', '.join(models.NAMES)}.")
+    model: str = Field("mlp", description=f"Network: {', '.join(models.NAMES)}, or your own: net.py:build.")
     width: int = Field(0, ge=0, description="Its width; 0: its own default.")
     learner_variant: Literal["paper", "original"] = Field(
         "paper", description="As in the paper, or as first published."
@@ -111,6 +112,8 @@ class Config(pydantic.BaseModel):
         None, description="Your own table's column of classes, unless it is called label or class."
     )
 
+    model_digest: str | None = Field(None, description="A hash of the file of your own --model; made by itself.")
+
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:
         if self.strategy not in (*STRATEGIES, "full"):
@@ -118,7 +121,9 @@ class Config(pydantic.BaseModel):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
-        if self.model not in models.NAMES:
+        if models.is_own(self.model) and self.width:
+            raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
+        if not models.is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
         if self.learner == "ridge" and self.model not in ("linear", "projection"):
             raise InputError(
@@ -146,12 +151,15 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
         place = own_data(benchmark, data_dir, "benchmark", BENCHMARKS)
         vectors = holds_vectors(place)
+        defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
         if not given.get("classes_per_task") and not given.get("domains") and holds_tasks(place):
             defaults = defaults | {"arrival": "given"}
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
     if vectors:
         defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
+    if models.is_own(str(given.get("model", ""))):
+        given = given | own_model(str(given["model"]), given.get("model_digest"))
     try:
         return Config(**(defaults | given))
     except pydantic.ValidationError as error:

@@ -39,6 +39,10 @@ DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
         | {"model": "resnet18-3x3-pool"},
     },
 }
+OWN_VECTORS = {  # vectors of one's own are trained on as the digits are
+    scale: {name: defaults[name] for name in ("epochs", "batch", "lr")}
+    for scale, defaults in DEFAULTS["split-digits"].items()
+}
 OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as the labels of a task
     "smoke": SMOKE | {"memory": SMOKE["labels"]},
     "cpu": CPU | {"labels": 100, "memory": 100},

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-from accuacl import models
+from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
@@ -22,6 +23,7 @@ from accuacl.experiment.choosing import choose, choose_uniformly, first_strategy
 from accuacl.experiment.config import Config
 from accuacl.experiment.known import POOL, TEST, Handle, Ids, Known, carried_over, round_progress
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
+from accuacl.experiment.own_network import own_model
 from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
 from accuacl.experiment.tensors import load_tensors
 from accuacl.features import Features
@@ -42,6 +44,8 @@ class ExperimentSteps:
     ) -> None:
         started = time.perf_counter()
         self.config, self.folder = config, folder
+        if models.is_own(config.model):
+            own_model(config.model, config.model_digest)
         self.on_progress = on_progress or ignore
         self.stream = open_stream(config, data_dir, skip_bad, self._on_decoding)
         self.data = self.stream.dataset
@@ -100,7 +104,7 @@ class ExperimentSteps:
 
         def features(ids: Ids) -> Features:
             inputs = InputRows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
-            return Features(*models.predict(model, inputs, self.transform, known.seen, device=self.device))
+            return Features(*self._predict(model, inputs, known.seen))
 
         return choose(c, known, strategy, budget, features, self._memory(known).ids, len(self.stream.order))
 
@@ -144,7 +148,7 @@ class ExperimentSteps:
             rows = self.test_of(task)
             inputs = InputRows(self.data.test.inputs, rows)
             truth = self.stream.to_model(self.data.test.labels[rows])
-            _, p = models.predict(model, inputs, self.transform, seen, device=self.device)
+            _, p = self._predict(model, inputs, seen)
             right = seen[p.argmax(axis=1)] == truth
             accuracy.append(100 * float(right.mean()))
             by_task.append({int(c): (int(right[truth == c].sum()), int((truth == c).sum())) for c in np.unique(truth)})
@@ -168,6 +172,12 @@ class ExperimentSteps:
             return {"recall": recall}
         parts = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
         return {"recall": recall, "recall_by_task": parts}
+
+    def _predict(self, model: models.Classifier, inputs: InputRows, seen: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
+        h, p = models.predict(model, inputs, self.transform, seen, device=self.device)
+        if not (np.isfinite(h).all() and np.isfinite(p).all()):
+            raise learners.diverged(self.learning.training, "what the network gives is not finite")
+        return h, p
 
     def _part(self, rows: Ids, count: int, task: Task, purpose: int) -> Ids:
         """So many of the rows, drawn by the seed; 0: all."""

@@ -16,7 +16,8 @@ from accuacl.base.files import reason, write_bytes
 
 def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, str]:
     """Write tensors; the handle to find and check them by."""
-    return _save(path, safetensors.torch.save({name: t.detach().cpu().contiguous() for name, t in tensors.items()}))
+    own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    return _save(path, safetensors.torch.save(own))  # copies: layers that share weights are saved twice
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:

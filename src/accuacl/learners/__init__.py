@@ -14,7 +14,7 @@ from accuacl.learners.registry import MEMORY_POLICIES, NAMES, PAPER, REGISTRY, c
 
 if TYPE_CHECKING:
     from accuacl.learners.augment import Transform
-    from accuacl.learners.loop import Learner, train
+    from accuacl.learners.loop import Learner, diverged, train
     from accuacl.learners.round import Round
     from accuacl.learners.training import TaskData, Training
 
@@ -29,6 +29,7 @@ __all__ = [
     "Training",
     "Transform",
     "check_policy",
+    "diverged",
     "register",
     "start",
     "train",

@@ -53,10 +53,12 @@ class Learner:
                 total += self.observe(part)
             mean = total.item() / len(batches)  # the only place where the loop waits for the device
             if not math.isfinite(mean):
-                raise InputError(f"the loss is {mean} after epoch {epoch}; try a smaller lr than {training.lr:g}.")
+                raise diverged(training, f"the loss is {mean} after epoch {epoch + 1}")
             if progress:
                 done, all_ = epoch + 1, training.epochs
                 progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
+        if not all(bool(parameter.isfinite().all()) for parameter in round.model.parameters()):
+            raise diverged(training, "weights are infinite after the last step")
         round.optimiser.zero_grad()
         round.model.eval()
 
@@ -85,6 +87,13 @@ class Learner:
 def train(learner: Learner, progress: OnProgress | None = None) -> None:
     """Train the learner's model in place."""
     learner.train(progress)
+
+
+def diverged(training: Training, how: str) -> InputError:
+    """What to say when training has left the numbers that there are."""
+    return InputError(
+        f"training diverged: {how} with --lr {training.lr:g}; give a smaller --lr, or inputs of a smaller scale."
+    )
 
 
 def learning_rate(training: Training, epoch: int) -> float:

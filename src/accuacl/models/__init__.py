@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from accuacl.base.front import front_door
-from accuacl.models.names import NAMES, PROJECTED
+from accuacl.models.names import NAMES, PROJECTED, is_own
 
 if TYPE_CHECKING:
     from accuacl.models.classifier import Classifier, new_head
@@ -20,6 +20,7 @@ __all__ = [
     "Frozen",
     "build",
     "evaluating",
+    "is_own",
     "new_head",
     "output_layer",
     "predict",

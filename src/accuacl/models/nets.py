@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
 from accuacl.models.classifier import Classifier, new_head
-from accuacl.models.names import NAMES, PROJECTED, VECTORS
+from accuacl.models.names import NAMES, PROJECTED, VECTORS, is_own
+from accuacl.models.own import build_own
 
 Shape = tuple[int, ...]
 
@@ -25,11 +26,13 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
     resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
     mlp: two hidden layers. projection: one, wide. linear: the head alone. `width` is that of the first block or of the
-    hidden layers.
+    hidden layers. net.py:build: what the user's function returns, with a new head.
 
     >>> build("conv4", 10, seed=0, input_shape=(3, 32, 32)).head
     Linear(in_features=192, out_features=10, bias=True)
     """
+    if is_own(name):
+        return build_own(name, classes, seed=seed, input_shape=input_shape)
     if name not in NETS:
         raise no_such("net", name, NAMES)
     make, default = NETS[name]

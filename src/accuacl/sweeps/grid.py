@@ -107,6 +107,7 @@ def _name(config: Config, data_dir: Path | None) -> str:
     chosen = config.model_dump()
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
     usual = make(given, data_dir).model_dump()
+    chosen |= {"model": Path(config.model).name, "model_digest": None}  # of one's own network without its folder
     more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]
     shown = STREAM[1:] if config.benchmark in BENCHMARKS else STREAM
     own = "".join(f"-{name}={chosen[name]}" for name in shown if chosen[name] != Config.model_fields[name].default)

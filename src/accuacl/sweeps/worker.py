@@ -35,7 +35,7 @@ def job_for(run: SweepRun, out: Path, data_dir: Path | None, plugins: Sequence[P
     """The run as a job, with absolute paths."""
     from_environment = os.environ.get("ACCUACL_DATA")
     folder = data_dir or (Path(from_environment) if from_environment else None)
-    if run.config.benchmark not in BENCHMARKS and Path(run.config.benchmark).is_dir():
+    if run.config.benchmark not in BENCHMARKS and Path(run.config.benchmark).exists():
         folder = Path()  # the user's own data, here and not in data_dir
     return Job(
         run.config.model_dump(),
