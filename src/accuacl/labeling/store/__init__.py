@@ -2,11 +2,12 @@
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
 `leases`, `answers`, `batches`, `review`. `database` has connections and transactions, `schema` the tables and their
-migrations, `records` the values.
+migrations, `records` the values, and `near` finds class names that may mean the same.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
 from accuacl.labeling.store.leases import Expected
+from accuacl.labeling.store.near import near_names
 from accuacl.labeling.store.people import LONGEST_NAME, clean_name
 from accuacl.labeling.store.records import (
     Act,
@@ -46,4 +47,5 @@ __all__ = [
     "clean_name",
     "counts_as",
     "living",
+    "near_names",
 ]
