@@ -20,7 +20,7 @@ def embed(
         str,
         typer.Option(
             help="What to embed: a folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy "
-            "file of vectors; for a project of texts a .csv file or JSON lines."
+            "file of vectors; for a project of texts a .csv file or JSON lines, of tables .csv, .tsv or Parquet."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory, Images, Texts, Vectors
-from accuacl.cli.project.pools import print_added, read_pool
+from accuacl.cli.project.options import Directory, Images, Table, Texts, Vectors
+from accuacl.cli.project.pools import Given, print_added, read_pool
 from accuacl.cli.screen import drawn
 from accuacl.labeling.project import Project
 
@@ -14,11 +14,13 @@ def add(
     images: Images = None,
     vectors: Vectors = None,
     texts: Texts = None,
+    table: Table = None,
     column: TextColumn = "text",
 ) -> None:
     """Add the next task's pool; at any time, also while people label.
 
-    Images that the project has already are left out.
+    Images that the project has already are left out. A table needs the columns of the first task's.
     """
     with Project.open(directory) as project, drawn() as draw:
-        print_added(project.add(read_pool(images, vectors, texts, column, draw)), directory)
+        items = read_pool(Given(images, vectors, texts, table, column), draw, project)
+        print_added(project.add(items), directory)

@@ -17,7 +17,7 @@ def export(
     directory: Directory,
     out: Annotated[Path, typer.Option(help="A new folder for the labels, the model and a file that loads it.")],
     predict: Annotated[
-        Path | None, typer.Option(help="Also write the model's predictions for these images, vectors or texts.")
+        Path | None, typer.Option(help="Also write the model's predictions for these images, vectors, texts or rows.")
     ] = None,
     column: TextColumn = "text",
     onnx: Annotated[

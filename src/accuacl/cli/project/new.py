@@ -9,10 +9,10 @@ from rich.markup import escape
 
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
-from accuacl.cli.project.options import Directory, Images, Texts, Vectors
-from accuacl.cli.project.pools import print_added, read_pool
+from accuacl.cli.project.options import Directory, Images, Table, Texts, Vectors
+from accuacl.cli.project.pools import Given, print_added, read_pool
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project import Project, ProjectSettings, make
+from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
 
 NO_OPTION = ("kind", "digest")  # settings that follow from others
 
@@ -24,7 +24,17 @@ def new(
     images: Images = None,
     vectors: Vectors = None,
     texts: Texts = None,
+    table: Table = None,
     column: TextColumn = "text",
+    id_column: Annotated[
+        str, typer.Option(help="The table's column that names the rows; the model does not see it. Unset: `id`.")
+    ] = "",
+    label_column: Annotated[
+        str, typer.Option(help="The table's column that has labels: neither the model nor people see it.")
+    ] = "",
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column of the table to leave out; may be repeated.")
+    ] = None,
     classes: Annotated[
         str, typer.Option(help="Classes known from the start, such as cat,dog; people can add more.")
     ] = "",
@@ -37,11 +47,15 @@ def new(
             chosen[name] = _numbers(name, chosen[name])
     names = [name for name in classes.split(",") if name.strip()]
     with drawn() as draw:
-        source = read_pool(images, vectors, texts, column, draw)
+        how = TableOptions(id_column, label_column, tuple(ignore or ()))
+        source = read_pool(Given(images, vectors, texts, table, column, how), draw)
         if not source.names:
             raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
         task = Project.begin(directory, make(chosen | {"kind": source.kind}), names, source)
         print_added(task, directory)
+    if source.kind == "tables":
+        for line in Tasks(directory).schema().summary():
+            console.print(escape(line), soft_wrap=True)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
 
 

@@ -13,6 +13,10 @@ from accuacl.labeling.project import Project
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
 Images = Annotated[Path | None, typer.Option(help="A folder of images.")]
 Vectors = Annotated[Path | None, typer.Option(help="A Parquet file: `id`, and `embedding` or columns of numbers.")]
+Table = Annotated[
+    Path | None,
+    typer.Option(help="A table with columns of any kind: .csv, .tsv or Parquet (.csv.xz, .csv.gz and .csv.bz2 too)."),
+]
 Texts = Annotated[Path | None, typer.Option(help="A .csv file or JSON lines.")]
 Server = Annotated[
     str,

@@ -16,7 +16,7 @@ from accuacl.labeling.label_studio.link import Link
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Pick
 
-TAGS = {"images": "Image", "texts": "Text", "vectors": "Table"}
+TAGS = {"images": "Image", "texts": "Text", "vectors": "Table", "tables": "Table"}
 MOST = 8 * 2**20  # characters of tasks in one request; a longer task is sent alone
 
 
@@ -40,7 +40,7 @@ def _shown(project: Project, id: int) -> Any:
     item = project.item(id)
     if item.kind == "text":
         return item.text
-    if item.kind == "vector":
+    if item.kind != "image":
         return {str(name): str(value) for name, value in item.fields}
     try:
         data, kind = project.image_bytes(id)

@@ -2,8 +2,8 @@
 
 `project.Project` holds it together. Around it, in the order in which data pass through:
 
-- data come in: `images` and `tables` read them as `new_items`, `tasks` keeps them, `inputs` makes what the model takes
-  of them (`words` for texts)
+- data come in: `images`, `tables` and `table_files` read them as `new_items`, `tasks` keeps them, `inputs` makes what
+  the model takes of them (`words` for texts, `table_schema` and `table_encoder` for tables)
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
   says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
 - how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in
@@ -23,11 +23,13 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.intervals import Estimate
     from accuacl.labeling.project.making import make
-    from accuacl.labeling.project.new_items import NewItems
+    from accuacl.labeling.project.new_items import NewItems, TableOptions
     from accuacl.labeling.project.pool_map import PoolMap
     from accuacl.labeling.project.project import Project, ProjectState
     from accuacl.labeling.project.settings import ProjectSettings
+    from accuacl.labeling.project.sources import read_like
     from accuacl.labeling.project.stopping import Measured, foreseen
+    from accuacl.labeling.project.table_files import read_table
     from accuacl.labeling.project.tables import read_texts, read_vectors
     from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
 
@@ -46,6 +48,7 @@ __all__ = [
     "Project",
     "ProjectSettings",
     "ProjectState",
+    "TableOptions",
     "TaskInfo",
     "Tasks",
     "advise",
@@ -57,6 +60,8 @@ __all__ = [
     "mean_over_classes",
     "open_for_embedding",
     "read_images",
+    "read_like",
+    "read_table",
     "read_texts",
     "read_vectors",
 ]

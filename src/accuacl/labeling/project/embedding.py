@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -22,8 +23,9 @@ from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.tables import read_texts
-from accuacl.labeling.project.texts import Encode, text_encoder
+from accuacl.labeling.project.sources import read_like
+from accuacl.labeling.project.table_schema import FILE
+from accuacl.labeling.project.texts import text_encoder
 
 
 def open_for_embedding(
@@ -34,8 +36,8 @@ def open_for_embedding(
         if trust_code:
             project.trust_code()
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
-        if kind == "texts":
-            return TextInputs(project, Path(data), options.column or "text"), checkpoint
+        if kind in ("texts", "tables"):
+            return RowInputs(project, Path(data), options.column or "text"), checkpoint
         numbers = project.tasks.all()[0].columns or ()
         column = "embedding" if kind == "vectors" and not numbers else ""
         options = replace(options, image_size=options.image_size or checkpoint.size, column=options.column or column)
@@ -69,33 +71,35 @@ def checkpoint_of(project: Project) -> Checkpoint:
     return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
 
 
-class TextInputs:
-    """Texts of a .csv file or JSON lines as the vectors that a project of texts takes."""
+class RowInputs:
+    """Texts, or rows of a table, as the vectors that a project of these takes."""
 
     def __init__(self, project: Project, file: Path, column: str) -> None:
+        kind, first = project.settings.kind, project.tasks.folder_of(0)
         if not file.is_file():
-            raise InputError(f"{file} is not a file; this project labels texts, so give a .csv file or JSON lines.")
-        items = read_texts(file, column)
-        self.names, self.texts = items.names, items.texts or []
+            wanted = "a .csv file or JSON lines" if kind == "texts" else "a .csv, .tsv or Parquet file"
+            raise InputError(f"{file} is not a file; this project labels {kind}, so give {wanted}.")
+        items = read_like(project.tasks, kind, file, column)
+        self.names, self.rows = items.names, list[Any](items.texts or items.shown or [])
         self.settings, self.tasks = project.settings, project.tasks
         self.files: list[str] = [str(file), *map(str, project.settings.files)]
         if not project.settings.own:
-            self.files.append(str(project.tasks.folder_of(0) / "words.json"))
+            self.files.append(str(first / ("words.json" if kind == "texts" else FILE)))
         self.reading: list[Any] = [column]
 
     @cached_property
-    def encode(self) -> Encode:
-        return text_encoder(self.settings, self.tasks)
+    def encode(self) -> Callable[[list[Any]], NDArray[np.float32]]:
+        return text_encoder(self.settings, self.tasks) if self.settings.kind == "texts" else self.tasks.schema().encode
 
     def __getstate__(self) -> dict[str, Any]:
         """For worker processes: each makes its encoder itself."""
         return {name: value for name, value in self.__dict__.items() if name != "encode"}
 
     def __len__(self) -> int:
-        return len(self.texts)
+        return len(self.rows)
 
     def read(self, start: int, stop: int) -> tuple[list[Any], NDArray[np.float32]]:
-        return list(self.names[start:stop]), self.encode(self.texts[start:stop])
+        return list(self.names[start:stop]), self.encode(self.rows[start:stop])
 
     def where(self, row: int) -> str:
         return f"{self.files[0]}, row {row}"

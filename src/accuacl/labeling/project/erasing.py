@@ -46,7 +46,8 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
 
     folder, before = tasks.folder_of(task.index), erased_rows(tasks, task)
     table, chosen = {name: list(column) for name, column in tasks.table(task.index).items()}, sorted(rows)
-    for column, nothing in (("text", ""), ("shown", "{}"), *([("name", "(forgotten)")] if names else [])):
+    nothings = {"text": "", "shown": "{}", "label": None} | ({"name": "(forgotten)"} if names else {})
+    for column, nothing in nothings.items():
         for row in chosen if column in table else ():
             table[column][row] = nothing
     sink = io.BytesIO()

@@ -16,17 +16,16 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, write_bytes, write_text
-from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import load_tensors, read_steps, save_tensors
-from accuacl.labeling.project import backbones, loader, words
-from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project import backbones, loader, table_encoder, table_schema, words
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.model_card import model_card
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.onnx_export import write_onnx
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
-from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.sources import read_like
 from accuacl.labeling.project.token_vectors import TokenVectors
 from accuacl.labeling.store import counts_as
 
@@ -46,7 +45,8 @@ def export(
         raise InputError("nothing has been learned yet, so nothing can be predicted; label a round first.")
     if onnx and not learned:
         raise InputError("nothing has been learned yet, so there is no model for --onnx; label a round first.")
-    items = _new_items(project, predict, column) if predict is not None else None
+    kind = project.settings.kind
+    items = read_like(project.tasks, kind, predict, column) if predict is not None else None
     make_folder(out)
     written = _labels(project, out)
     if learned:
@@ -132,6 +132,10 @@ def _model(project: Project, out: Path) -> list[Path]:
         state["tokens"] = torch.from_numpy(TokenVectors().table)
         _copy(s.files[1], out / "tokenizer.json")
         written.append(out / "tokenizer.json")
+    if s.kind == "tables":
+        _copy(first / table_schema.FILE, out / "table.json")
+        _copy(Path(table_encoder.__file__), out / "table_encoder.py")
+        written += [out / "table.json", out / "table_encoder.py"]
     save_tensors(out / "model.safetensors", state)
     write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
     _copy(Path(loader.__file__), out / "model.py")
@@ -152,20 +156,11 @@ def _classes(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
     return [names[id] for id in kept], [kept.index(final[id]) for id in seen]
 
 
-def _new_items(project: Project, given: Path, column: str) -> NewItems:
-    """The data to predict, of the project's kind."""
-    if project.settings.kind == "images":
-        return read_images(given, ignore)
-    if project.settings.kind == "texts":
-        return read_texts(given, column)
-    return project.tasks.as_first(read_vectors(given))
-
-
 def _predictions(items: NewItems, out: Path, tell: OnProgress) -> Path:
     model = loader.load(out)
     inputs: list[Any] = [Path(items.place) / name for name in items.names]
     if items.kind != "images":
-        inputs = list(items.texts or ()) if items.vectors is None else list(items.vectors)
+        inputs = list(items.vectors if items.vectors is not None else items.texts or items.shown or ())
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["name", "class", "confidence"])

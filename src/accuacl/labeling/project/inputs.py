@@ -110,7 +110,8 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
         return TaskInputs(arrays, None)
     path = tasks.folder_of(0) / "scale.safetensors"
     if not path.exists():
-        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred=settings.kind != "texts" or settings.own))
+        centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
+        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
     return TaskInputs(arrays, _load(path))
 
 
@@ -147,6 +148,9 @@ def encoder(
     if task.kind == "texts":
         texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
         return lambda part: (encode(texts[part]), [])
+    if task.kind == "tables":
+        schema = tasks.schema()
+        return lambda part: (schema.encode(tasks.rows(task.index, part)), [])
     path = tasks.folder_of(task.index) / "vectors.npy"
     with reading(path):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)

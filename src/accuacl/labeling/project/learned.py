@@ -14,7 +14,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project import inputs
 from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.sources import read_like
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.project.texts import text_encoder
 from accuacl.ridge import fit
@@ -42,13 +42,16 @@ def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -
             raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
     else:
         place = Path(task.place)
-        source = read_texts(place, column) if task.kind == "texts" else tasks.as_first(read_vectors(place))
+        source = read_like(tasks, task.kind, place, column)
         if name not in source.names:
             raise InputError(f"{place} has no row {name!r} any more; bring it back to take its share out.")
         where = source.names.index(name)
         if task.kind == "texts":
             assert source.texts is not None
             encoded = text_encoder(settings, tasks)([source.texts[where]])
+        elif task.kind == "tables":
+            assert source.shown is not None
+            encoded = tasks.schema().encode([source.shown[where]])
         else:
             assert source.vectors is not None
             encoded = inputs.embedded(settings, source.vectors[[where]])

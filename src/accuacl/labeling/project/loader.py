@@ -3,16 +3,18 @@
     import model
 
     flowers = model.load("folder-with-these-files")
-    classes, confidences = flowers.predict(["a.jpg", "b.jpg"])   # or texts, or rows of a vector table
+    classes, confidences = flowers.predict(["a.jpg", "b.jpg"])   # or texts, vectors, or rows of a table as dictionaries
 
-Or from a shell: python model.py a.jpg b.jpg. Needs torch, safetensors and numpy; for images pillow and the package
-that has the network's code (efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for
-texts scikit-learn, and tokenizers where tokenizer.json lies beside this file.
+Or from a shell: python model.py a.jpg b.jpg, for tables python model.py new.csv. Needs torch, safetensors, numpy; for
+images pillow and the package that has the code of the network (efficientnet-lite-pytorch; your own file lies beside
+this one; accuacl for conv4); for texts scikit-learn, and tokenizers where tokenizer.json lies beside this file.
 """
 
 from __future__ import annotations
 
+import csv
 import importlib.util
+import io
 import json
 import sys
 from collections.abc import Sequence
@@ -40,6 +42,7 @@ class Model:
         self.about, self.state = about, state
         self.embed = _network(about, _below(state, "network."), folder)
         self.texts = _text_model(about, state, folder) if about["kind"] == "texts" else None
+        self.rows = _row_model(folder) if about["kind"] == "tables" else None
 
     @property
     def classes(self) -> list[str]:
@@ -80,6 +83,8 @@ class Model:
         if self.about["kind"] == "images":
             pixels = torch.from_numpy(np.stack([_pixels(item, self.about["side"]) for item in items]))
             return pixels.permute(0, 3, 1, 2).float() / 255
+        if self.rows is not None:
+            return torch.from_numpy(self.rows(list(items)))
         if self.texts is not None:
             return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
         return torch.from_numpy(np.array(items, np.float32))
@@ -110,12 +115,17 @@ def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> A
 
 def _own(about: dict[str, Any], folder: Path) -> Any:
     """What the user's function in the file beside this one makes."""
-    spec = importlib.util.spec_from_file_location("own_model", folder / "own_model.py")
+    return getattr(_code(folder, "own_model"), about["function"])()
+
+
+def _code(folder: Path, name: str) -> Any:
+    """The Python file of that name beside this one, as a module."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     code = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(code)
-    return getattr(code, about["function"])()
+    return code
 
 
 def _flat(answer: Any) -> Tensor:
@@ -136,6 +146,18 @@ def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
         if image.size != (size, size):
             image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
         return np.array(image)
+
+
+def _row_model(folder: Path) -> Any:
+    """From rows of a table, as dictionaries, to rows of numbers."""
+    code, columns = _code(folder, "table_encoder"), json.loads((folder / "table.json").read_text("utf-8"))["columns"]
+
+    def encode(rows: list[Any]) -> NDArray[np.float32]:
+        for row in rows:
+            code.check_names(columns, row)
+        return np.asarray(code.encode(columns, rows), np.float32)
+
+    return encode
 
 
 def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:
@@ -179,5 +201,9 @@ def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 if __name__ == "__main__":
     here = load(Path(__file__).parent)
-    for item, name, confidence in zip(sys.argv[1:], *here.predict(sys.argv[1:]), strict=True):
+    given: list[Any] = sys.argv[1:]
+    if here.rows is not None:
+        tables = [Path(file).read_text("utf-8-sig") for file in given]
+        given = [row for table in tables for row in csv.DictReader(io.StringIO(table, newline=""))]
+    for item, name, confidence in zip(given, *here.predict(given), strict=True):
         print(f"{item}\t{name}\t{confidence:.3f}")

@@ -44,12 +44,13 @@ def make(given: dict[str, Any]) -> ProjectSettings:
 def measured_best(kind: str, trained: bool, given: dict[str, Any]) -> dict[str, str]:
     """What docs/strategies.md found best for this kind of data. trained: the whole network, not only a head."""
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
-    ridge = given.get("keep") == "statistics" or not (trained or kind == "vectors" or own_head)
+    columns = kind in ("vectors", "tables")
+    ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
     learner = given.get("learner", "ridge" if ridge else "er")
     return {
-        "strategy": "uncertain-coverage" if kind == "vectors" else "coverage",
+        "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
-        "head": "mlp" if kind == "vectors" and learner != "ridge" and not trained else "linear",
+        "head": "mlp" if columns and learner != "ridge" and not trained else "linear",
         "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
     }

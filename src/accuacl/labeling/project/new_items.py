@@ -12,9 +12,25 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 
 
+@dataclass(frozen=True)
+class TableOptions:
+    """What columns of a table are for.
+
+    `id` names the rows ("": the column `id` if there is one); `label` is never an input and never shown; those ignored
+    are left out.
+    """
+
+    id: str = ""
+    label: str = ""
+    ignored: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class NewItems:
-    """Items of one kind, with unique names. shown: what people see of vectors; bad: what was left out, and why."""
+    """Items of one kind, with unique names. bad: what was left out, and why.
+
+    shown: what people see of vectors, and the rows of tables. labels: what the label column of a table has.
+    """
 
     kind: str
     place: str  # the folder or file that they come from
@@ -24,6 +40,8 @@ class NewItems:
     shown: list[dict[str, Any]] | None = None
     columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
     bad: dict[str, str] = field(default_factory=dict)
+    table: TableOptions | None = None
+    labels: list[str | None] | None = None
 
     def only(self, rows: list[int]) -> NewItems:
         """The items in these rows."""
@@ -32,7 +50,8 @@ class NewItems:
             return None if values is None else [values[i] for i in rows]
 
         vectors = None if self.vectors is None else self.vectors[rows]
-        return replace(self, names=some(self.names), texts=some(self.texts), vectors=vectors, shown=some(self.shown))
+        some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels")}
+        return replace(self, vectors=vectors, **some_lists)
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
         """The same vectors with their numbers in the order of the first task's columns, matched by name."""

@@ -20,12 +20,12 @@ from accuacl.experiment import DEVICE, Config, settings_before
 from accuacl.labeling.project import token_vectors
 from accuacl.strategies import REGISTRY as STRATEGIES
 
-Kind = Literal["images", "vectors", "texts"]
+Kind = Literal["images", "vectors", "texts", "tables"]
 PRETRAINED = "efficientnet-lite0"
 SCRATCH = "conv4"
 STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
 WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
-NONE = "none"  # vectors are their own embeddings, texts TF-IDF columns
+NONE = "none"  # vectors are their own embeddings, rows of tables encoded columns, texts TF-IDF columns
 
 
 class ProjectSettings(pydantic.BaseModel):
@@ -33,16 +33,16 @@ class ProjectSettings(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
-    kind: Kind = Field(description="Kind of data: images, vectors or texts.")
+    kind: Kind = Field(description="Kind of data: images, vectors, texts or tables.")
     strategy: str = Field(
         "",
         description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for vectors "
-        "uncertain-coverage.",
+        "and tables uncertain-coverage.",
     )
     learner: str = Field(
         "",
         description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts and for images under a network that "
-        "stays as it is, er for vectors and for networks that are trained.",
+        "stays as it is, er for vectors, tables and networks that are trained.",
     )
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
     keep: Literal["examples", "statistics"] = Field(
@@ -77,15 +77,15 @@ class ProjectSettings(pydantic.BaseModel):
     model: str = Field(
         "",
         description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
-        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, texts), or your own: FILE.py:FUNCTION. "
-        "Unset: the first of these that is possible.",
+        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, tables, texts), or your own: "
+        "FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
     head: Literal["linear", "mlp", "projection"] = Field(
         "linear",
         description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn). "
-        "Unset: mlp for vectors, unless ridge learns them; else linear.",
+        "Unset: mlp for vectors and tables, unless ridge learns them; else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
     image_size: int = Field(
@@ -113,12 +113,10 @@ class ProjectSettings(pydantic.BaseModel):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
-        names = {"images": (PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "vectors": (NONE,)}[self.kind]
-        if self.model not in names and not self.own:
-            raise InputError(
-                f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}, "
-                "or your own as FILE.py:FUNCTION."
-            )
+        names = {"images": (PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE)}.get(self.kind, (NONE,))
+        if self.model not in names and (not self.own or self.kind == "tables"):
+            own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
+            raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own}.")
         if self.weights and not self.own:
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
         if self.weights and self.kind == "texts":

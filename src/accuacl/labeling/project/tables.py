@@ -48,7 +48,9 @@ def read_vectors(path: Path) -> NewItems:
     named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
     others = [f.name for f in table.schema if f.name not in ("id", "embedding") and not _is_list(f.type)]
     shown = table.select(others).to_pylist() if others else None
-    return NewItems("vectors", str(path.resolve()), _names(path, named), vectors=vectors, shown=shown, columns=columns)
+    return NewItems(
+        "vectors", str(path.resolve()), unique_names(path, named), vectors=vectors, shown=shown, columns=columns
+    )
 
 
 def read_texts(path: Path, column: str) -> NewItems:
@@ -61,11 +63,11 @@ def read_texts(path: Path, column: str) -> NewItems:
             raise InputError(f"{path}: row {number} has no text under {column!r}; give --column, or mend the row.")
         if not text.strip() or len(text) > LONGEST_TEXT:
             raise InputError(f"{path}: the text of row {number} is empty or longer than {LONGEST_TEXT} characters.")
-        texts.append(_encodable(path, number, text))
+        texts.append(encodable(path, number, text))
     if not texts:
         raise InputError(f"{path} has no texts; give at least one.")
     named = [row.get("id") for row in rows] if any("id" in row for row in rows) else range(len(rows))
-    return NewItems("texts", str(path.resolve()), _names(path, named), texts=texts)
+    return NewItems("texts", str(path.resolve()), unique_names(path, named), texts=texts)
 
 
 def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:
@@ -94,11 +96,11 @@ def _json_lines(path: Path) -> Iterator[dict[str, Any]]:
         raise InputError(f"{path} is neither a .csv file nor JSON lines in UTF-8 ({error}).") from None
 
 
-def _names(path: Path, given: Any) -> list[str]:
+def unique_names(path: Path, given: Any) -> list[str]:
     given = list(given)
     if None in given:
         raise InputError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
-    names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
+    names = [encodable(path, number, str(name)) for number, name in enumerate(given)]
     if len(set(names)) != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
@@ -106,7 +108,7 @@ def _names(path: Path, given: Any) -> list[str]:
     return names
 
 
-def _encodable(path: Path, number: int, text: str) -> str:
+def encodable(path: Path, number: int, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a pair, which JSON lets through

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
 from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.table_schema import TableSchema
 
 ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
-KINDS = {"images": "image", "texts": "text", "vectors": "vector"}
+KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image (at `path`), text, or vector, of which people see the `fields`."""
+    """Something to label. kind: image (at `path`), text, or vector or record, of which people see the `fields`."""
 
     id: int
     task: int
@@ -85,7 +86,7 @@ class Tasks:
             if items.kind == "images":
                 known = {name for t in before if t.place == items.place for name in self.table(t.index)["name"]}
                 items = items.only([i for i, name in enumerate(items.names) if name not in known])
-            if items.vectors is not None and before:
+            if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:
                 left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
@@ -102,11 +103,22 @@ class Tasks:
         return task
 
     def as_first(self, items: NewItems) -> NewItems:
-        """Vectors with the columns of the first task, in the same order."""
+        """Vectors or records with the columns of the first task, in the same order."""
+        if items.kind == "tables":
+            return self.schema().like(items)
         path = self.folder_of(0) / "vectors.npy"
         with reading(path):
             width = np.load(path, mmap_mode="r", allow_pickle=False).shape[1]
         return items.like(self.all()[0].columns, width)
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - one such object a process
+    def schema(self) -> TableSchema:
+        """What the columns of a project's tables are."""
+        return TableSchema.load(self.folder_of(0))
+
+    def rows(self, index: int, part: slice) -> list[dict[str, Any]]:
+        """Rows of a task's table; {} where they have been erased."""
+        return [json.loads(row) for row in self.table(index)["shown"][part]]
 
     def find(self, id: int) -> TaskInfo:
         """The task that an item belongs to."""
@@ -125,7 +137,8 @@ class Tasks:
             return item(path=Path(task.place) / name)
         if task.kind == "texts":
             return item(text=table["text"][row] or "(erased)")
-        return item(fields=(("id", name), *json.loads(table["shown"][row] or "{}").items()))
+        title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
+        return item(fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
 
     @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
     def table(self, index: int) -> dict[str, list[Any]]:
@@ -151,8 +164,12 @@ def _write(folder: Path, items: NewItems, index: int, first: int) -> TaskInfo:
     columns: dict[str, list[Any]] = {"name": items.names}
     if items.texts is not None:
         columns["text"] = items.texts
-    if items.kind == "vectors":
+    if items.kind in ("vectors", "tables"):
         columns["shown"] = [json.dumps(row, default=str) for row in items.shown or [{}] * len(items.names)]
+    if items.labels is not None:
+        columns["label"] = items.labels
+    if items.kind == "tables" and index == 0:
+        TableSchema.of(items).save(folder)
     if items.vectors is not None:
         buffer = io.BytesIO()
         np.save(buffer, items.vectors)

@@ -147,5 +147,12 @@ def guess(app: State, pick: Pick) -> View:
 
 
 def fields(item: Item) -> list[tuple[str, str]]:
-    """The fields shown for a vector, as text."""
-    return [(name, f"{value:.6g}" if isinstance(value, float) else str(value)) for name, value in item.fields]
+    """The fields shown for a vector or record, as text; a dash where a value is missing."""
+    digits = 12 if item.kind == "record" else 6
+    return [(name, _as_text(value, digits)) for name, value in item.fields]
+
+
+def _as_text(value: Any, digits: int) -> str:
+    if value is None or value == "":
+        return "\N{EN DASH}"
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -14,7 +14,7 @@ export async function example(pick) {
   view.setAttribute("aria-busy", "true");
   if (pick.kind !== "image") {
     look(null);
-    view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : table(pick.fields));
+    view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields));
     await painted();
     view.setAttribute("aria-busy", "false");
     return true;
@@ -35,6 +35,20 @@ export async function example(pick) {
   return true;
 }
 
+<<<<<<< HEAD
+=======
+// Names and values; a long value is below its name.
+function record(fields) {
+  const list = make("dl", undefined, "record");
+  for (const [name, value] of fields) {
+    const pair = make("div", undefined, value.length > 60 ? "long" : "");
+    pair.append(make("dt", name), make("dd", value));
+    list.append(pair);
+  }
+  return list;
+}
+
+>>>>>>> 0177836 (Projects of tables: columns of any kind, encoded by what the first task's are like)
 // Its rank and its scores in one line; what the scores mean, for those who open it.
 function reasons(pick) {
   const line = make("summary", "Why this one: ");

@@ -1,0 +1,21 @@
+"""Data of a project's kind, read from files: the same for new tasks, for predictions, and for items read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from accuacl.base.progress import OnProgress, ignore
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.table_files import read_table
+from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.tasks import Tasks
+
+
+def read_like(tasks: Tasks, kind: str, path: Path, column: str, tell: OnProgress = ignore) -> NewItems:
+    """What is at the path, with columns as those of the project's first task."""
+    if kind == "images":
+        return read_images(path, tell)
+    if kind == "texts":
+        return read_texts(path, column)
+    return tasks.as_first(read_vectors(path) if kind == "vectors" else read_table(path, tasks.schema().options, True))

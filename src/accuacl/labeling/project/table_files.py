@@ -1,0 +1,128 @@
+"""Tables with columns of any kind: .csv, .tsv and Parquet, also compressed, as the rows that people label."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import lzma
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading, reason
+from accuacl.base.names import near
+from accuacl.labeling.project.new_items import NewItems, TableOptions, there
+from accuacl.labeling.project.tables import LONGEST_TEXT, encodable, unique_names
+
+OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, "": open}
+SEPARATORS = ",;\t|"
+ID = "id"  # the column that names the rows, where it is there and no other is given
+
+
+def read_table(path: Path, options: TableOptions, later: bool = False) -> NewItems:
+    """All rows of a table. Values of .csv and .tsv files stay as they are written there.
+
+    later: the options are those of an earlier table; this one need not have the columns that were left out.
+    """
+    path = there(path, "a .csv, .tsv or Parquet file")
+    names, rows = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _text(path)
+    for name in (options.id, *(() if later else (options.label, *options.ignored))):
+        if name and name not in names:
+            meant = near(name, names)
+            hint = f"did you mean {meant}? It has" if meant else "it has"
+            raise InputError(f"{path} has no column {name!r}; {hint} {', '.join(names)}.")
+    if not rows:
+        raise InputError(f"{path} has no rows; give at least one.")
+    id = options.id or (ID if ID in names and ID not in (options.label, *options.ignored) else "")
+    kept = [name for name in names if name not in (id, options.label, *options.ignored)]
+    if not kept:
+        raise InputError(f"{path} has no columns to learn from; give a table that has some.")
+    for number, row in enumerate(rows):
+        for value in row.values():
+            _check_value(path, number, value)
+    named = unique_names(path, [None if row[id] == "" else row[id] for row in rows] if id else range(len(rows)))
+    labels = [_label(row.get(options.label)) for row in rows] if options.label else None
+    shown = [{name: row[name] for name in kept} for row in rows]
+    used = TableOptions(id, options.label, options.ignored)
+    return NewItems("tables", str(path.resolve()), named, shown=shown, table=used, labels=labels)
+
+
+def _label(value: Any) -> str | None:
+    return None if value is None or not str(value).strip() else str(value).strip()
+
+
+def _check_value(path: Path, number: int, value: Any) -> None:
+    if isinstance(value, str):
+        encodable(path, number, value)
+        if len(value) > LONGEST_TEXT:
+            raise InputError(f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it.")
+
+
+def _text(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names of columns, and rows, of a .csv or .tsv file."""
+    opener = OPENERS.get(path.suffix.lower(), open)
+    tab = ".tsv" in path.suffixes[-2:]
+    csv.field_size_limit(2**27)
+    try:
+        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig") as file:
+            return _rows(path, file, "\t" if tab else "")
+    except (UnicodeDecodeError, csv.Error, lzma.LZMAError, EOFError) as error:
+        raise InputError(
+            f"{path} is not a .csv or .tsv file in UTF-8, nor Parquet ({reason(error)}); write it as one of these."
+        ) from None
+
+
+def _rows(path: Path, file: IO[str], separator: str) -> tuple[list[str], list[dict[str, Any]]]:
+    first = file.readline()
+    separator = separator or max(SEPARATORS, key=lambda one: len(next(csv.reader([first], delimiter=one), [])))
+    file.seek(0)
+    reader = csv.reader(file, delimiter=separator)
+    names = [name.strip() or f"column {i + 1}" for i, name in enumerate(next(reader, []))]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"{path}: the column {twice!r} is there more than once; give a first line with a name for each column."
+        )
+    rows = []
+    for cells in reader:
+        if not cells:
+            continue  # an empty line
+        if len(cells) != len(names):
+            raise InputError(
+                f"{path}: line {reader.line_num} has {len(cells)} cells, the first line {len(names)} names; mend it."
+            )
+        rows.append(dict(zip(names, cells, strict=True)))
+    return names, rows
+
+
+def _parquet(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """The same of a Parquet file; dates become text, and what is neither text, number, date nor truth is left out."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); write it again.") from error
+    kinds = pa.types
+    binary = (kinds.is_nested, kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary)
+    names = [field.name for field in table.schema if not any(test(field.type) for test in binary)]
+    if len(set(names)) != len(names):
+        raise InputError(f"{path} has two columns of one name; give each its own.")
+    columns = [[_plain(value) for value in table.column(name).to_pylist()] for name in names]
+    return names, [dict(zip(names, row, strict=True)) for row in _transposed(columns, len(table))]
+
+
+def _transposed(columns: list[list[Any]], count: int) -> Iterator[tuple[Any, ...]]:
+    return zip(*columns, strict=True) if columns else iter([()] * count)
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if value == value else None
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
