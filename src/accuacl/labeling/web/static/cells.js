@@ -1,5 +1,5 @@
 // One example of the gallery. It can be confirmed once it has been on the screen, whole.
-import { make, table } from "/static/elements.js";
+import { make, record } from "/static/elements.js";
 import { painted } from "/static/images.js";
 
 const KEPT = "accuacl-struck";
@@ -34,7 +34,7 @@ export class Cell {
 
   content(shown) {
     if (shown.kind === "text") return make("span", shown.text, "said");
-    if (shown.kind !== "image") return table(shown.fields);
+    if (shown.kind !== "image") return record(shown.fields);
     this.img = new Image();
     this.img.alt = `Example ${shown.item}`;
     this.img.draggable = false;

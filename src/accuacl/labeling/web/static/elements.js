@@ -6,18 +6,13 @@ export function make(tag, text, className) {
   return element;
 }
 
-// Names and values.
-export function table(fields) {
-  const rows = fields.map(([name, value]) => {
-    const row = make("tr");
-    const head = make("th", name);
-    head.scope = "row";
-    row.append(head, make("td", value));
-    return row;
-  });
-  const body = make("tbody");
-  body.append(...rows);
-  const whole = make("table");
-  whole.append(body);
-  return whole;
+// Names and values; a long value is below its name.
+export function record(fields) {
+  const list = make("dl", undefined, "record");
+  for (const [name, value] of fields) {
+    const pair = make("div", undefined, value.length > 60 ? "long" : "");
+    pair.append(make("dt", name), make("dd", value));
+    list.append(pair);
+  }
+  return list;
 }

@@ -1,6 +1,6 @@
 // Drawing: the example, and why it was chosen.
 
-import { make, table } from "/static/elements.js";
+import { make, record } from "/static/elements.js";
 import { forget, imageOf, painted } from "/static/images.js";
 import { look } from "/static/zoom.js";
 
@@ -35,20 +35,6 @@ export async function example(pick) {
   return true;
 }
 
-<<<<<<< HEAD
-=======
-// Names and values; a long value is below its name.
-function record(fields) {
-  const list = make("dl", undefined, "record");
-  for (const [name, value] of fields) {
-    const pair = make("div", undefined, value.length > 60 ? "long" : "");
-    pair.append(make("dt", name), make("dd", value));
-    list.append(pair);
-  }
-  return list;
-}
-
->>>>>>> 0177836 (Projects of tables: columns of any kind, encoded by what the first task's are like)
 // Its rank and its scores in one line; what the scores mean, for those who open it.
 function reasons(pick) {
   const line = make("summary", "Why this one: ");
