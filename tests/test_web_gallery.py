@@ -335,7 +335,7 @@ def test_texts_and_records_are_lists(chromium, watch, tmp_path, kind):
             if kind == "texts":
                 expect(page.locator("#groups li[data-item='0'] .said")).to_contain_text("<b>text 0</b>")
             else:
-                expect(page.locator("#groups li[data-item='2'] table")).to_contain_text("0.666667")
+                expect(page.locator("#groups li[data-item='2'] dl")).to_contain_text("0.666667")
             assert faint(page) == []
             page.keyboard.press("ArrowDown")
             page.keyboard.press("x")
