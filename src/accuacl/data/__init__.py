@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
+    from accuacl.data.arrival import natural
     from accuacl.data.dataset import Dataset, InputRows, Split
     from accuacl.data.folders import IMAGE_SUFFIXES
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
     from accuacl.data.inventory import caches, found
+    from accuacl.data.joined import is_task
     from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_data
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
@@ -52,8 +54,10 @@ __all__ = [
     "found",
     "holds_tasks",
     "holds_vectors",
+    "is_task",
     "load",
     "make_stream",
+    "natural",
     "own_data",
     "read_table",
     "reading_image",

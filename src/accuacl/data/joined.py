@@ -18,10 +18,15 @@ from accuacl.data.table import SUFFIXES
 NAME = re.compile(r"task(-.+|[_ ]?\d+.*)", re.IGNORECASE)
 
 
+def is_task(path: Path) -> bool:
+    """Whether a file or folder is called task-1, Task 2, task_3.csv, ..."""
+    return NAME.fullmatch(path.stem) is not None
+
+
 def task_parts(folder: Path) -> list[Path]:
     """The folders, .npz files or tables of the tasks, in order: by the numbers in their names, else by name."""
     files = (".npz", *SUFFIXES)
-    named = [part for part in folder.iterdir() if NAME.fullmatch(part.stem)] if folder.is_dir() else []
+    named = [part for part in folder.iterdir() if is_task(part)] if folder.is_dir() else []
     parts = [part for part in named if part.is_dir() or part.suffix in files]
     return sorted(parts, key=lambda part: natural(part.stem))
 

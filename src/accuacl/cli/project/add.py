@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory, Images, Table, Texts, Vectors
-from accuacl.cli.project.pools import Given, print_added, read_pool
+from accuacl.cli.project.options import Directory, Images, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import drawn
 from accuacl.labeling.project import Project
 
@@ -16,11 +16,13 @@ def add(
     texts: Texts = None,
     table: Table = None,
     column: TextColumn = "text",
+    task_column: TaskColumn = None,
 ) -> None:
     """Add the next task's pool; at any time, also while people label.
 
     Images that the project has already are left out. A table needs the columns of the first task's.
     """
     with Project.open(directory) as project, drawn() as draw:
-        items = read_pool(Given(images, vectors, texts, table, column), draw, project)
-        print_added(project.add(items), directory)
+        pools = read_pools(Given(images, vectors, texts, table, column, task_column), draw, project)
+        for task in project.add_each(pools):
+            print_added(task, directory)

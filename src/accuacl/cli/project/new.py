@@ -9,8 +9,8 @@ from rich.markup import escape
 
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
-from accuacl.cli.project.options import Directory, Images, Table, Texts, Vectors
-from accuacl.cli.project.pools import Given, print_added, read_pool
+from accuacl.cli.project.options import Directory, Images, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
 
@@ -26,6 +26,7 @@ def new(
     texts: Texts = None,
     table: Table = None,
     column: TextColumn = "text",
+    task_column: TaskColumn = None,
     id_column: Annotated[
         str, typer.Option(help="The table's column that names the rows; the model does not see it. Unset: `id`.")
     ] = "",
@@ -48,12 +49,13 @@ def new(
     names = [name for name in classes.split(",") if name.strip()]
     with drawn() as draw:
         how = TableOptions(id_column, label_column, tuple(ignore or ()))
-        source = read_pool(Given(images, vectors, texts, table, column, how), draw)
-        if not source.names:
-            raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
-        task = Project.begin(directory, make(chosen | {"kind": source.kind}), names, source)
-        print_added(task, directory)
-    if source.kind == "tables":
+        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)
+        for source in pools:
+            if not source.names:
+                raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
+        for task in Project.begin(directory, make(chosen | {"kind": pools[0].kind}), names, *pools):
+            print_added(task, directory)
+    if pools[0].kind == "tables":
         for line in Tasks(directory).schema().summary():
             console.print(escape(line), soft_wrap=True)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)

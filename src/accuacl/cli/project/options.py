@@ -11,7 +11,13 @@ from accuacl.labeling.label_studio import TOKEN
 from accuacl.labeling.project import Project
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
-Images = Annotated[Path | None, typer.Option(help="A folder of images.")]
+Images = Annotated[
+    Path | None, typer.Option(help="A folder of images, or with a folder of them for each task: task-1, task-2, ...")
+]
+TaskColumn = Annotated[
+    str | None,
+    typer.Option(help="The column that names the task of each row. Unset: `task`, if there is one; '': none."),
+]
 Vectors = Annotated[Path | None, typer.Option(help="A Parquet file: `id`, and `embedding` or columns of numbers.")]
 Table = Annotated[
     Path | None,

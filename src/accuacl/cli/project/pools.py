@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.markup import escape
@@ -16,6 +16,8 @@ from accuacl.labeling.project import (
     TableOptions,
     TaskInfo,
     Tasks,
+    by_task,
+    parts_of,
     read_images,
     read_like,
     read_table,
@@ -36,25 +38,38 @@ class Given:
     texts: Path | None
     table: Path | None
     column: str  # of texts
+    task: str | None = None  # the column that names the task of each row; "": none, None: `task` if it is there
     options: TableOptions = NO_OPTIONS
 
 
-def read_pool(given: Given, on_progress: OnProgress, project: Project | None = None) -> NewItems:
-    """What one of --images, --vectors, --texts and --table names. project: the one that it is added to."""
-    if sum(path is not None for path in (given.images, given.vectors, given.texts, given.table)) != 1:
+def read_pools(given: Given, on_progress: OnProgress, project: Project | None = None) -> list[NewItems]:
+    """What one of --images, --vectors, --texts and --table names, for each task. project: the one it is added to."""
+    paths = {"images": given.images, "vectors": given.vectors, "texts": given.texts, "tables": given.table}
+    kinds = [kind for kind, path in paths.items() if path is not None]
+    if len(kinds) != 1:
         raise InputError("give one of --images FOLDER, --vectors FILE.parquet, --texts FILE and --table FILE.")
     if given.table is None and given.options != NO_OPTIONS:
         raise InputError("--id-column, --label-column and --ignore go with --table; leave them out.")
-    if given.images is not None:
-        return read_images(given.images, on_progress)
-    if given.vectors is not None:
-        return read_vectors(given.vectors)
-    if given.texts is not None:
-        return read_texts(given.texts, given.column)
-    assert given.table is not None
-    if project is not None and project.settings.kind == "tables":
-        return read_like(project.tasks, "tables", given.table, given.column)
-    return read_table(given.table, given.options)
+    if given.images is not None and given.task:
+        raise InputError("images have no columns; leave out --task-column, and put each task into a folder task-...")
+    kind, path = kinds[0], paths[kinds[0]]
+    assert path is not None
+    pools: list[NewItems] = []
+    for part in parts_of(path, images=kind == "images"):
+        pools += by_task(_read(kind, part, given, on_progress, project))
+    return pools
+
+
+def _read(kind: str, path: Path, given: Given, on_progress: OnProgress, project: Project | None) -> NewItems:
+    if project is not None and project.settings.kind == kind:
+        return read_like(project.tasks, kind, path, given.column, on_progress, given.task)
+    if kind == "images":
+        return read_images(path, on_progress)
+    if kind == "vectors":
+        return read_vectors(path, given.task)
+    if kind == "texts":
+        return read_texts(path, given.column, given.task)
+    return read_table(path, replace(given.options, task=given.task))
 
 
 def print_added(task: TaskInfo, directory: Path) -> None:

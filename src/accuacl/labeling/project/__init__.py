@@ -2,7 +2,8 @@
 
 `project.Project` holds it together. Around it, in the order in which data pass through:
 
-- data come in: `images`, `tables` and `table_files` read them as `new_items`, `tasks` keeps them, `inputs` makes what
+- data come in: `images`, `tables` and `table_files` read them as `new_items`, `arriving` tells
+  tasks apart, `tasks` keeps them, `inputs` makes what
   the model takes of them (`words` for texts, `table_schema` and `table_encoder` for tables)
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
   says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
@@ -17,6 +18,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.advice import Advice, Doubts, advise
+    from accuacl.labeling.project.arriving import by_task, parts_of
     from accuacl.labeling.project.embedding import open_for_embedding
     from accuacl.labeling.project.estimates import ClassEstimate, Estimates, Moment, by_class, gain, mean_over_classes
     from accuacl.labeling.project.exporting import export
@@ -53,12 +55,14 @@ __all__ = [
     "Tasks",
     "advise",
     "by_class",
+    "by_task",
     "export",
     "foreseen",
     "gain",
     "make",
     "mean_over_classes",
     "open_for_embedding",
+    "parts_of",
     "read_images",
     "read_like",
     "read_table",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,25 +12,29 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 
+TASK = "task"  # the column that names the tasks, where no other is given
+
 
 @dataclass(frozen=True)
 class TableOptions:
     """What columns of a table are for.
 
     `id` names the rows ("": the column `id` if there is one); `label` is never an input and never shown; those ignored
-    are left out.
+    are left out. `task` names the task of each row ("": none, None: the column `task` if there is one).
     """
 
     id: str = ""
     label: str = ""
     ignored: tuple[str, ...] = ()
+    task: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class NewItems:
     """Items of one kind, with unique names. bad: what was left out, and why.
 
-    shown: what people see of vectors, and the rows of tables. labels: what the label column of a table has.
+    shown: what people see of vectors, and the rows of tables. labels: what the label column of a table has. arrived:
+    the task that each item is of, where a column says so.
     """
 
     kind: str
@@ -42,6 +47,7 @@ class NewItems:
     bad: dict[str, str] = field(default_factory=dict)
     table: TableOptions | None = None
     labels: list[str | None] | None = None
+    arrived: list[Any] | None = None
 
     def only(self, rows: list[int]) -> NewItems:
         """The items in these rows."""
@@ -50,7 +56,7 @@ class NewItems:
             return None if values is None else [values[i] for i in rows]
 
         vectors = None if self.vectors is None else self.vectors[rows]
-        some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels")}
+        some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels", "arrived")}
         return replace(self, vectors=vectors, **some_lists)
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
@@ -75,6 +81,16 @@ class NewItems:
             )
         order = [self.columns.index(name) for name in columns]
         return replace(self, vectors=self.vectors[:, order], columns=list(columns))
+
+
+def task_column(path: Path, names: Sequence[str], given: str | None) -> str | None:
+    """The column that names the task of each row, if there is one.
+
+    given: the one that was asked for; "": none shall, None: `task` if it is there.
+    """
+    if given and given not in names:
+        raise InputError(f"{path} has no column {given!r} with tasks; it has {', '.join(names)}.")
+    return (TASK if TASK in names else None) if given is None else given or None
 
 
 def there(path: Path, what: str) -> Path:

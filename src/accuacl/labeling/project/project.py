@@ -35,7 +35,7 @@ from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.stopping import Measured
-from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.store import Status, Store, clean_name
 
 if TYPE_CHECKING:
@@ -98,21 +98,23 @@ class Project:
         return project
 
     @classmethod
-    def begin(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], items: NewItems) -> TaskInfo:
-        """A new project with its first task; the directory has it as a whole or not at all."""
+    def begin(
+        cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
+    ) -> list[TaskInfo]:
+        """A new project with its first tasks; the directory has it as a whole or not at all."""
         directory = directory.resolve()
         _check_empty(directory)
         make_folder(directory.parent)
         aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
         try:
             with cls.create(aside, settings, classes) as project:
-                task = project.add(items)
+                added = [project.add(items) for items in tasks]
             _check_empty(directory)
             with writing(directory):
                 os.rename(aside, directory)
         finally:
             shutil.rmtree(aside, ignore_errors=True)
-        return task
+        return added
 
     @classmethod
     def open(cls, directory: Path) -> Project:
@@ -145,6 +147,17 @@ class Project:
         if items.kind != self.settings.kind:
             raise InputError(f"this project labels {self.settings.kind}, not {items.kind}; start another for those.")
         return self.tasks.add(items)
+
+    def add_each(self, several: Sequence[NewItems]) -> list[TaskInfo]:
+        """Add a task for each of these, without those in which nothing is new; InputError if that is all of them."""
+        added: list[TaskInfo] = []
+        for i, items in enumerate(several):
+            try:
+                added.append(self.add(items))
+            except NothingNew:
+                if i + 1 == len(several) and not added:
+                    raise
+        return added
 
     def trust_code(self) -> None:
         """Let the Python file of the project's own model run, now and later."""

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from accuacl.base.progress import OnProgress, ignore
 from accuacl.labeling.project.images import read_images
-from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.new_items import TASK, NewItems
 from accuacl.labeling.project.table_files import read_table
 from accuacl.labeling.project.tables import read_texts, read_vectors
 from accuacl.labeling.project.tasks import Tasks
 
 
-def read_like(tasks: Tasks, kind: str, path: Path, column: str, tell: OnProgress = ignore) -> NewItems:
-    """What is at the path, with columns as those of the project's first task."""
+def read_like(
+    tasks: Tasks, kind: str, path: Path, column: str, tell: OnProgress = ignore, task: str | None = ""
+) -> NewItems:
+    """What is at the path, with columns as those of the project's first task. task: the column that names tasks."""
     if kind == "images":
         return read_images(path, tell)
     if kind == "texts":
-        return read_texts(path, column)
-    return tasks.as_first(read_vectors(path) if kind == "vectors" else read_table(path, tasks.schema().options, True))
+        return read_texts(path, column, task)
+    if kind == "tables":
+        options = tasks.schema().options
+        return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
+    feature = TASK in (tasks.all()[0].columns or ())
+    return tasks.as_first(read_vectors(path, "" if feature and task is None else task))

@@ -13,7 +13,7 @@ from typing import IO, Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, reason
 from accuacl.base.names import near
-from accuacl.labeling.project.new_items import NewItems, TableOptions, there
+from accuacl.labeling.project.new_items import NewItems, TableOptions, task_column, there
 from accuacl.labeling.project.tables import LONGEST_TEXT, encodable, unique_names
 
 OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, "": open}
@@ -36,7 +36,9 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     if not rows:
         raise InputError(f"{path} has no rows; give at least one.")
     id = options.id or (ID if ID in names and ID not in (options.label, *options.ignored) else "")
-    kept = [name for name in names if name not in (id, options.label, *options.ignored)]
+    free = [name for name in names if name not in (id, options.label, *options.ignored)]
+    task = None if later and options.task and options.task not in names else task_column(path, free, options.task)
+    kept = [name for name in free if name != task]
     if not kept:
         raise InputError(f"{path} has no columns to learn from; give a table that has some.")
     for number, row in enumerate(rows):
@@ -45,8 +47,9 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     named = unique_names(path, [None if row[id] == "" else row[id] for row in rows] if id else range(len(rows)))
     labels = [_label(row.get(options.label)) for row in rows] if options.label else None
     shown = [{name: row[name] for name in kept} for row in rows]
-    used = TableOptions(id, options.label, options.ignored)
-    return NewItems("tables", str(path.resolve()), named, shown=shown, table=used, labels=labels)
+    used = TableOptions(id, options.label, options.ignored, task or options.task)
+    arrived = [row[task] for row in rows] if task else None
+    return NewItems("tables", str(path.resolve()), named, shown=shown, table=used, labels=labels, arrived=arrived)
 
 
 def _label(value: Any) -> str | None:

@@ -46,7 +46,9 @@ class TableSchema:
         if content["version"] > VERSION:
             raise InputError(f"{path} was written by a newer version of accuacl; install that one.")
         given = content["options"]
-        return cls(TableOptions(given["id"], given["label"], tuple(given["ignored"])), content["columns"])
+        return cls(
+            TableOptions(given["id"], given["label"], tuple(given["ignored"]), given.get("task")), content["columns"]
+        )
 
     def save(self, folder: Path) -> None:
         content = {"version": VERSION, "options": asdict(self.options), "columns": self.columns}

@@ -12,13 +12,16 @@ import numpy as np
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, reason
-from accuacl.labeling.project.new_items import NewItems, there
+from accuacl.labeling.project.new_items import NewItems, task_column, there
 
 LONGEST_TEXT = 100_000  # characters
 
 
-def read_vectors(path: Path) -> NewItems:
-    """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers."""
+def read_vectors(path: Path, tasks: str | None = "") -> NewItems:
+    """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers.
+
+    tasks: the column that names the task of each row, as in `task_column`.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
@@ -27,6 +30,7 @@ def read_vectors(path: Path) -> NewItems:
         table = pq.read_table(there(path, "a Parquet file"))
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); write it again.") from error
+    task = task_column(path, table.column_names, tasks)
     if "embedding" in table.column_names:
         kind = table.schema.field("embedding").type
         if not (_is_row(kind) and _is_number(kind.value_type)):
@@ -36,7 +40,7 @@ def read_vectors(path: Path) -> NewItems:
             raise InputError(f"{path}: the embeddings have different lengths; give one length for all rows.")
         vectors = np.asarray(pc.list_flatten(rows).to_numpy(), np.float32).reshape(len(rows) or 1, -1)
     else:
-        columns = [f.name for f in table.schema if f.name != "id" and _is_number(f.type)]
+        columns = [f.name for f in table.schema if f.name not in ("id", task) and _is_number(f.type)]
         if not columns:
             raise InputError(f"{path} has neither a column `embedding` nor columns of numbers; give one or the other.")
         vectors = np.stack([np.asarray(table.column(c).to_numpy(), np.float32) for c in columns], axis=1)
@@ -46,15 +50,20 @@ def read_vectors(path: Path) -> NewItems:
     if not finite.all():
         raise InputError(f"{path}: row {int(np.argmin(finite))} is not finite; drop or repair such rows.")
     named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
-    others = [f.name for f in table.schema if f.name not in ("id", "embedding") and not _is_list(f.type)]
+    others = [f.name for f in table.schema if f.name not in ("id", "embedding", task) and not _is_list(f.type)]
     shown = table.select(others).to_pylist() if others else None
+    arrived = table.column(task).to_pylist() if task else None
+    named = unique_names(path, named)
     return NewItems(
-        "vectors", str(path.resolve()), unique_names(path, named), vectors=vectors, shown=shown, columns=columns
+        "vectors", str(path.resolve()), named, vectors=vectors, shown=shown, columns=columns, arrived=arrived
     )
 
 
-def read_texts(path: Path, column: str) -> NewItems:
-    """The texts in a column of a CSV file, or under that key in JSON lines; `id` names them if it is there."""
+def read_texts(path: Path, column: str, tasks: str | None = "") -> NewItems:
+    """The texts in a column of a CSV file, or under that key in JSON lines; `id` names them if it is there.
+
+    tasks: the column that names the task of each text, as in `task_column`.
+    """
     rows = list(_csv(path, column) if there(path, "a file").suffix.lower() == ".csv" else _json_lines(path))
     texts = []
     for number, row in enumerate(rows):
@@ -67,7 +76,9 @@ def read_texts(path: Path, column: str) -> NewItems:
     if not texts:
         raise InputError(f"{path} has no texts; give at least one.")
     named = [row.get("id") for row in rows] if any("id" in row for row in rows) else range(len(rows))
-    return NewItems("texts", str(path.resolve()), unique_names(path, named), texts=texts)
+    task = task_column(path, list(dict.fromkeys(name for row in rows for name in row)), tasks)
+    arrived = [row.get(task) for row in rows] if task else None
+    return NewItems("texts", str(path.resolve()), unique_names(path, named), texts=texts, arrived=arrived)
 
 
 def _csv(path: Path, column: str) -> Iterator[dict[str, Any]]:

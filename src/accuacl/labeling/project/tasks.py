@@ -25,6 +25,10 @@ ERASED = "erased.json"  # which rows of a task have been erased, and what the li
 KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record"}
 
 
+class NothingNew(InputError):
+    """The project has all of the data already, or nothing of them can be read."""
+
+
 @dataclass(frozen=True)
 class TaskInfo:
     """A task. Items are numbered over all tasks, this one's from `first`. bad: files that were left out, and why."""
@@ -84,13 +88,14 @@ class Tasks:
                 shutil.rmtree(leftover)
             before = self.all()
             if items.kind == "images":
-                known = {name for t in before if t.place == items.place for name in self.table(t.index)["name"]}
-                items = items.only([i for i, name in enumerate(items.names) if name not in known])
+                known = {os.path.join(t.place, name) for t in before for name in self.table(t.index)["name"]}
+                new = [i for i, name in enumerate(items.names) if os.path.join(items.place, name) not in known]
+                items = items.only(new)
             if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:
                 left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
-                raise InputError(f"{items.place} has nothing new to label{left_out}; give other data.")
+                raise NothingNew(f"{items.place} has nothing new to label{left_out}; give other data.")
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
