@@ -47,6 +47,38 @@ def test_a_store_from_before_versions_is_upgraded_with_all_that_it_holds(earlier
     assert ask(earlier, "PRAGMA journal_mode") == [("wal",)]
 
 
+def test_a_store_of_one_label_an_item_takes_second_opinions_from_its_next_round_on(tmp_path):
+    """Version 2, as it was written before two people were asked about the same item."""
+    path = tmp_path / "labels.sqlite"
+    db = sqlite3.connect(path)
+    for statement in (statement for statements in schema.MIGRATIONS[:2] for statement in statements):
+        db.execute(statement)
+    db.execute("PRAGMA user_version = 2")
+    db.executescript(
+        """
+        INSERT INTO people VALUES (0, 'Ada', ''), (1, 'Bob', '');
+        INSERT INTO classes VALUES (0), (1);
+        INSERT INTO events (time, kind, class, text) VALUES (1, 'name', 0, 'cat'), (1, 'name', 1, 'dog');
+        INSERT INTO rounds VALUES (0, 0);
+        INSERT INTO picks VALUES (5, 0, 0, 0, '{}', NULL, NULL), (6, 0, 0, 1, '{}', 1, 0.5);
+        INSERT INTO events (time, kind, person, item, class) VALUES (2, 'label', 0, 5, 1);
+        """
+    )
+    db.close()
+    with Store(path) as store:
+        ada, bob = store.people()
+        assert store.labels() == {5: 1}
+        assert store.lease(bob).item == 6  # and nobody is asked about the first one again
+        store.label(bob, 6, 0, "request")
+        assert store.lease(ada) is None
+        assert store.close_round(0, 0) == {5: 1, 6: 0}
+        store.open_round(0, 1, [Pick(7, 0)], {7})
+        for person in (ada, bob):
+            store.label(person, store.lease(person).item, 0, f"of {person.name}")
+        assert [(one.item, one.person) for one in store.ratings()] == [(5, 0), (6, 1), (7, 0), (7, 1)]
+    assert ask(path, "PRAGMA user_version") == [(schema.VERSION,)]
+
+
 def test_a_file_of_this_version_is_not_written_to_when_it_is_opened(tmp_path):
     path = tmp_path / "labels.sqlite"
     Store(path).close()

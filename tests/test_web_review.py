@@ -109,3 +109,39 @@ def test_comments_are_checked(client, project, text):
     ada = project.store.people()[0]
     with pytest.raises(InputError, match="a comment has 1 to 1000 printable characters"):
         project.store.comment(ada, [project.store.picks(0, 0)[0].item], text, "a-comment")
+
+
+def test_gold_is_marked_by_leads_alone_and_what_differs_is_to_settle(client, project):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    assert client.post("/api/gold", json={"items": picks[:2], "gold": True}).json() == {"changed": 2}
+    assert found(client, "show=gold") == set(picks[:2])
+    assert client.get("/review").text.count('id="gold"') == 1
+    with browse(client.base_url) as other:
+        log_in(other, project, "Cleo")
+        answer = other.post("/api/gold", json={"items": picks[:2], "gold": False})
+        assert (answer.status_code, answer.json()["detail"]) == (403, "Only a lead of the project may do this.")
+        assert 'id="gold"' not in other.get("/review").text
+    cleo = next(person for person in project.store.people() if person.name == "Cleo")
+    label = project.store.labels()[picks[1]]
+    project.store.label(cleo, picks[1], 1 - label, "cleo-disagrees")  # a gold item may be asked of everybody
+    assert found(client, "show=settle") == {picks[1]}
+    page = client.get("/review").text
+    assert "1 example has labels of several people: they agree in 0 %, Fleiss&#39; kappa -1.00" in page
+    assert "; 1 to settle." in page
+    assert "was asked too and said: " in client.get(f"/item/{picks[1]}").text
+    client.post("/api/relabel", json={"items": picks[1:2], "class_id": label, "request": "settled-now"})
+    assert found(client, "show=settle") == set()
+    assert client.post("/api/gold", json={"items": picks[:2], "gold": False}).status_code == 200
+    assert found(client, "show=gold") == set()
+
+
+def test_likely_mistakes_come_in_their_order(client, project, monkeypatch):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    doubts = {picks[2]: (0.9, 1), picks[0]: (0.4, 0), picks[1]: (0.2, 0)}
+    asked = []
+    monkeypatch.setattr("accuacl.labeling.web.review.likely_mistakes", lambda project: asked.append(1) or doubts)
+    for _ in range(2):
+        page = client.get("/review?show=mistakes").text
+        assert items(page) == [picks[2], picks[0], picks[1]]
+    assert page.count("probably ") == 3
+    assert len(asked) == 1  # kept until a label changes

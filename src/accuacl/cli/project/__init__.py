@@ -9,6 +9,7 @@ COMMANDS = {
     "add": "Add the next task's pool; at any time, also while people label.",
     "serve": "Serve the page on which people label, and train whenever a round is complete.",
     "person": "Let someone label, or end their access.",
+    "gold": "Name items whose answers are known, to see how often people are right.",
     "status": "Show what the project is waiting for, what people have done, and how good the model is.",
     "train": "Do what can be done now: close a complete round, train, choose the next batch.",
     "forget": "Remove items, their labels and what was learned from them.",

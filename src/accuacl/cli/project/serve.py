@@ -33,6 +33,10 @@ def serve(
     public_url: Annotated[
         str, typer.Option(metavar="URL", help="The address that people open, if a proxy stands before this server.")
     ] = "",
+    overlap: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of each new round that two people label. Unset: as in `project new`."),
+    ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     trust_code: TrustCode = False,
 ) -> None:
@@ -42,6 +46,8 @@ def serve(
             from accuacl.labeling.web import serve as run
         except ModuleNotFoundError as error:
             raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
+        if overlap is not None:
+            project.overlap = overlap
         project.check_code()  # now, not when the first round is complete
         run(
             project,

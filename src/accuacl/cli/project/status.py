@@ -10,7 +10,7 @@ from rich.table import Table
 
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console
-from accuacl.labeling.project import Estimate, Project
+from accuacl.labeling.project import Estimate, Project, Quality, quality
 
 IN_A_LINE = 12  # classes or people that one line may name
 LONGEST_SHOWN = 24  # characters of a name in columns
@@ -22,6 +22,7 @@ def status(directory: Directory) -> None:
         state, estimates = project.state(), project.estimates()
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}
+        checked = quality(project.store)
     console.print(escape(state.text))
     if state.tasks:
         console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
@@ -36,6 +37,18 @@ def status(directory: Directory) -> None:
         console.print(f"task {state.task + 1}: {estimates.forecast.text}")
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
     _print_counts("labels by person", {people[id]: count for id, count in estimates.labels_by_person.items()})
+    _print_quality(checked, people)
+
+
+def _print_quality(checked: Quality, people: Mapping[int, str]) -> None:
+    """Whether people agree, and how often each is right on gold items."""
+    if checked.text:
+        console.print(checked.text, soft_wrap=True)
+    for (a, b), kappa in checked.pairs.items() if len(checked.pairs) > 1 else ():
+        names = f"{escape(people[a])} and {escape(people[b])}"
+        console.print(f"  {names}: Cohen's kappa {kappa.text} on {kappa.count}", soft_wrap=True)
+    for person, right in checked.gold.items():
+        console.print(f"gold items: {escape(people[person])} {_with_interval(right)} % right of {right.count}")
 
 
 def _print_counts(title: str, counts: Mapping[str, int]) -> None:

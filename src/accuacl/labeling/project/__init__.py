@@ -18,13 +18,16 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.advice import Advice, Doubts, advise
+    from accuacl.labeling.project.agreement import Kappa, Quality, quality
     from accuacl.labeling.project.arriving import by_task, parts_of
     from accuacl.labeling.project.embedding import open_for_embedding
     from accuacl.labeling.project.estimates import ClassEstimate, Estimates, Moment, by_class, gain, mean_over_classes
     from accuacl.labeling.project.exporting import export
+    from accuacl.labeling.project.gold import add_gold
     from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.intervals import Estimate
     from accuacl.labeling.project.making import make
+    from accuacl.labeling.project.mistakes import likely_mistakes
     from accuacl.labeling.project.new_items import NewItems, TableOptions
     from accuacl.labeling.project.pool_map import PoolMap
     from accuacl.labeling.project.project import Project, ProjectState
@@ -43,6 +46,7 @@ __all__ = [
     "Estimate",
     "Estimates",
     "Item",
+    "Kappa",
     "Measured",
     "Moment",
     "NewItems",
@@ -50,19 +54,23 @@ __all__ = [
     "Project",
     "ProjectSettings",
     "ProjectState",
+    "Quality",
     "TableOptions",
     "TaskInfo",
     "Tasks",
+    "add_gold",
     "advise",
     "by_class",
     "by_task",
     "export",
     "foreseen",
     "gain",
+    "likely_mistakes",
     "make",
     "mean_over_classes",
     "open_for_embedding",
     "parts_of",
+    "quality",
     "read_images",
     "read_like",
     "read_table",

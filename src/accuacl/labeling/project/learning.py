@@ -17,6 +17,7 @@ import torch
 
 from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
+from accuacl.base.randomness import rank as drawn
 from accuacl.data import InputRows, Task
 from accuacl.experiment import (
     Handle,
@@ -63,7 +64,7 @@ class PeopleSteps:
         on_progress: OnProgress | None,
     ) -> None:
         self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
-        self.config = settings.as_config()
+        self.config, self.overlap = settings.as_config(), settings.overlap
         self.on_progress = on_progress or ignore
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
@@ -138,7 +139,7 @@ class PeopleSteps:
     def label(self, known: KnownFromPeople, picked: dict[str, Any]) -> dict[str, Any]:
         """What people said: labels and skips of the round as it closed, and all that was corrected until now."""
         task, r = known.task.index, known.round
-        self.store.open_round(task, r, _picks(picked))
+        self.store.open_round(task, r, _picks(picked), asked_twice(picked["ids"], self.overlap, self.settings.seed))
         try:
             snapshot = self.store.close_round(task, r, self.settings.close_at)
         except RoundIncomplete as waiting:
@@ -272,6 +273,15 @@ class PeopleSteps:
 
     def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
         self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
+
+
+def asked_twice(items: list[int], share: float, seed: int) -> set[int]:
+    """The share of a round about which two people are asked: those with the smallest hashes of (seed, item).
+
+    >>> len(asked_twice(list(range(40)), 0.1, seed=0))
+    4
+    """
+    return set(sorted(items, key=lambda item: drawn(f"twice/{seed}", item))[: round(share * len(items))])
 
 
 def _picks(picked: dict[str, Any]) -> list[Pick]:

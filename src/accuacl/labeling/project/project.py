@@ -35,7 +35,7 @@ from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.stopping import Measured
-from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
+from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
 from accuacl.labeling.store import Status, Store, clean_name
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ class Project:
         self.directory, self.settings = directory, settings
         self.store = Store(directory / "labels.sqlite")
         self.tasks = Tasks(directory)
+        self.overlap = settings.overlap  # of the rounds that are opened from now on
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -206,8 +207,10 @@ class Project:
             torch.set_num_threads(self.settings.threads)
             self._forgetting().finish(journal)
             weights = self.directory / "weights"
+            steps = PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress)
+            steps.overlap = self.overlap
             with contextlib.suppress(LabelsPending):
-                all_tasks(PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress), journal)
+                all_tasks(steps, journal)
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()
@@ -218,8 +221,6 @@ class Project:
         That is by how much the model differs from one fitted without them from scratch, relative to its largest weight,
         or, where only sums are kept, by how much these change when the items are taken out and put back.
         """
-        from accuacl.labeling.project.forgetting import find_item  # loads torch
-
         items, work = sorted({find_item(self.tasks, name) for name in given}), self._forgetting(column)
         with _journal(self.directory, self.settings) as journal:
             work.finish(journal)  # what an earlier call may have left
@@ -246,7 +247,10 @@ class Project:
         complete = status is not None and self.store.complete(task, round, s.close_at)
         if status and status.open and not complete:
             waiting = "labels"
-            text = f"task {task + 1}, round {round + 1} of {s.rounds}: {status.left} of {status.total} to be labelled."
+            left = f"{status.left} of {status.total} to be labelled"
+            if not status.left:
+                left = f"{status.opinions} second opinions to be given"
+            text = f"task {task + 1}, round {round + 1} of {s.rounds}: {left}."
         elif status and status.open:
             waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."
         elif len(tasks) > task + 1 or not tasks or not self._finished(task):

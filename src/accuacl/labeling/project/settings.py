@@ -74,6 +74,12 @@ class ProjectSettings(pydantic.BaseModel):
         le=1,
         description="Share of a round at which it closes once nobody is busy with the rest, which is left out.",
     )
+    overlap: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="Share of each round that two people label, to see whether they agree; the first label counts.",
+    )
     model: str = Field(
         "",
         description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "

@@ -1,8 +1,9 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`leases`, `answers`, `batches`, `review`. `database` has connections and transactions, `schema` the tables and their
-migrations, `records` the values, and `near` finds class names that may mean the same.
+`leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`. `database` has connections
+and transactions, `schema` the tables and their migrations, `records` the values, and `near` finds class names that may
+mean the same.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
@@ -17,6 +18,7 @@ from accuacl.labeling.store.records import (
     LabelEvent,
     Person,
     Pick,
+    Rating,
     Reviewed,
     Status,
     Turn,
@@ -38,6 +40,7 @@ __all__ = [
     "LabelEvent",
     "Person",
     "Pick",
+    "Rating",
     "Reviewed",
     "RoundIncomplete",
     "Status",

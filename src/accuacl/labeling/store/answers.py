@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError
@@ -23,29 +23,29 @@ def do(tx: Transaction, person: Person, act: Act, seconds: float) -> int | None:
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
-    """Label an item of the open round; the id of the event."""
-    earlier = _earlier(tx, "label", person, request)
+    """Label an item of the open round, or give an opinion about one that has a label; the id of the event."""
+    earlier = _earlier(tx, ("label", "opinion"), person, request)
     if earlier is None:
         people.check(tx, person)
         classes.check(tx, class_id)
-        leases.check_free(tx, person, item)
-        return tx.event("label", person=person.id, item=item, **{"class": class_id}, request=request)
+        kind = "opinion" if leases.check_free(tx, person, item) else "label"
+        return tx.event(kind, person=person.id, item=item, **{"class": class_id}, request=request)
     return _same(earlier, item, class_id, request)
 
 
 def skip(tx: Transaction, person: Person, item: int, request: str) -> int:
     """Skip an item of the open round, which cannot be labelled; the id of the event."""
-    earlier = _earlier(tx, "skip", person, request)
+    earlier = _earlier(tx, ("skip", "opinion"), person, request)
     if earlier is None:
         people.check(tx, person)
-        leases.check_free(tx, person, item)
-        return tx.event("skip", person=person.id, item=item, request=request)
+        kind = "opinion" if leases.check_free(tx, person, item) else "skip"
+        return tx.event(kind, person=person.id, item=item, request=request)
     return _same(earlier, item, None, request)
 
 
 def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
     """Change the label of an item that has one, at any time; the id of the event."""
-    earlier = _earlier(tx, "correct", person, request)
+    earlier = _earlier(tx, ("correct",), person, request)
     if earlier is None:
         people.check(tx, person)
         classes.check(tx, class_id)
@@ -62,7 +62,7 @@ def undo(tx: Transaction, person: Person, seconds: float, request: str) -> int |
 
     What has been corrected since stays. Repeated, it goes back to the beginning of the round.
     """
-    earlier = _earlier(tx, "undo", person, request)
+    earlier = _earlier(tx, ("undo",), person, request)
     if earlier is not None:
         return int(earlier[1])
     people.check(tx, person)
@@ -75,7 +75,7 @@ def undo(tx: Transaction, person: Person, seconds: float, request: str) -> int |
 
 
 def undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
-    """The event and the item of the person's last label or skip in the open round that still counts."""
+    """The event and the item of the last label, skip or opinion of the person in the open round that still stands."""
     current = rounds.open_now(tx)
     if current is None:
         return None
@@ -84,7 +84,12 @@ def undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
         "AND s.answer IS NOT NULL AND a.person = ? AND a.kind IN ('label', 'skip') ORDER BY a.id DESC LIMIT 1",
         *(*current, person.id),
     )
-    return None if row is None else (int(row[0]), int(row[1]))
+    opinion = tx.one(
+        "SELECT id, item FROM given WHERE kind = 'opinion' AND person = ? "
+        "AND id > (SELECT MAX(id) FROM events WHERE kind = 'open') ORDER BY id DESC LIMIT 1",
+        person.id,
+    )
+    return max(((int(id), int(item)) for id, item in filter(None, (row, opinion))), default=None)
 
 
 def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]:
@@ -125,11 +130,11 @@ def check_request(request: str) -> None:
         )
 
 
-def _earlier(tx: Transaction, kind: str, person: Person, request: str) -> Any:
+def _earlier(tx: Transaction, kinds: Sequence[str], person: Person, request: str) -> Any:
     """The event that the same request made before, if it did: its response may have been lost on the way."""
     check_request(request)
     row = tx.one("SELECT id, item, class, kind, person FROM events WHERE request = ?", request)
-    if row is not None and (row[3], row[4]) != (kind, person.id):
+    if row is not None and (row[3] not in kinds or row[4] != person.id):
         raise InputError(f"the request {request!r} was used before for something else; make up a new one.")
     return row
 

@@ -28,7 +28,7 @@ def lease(tx: Transaction, person: Person, most: int, seconds: float, expected: 
         "SELECT COUNT(DISTINCT person) FROM holders WHERE task = ? AND round = ? AND until > ? AND person != ?",
         *(*current, tx.now, person.id),
     )[0]
-    free = [pick for pick in leases.free(tx, current, most, expected) if pick.guess is not None]
+    free = [pick for pick in leases.free(tx, person, current, most, expected) if pick.guess is not None]
     share = -(-(len(own) + len(free)) // (others + 1))
     new = free[: max(0, min(most, share) - len(own))]
     for pick in new:
@@ -80,8 +80,8 @@ def undo(tx: Transaction, person: Person, batch: str, seconds: float, request: s
     if current is None:
         return []
     rows = tx.all(
-        "SELECT e.id, e.item FROM events e JOIN state s ON s.answer = e.id WHERE e.request >= ? AND e.request < ? "
-        "AND e.kind = 'label' AND e.person = ? AND s.task = ? AND s.round = ? ORDER BY e.id",
+        "SELECT e.id, e.item FROM given e JOIN state s ON s.item = e.item WHERE e.request >= ? AND e.request < ? "
+        "AND (e.kind = 'opinion' OR s.answer = e.id) AND e.person = ? AND s.task = ? AND s.round = ? ORDER BY e.id",
         *(f"{batch}/", f"{batch}0", person.id, *current),  # "0" comes after "/"
     )
     for i, (event, item) in enumerate(rows):
@@ -112,9 +112,9 @@ def release(tx: Transaction, person: Person, items: Sequence[int]) -> None:
 
 def _held(tx: Transaction, person: Person, current: tuple[int, int]) -> list[Pick]:
     rows = tx.all(
-        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.person = ? AND s.lease IS NOT NULL "
-        "AND s.task = ? AND s.round = ? AND s.until > ? AND s.answer IS NULL AND p.guess IS NOT NULL ORDER BY s.rank",
-        *(person.id, *current, tx.now),
+        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {leases.HELD} "
+        "AND p.guess IS NOT NULL ORDER BY s.rank",
+        *(person.id, tx.now, *current),
     )
     return [rounds.pick(row) for row in rows]
 

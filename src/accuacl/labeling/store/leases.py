@@ -6,8 +6,9 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import people, rounds
+from accuacl.labeling.store import opinions, people, rounds
 from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.store.pending import NOT_OWN
 from accuacl.labeling.store.records import Person, Pick
 
 
@@ -20,6 +21,10 @@ class Expected:
 
 
 NOTHING = Expected()
+HELD = (  # by a person, at a time, in the round that is open; or for an opinion
+    "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
+    "(s.answer IS NOT NULL AND (p.people > 1 OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
+)
 
 
 def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = NOTHING) -> Pick | None:
@@ -31,40 +36,47 @@ def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = 
     own = held(tx, person)
     if own is not None:
         return own
-    best = free(tx, current, 1, expected)
+    gold = opinions.gold_due(tx, person)
+    best = [gold] if gold else free(tx, person, current, 1, expected)
     if not best:
         return None
     tx.event("lease", person=person.id, item=best[0].item, until=tx.now + seconds)
     return best[0]
 
 
-def ahead(tx: Transaction, count: int, expected: Expected = NOTHING) -> list[Pick]:
+def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTHING) -> list[Pick]:
     """What the person will probably be given after the present item; nobody holds it yet."""
     current = rounds.open_now(tx)
-    return [] if current is None else free(tx, current, count, expected, strict=True)
+    return [] if current is None else free(tx, person, current, count, expected, strict=True)
 
 
-def free(tx: Transaction, current: tuple[int, int], count: int, expected: Expected, strict: bool = False) -> list[Pick]:
-    """Free items: those that this person expects first, those that others expect last (strict: not at all)."""
+def free(
+    tx: Transaction, person: Person, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
+) -> list[Pick]:
+    """Free items, also those that want a second opinion of the person: those that they expect first, those that others
+    expect last (strict: not at all).
+    """
+    most = count + len(expected.own) + len(expected.others)
     rows = tx.all(
         f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "
-        "AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) ORDER BY s.rank LIMIT ?",
-        *(*current, tx.now, count + len(expected.own) + len(expected.others)),
+        f"AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) AND (s.opinions = 0 OR {NOT_OWN}) "
+        "ORDER BY s.rank LIMIT ?",
+        *(*current, tx.now, person.id, most),
     )
+    rows += opinions.wanted(tx, person, current, most)
     own = {item: i for i, item in enumerate(expected.own)}
     ranked = sorted(rows, key=lambda row: (row[0] in expected.others, own.get(row[0], len(own)), row[1]))
     return [rounds.pick(row) for row in ranked if not strict or row[0] not in expected.others][:count]
 
 
 def held(tx: Transaction, person: Person) -> Pick | None:
-    """The item of the open round that the person has; the one leased last if there are several."""
+    """The item that the person has, of the open round or for an opinion; the one leased last if there are several."""
     current = rounds.open_now(tx)
     if current is None:
         return None
     own = tx.one(
-        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.person = ? AND s.lease IS NOT NULL "
-        "AND s.task = ? AND s.round = ? AND s.until > ? AND s.answer IS NULL ORDER BY s.lease DESC LIMIT 1",
-        *(person.id, *current, tx.now),
+        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} ORDER BY s.lease DESC LIMIT 1",
+        *(person.id, tx.now, *current),
     )
     return None if own is None else rounds.pick(own)
 
@@ -90,14 +102,21 @@ def holder(tx: Transaction, item: int) -> int | None:
     return None if row is None else int(row[0])
 
 
-def check_free(tx: Transaction, person: Person, item: int) -> None:
-    """Check that the person may answer the item: its round is open, it has no answer, and nobody else has it."""
-    place = tx.one("SELECT task, round FROM picks WHERE item = ?", item)
-    if place is None:
+def check_free(tx: Transaction, person: Person, item: int) -> bool:
+    """Check that the person may answer the item: its round is open, it has no answer, and nobody else has it; or else
+    that they are asked for an opinion about it. Whether it is an opinion.
+    """
+    row = tx.one("SELECT task, round, answer, opinions FROM state WHERE item = ?", item)
+    if row is None:
         raise InputError(f"item {item} has not been picked; label one that has.")
-    if rounds.snapshot(tx, *place) is not None:
+    task, round, answer, given = row
+    opinion = answer is not None and opinions.may_give(tx, person, item)
+    if not opinion and rounds.snapshot(tx, task, round) is not None:
         raise InputError(f"the round of item {item} is closed; correct its label instead.")
-    if tx.one("SELECT 1 FROM state WHERE item = ? AND answer IS NOT NULL", item):
+    if answer is not None and not opinion:
         raise InputError(f"item {item} is already labelled or skipped; undo that or correct its label.")
+    if given and not opinion and tx.one("SELECT 1 FROM given WHERE item = ? AND person = ?", item, person.id):
+        raise InputError(f"you have given your opinion about item {item} already; take the next one.")
     if holder(tx, item) not in (None, person.id):
         raise InputError(f"someone else has item {item} now; take another one.")
+    return opinion

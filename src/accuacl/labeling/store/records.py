@@ -69,6 +69,7 @@ class Status:
     skipped: int
     leased: int
     open: bool
+    opinions: int = 0  # second opinions that the round waits for
 
     @property
     def left(self) -> int:
@@ -98,6 +99,15 @@ class Answer:
     person: int | None
     time: float
     event: int
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What a person has labelled an item as, by themselves."""
+
+    item: int
+    person: int
+    class_id: int
 
 
 @dataclass(frozen=True)
@@ -152,6 +162,8 @@ class Reviewed:
     comments: tuple[str, ...]
     disputed: bool
     shown: int | None = None
+    unsettled: bool = False  # somebody was asked for a second opinion, which differs, and nobody has settled it yet
+    gold: bool = False  # its answer is known
 
     @property
     def skipped(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import batches, classes, people, rounds
+from accuacl.labeling.store import batches, classes, opinions, people, rounds
 from accuacl.labeling.store.answers import check_request
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.records import Person, Reviewed, counts_as
@@ -63,10 +63,12 @@ def everything(tx: Transaction) -> list[Reviewed]:
     for item, text in tx.all("SELECT item, text FROM events WHERE kind = 'comment' ORDER BY id"):
         comments.setdefault(item, []).append(text)
     said: dict[int, dict[int, int]] = {}
-    people_of = "SELECT item, person, class FROM events WHERE kind IN ('label', 'correct') AND class IS NOT NULL"
+    people_of = (
+        "SELECT item, person, class FROM events WHERE kind IN ('label', 'opinion', 'correct') AND class IS NOT NULL"
+    )
     for item, person, label in tx.all(f"{people_of} ORDER BY id"):
         said.setdefault(item, {})[person] = final[label]
-    shown = batches.shown(tx)
+    shown, unsettled, gold = batches.shown(tx), opinions.unsettled(tx), opinions.gold(tx)
     rows = tx.all(
         "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
         "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
@@ -85,6 +87,8 @@ def everything(tx: Transaction) -> list[Reviewed]:
             tuple(comments.get(item, ())),
             len(set(said.get(item, {}).values())) > 1,
             final[shown[item]] if item in shown else None,
+            item in unsettled,
+            item in gold,
         )
         for item, task, round, label, answered, person, time, guess in rows
     ]

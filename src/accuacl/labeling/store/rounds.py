@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.errors import RoundIncomplete
+from accuacl.labeling.store.pending import waited_for
 from accuacl.labeling.store.records import Person, Pick, Status, counts_as
 from accuacl.labeling.store.schema import APPEND_ONLY
 
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
 
 
-def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick]) -> None:
-    """Offer the picks to people. Opening the same round again changes nothing."""
+def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
+    """Offer the picks to people, the items `twice` to two each. Opening the same round again changes nothing."""
     if _exists(tx, task, round):
         offered = tx.all("SELECT item FROM picks WHERE task = ? AND round = ? ORDER BY item", task, round)
         if [item for (item,) in offered] != sorted(pick.item for pick in picks):
@@ -27,12 +28,12 @@ def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick]) ->
         return
     taken = [p.item for p in picks if tx.one("SELECT 1 FROM picks WHERE item = ?", p.item)]
     if taken or len({p.item for p in picks}) != len(picks):
-        twice = taken[0] if taken else next(item for item, n in Counter(p.item for p in picks).items() if n > 1)
-        raise InputError(f"item {twice} is offered a second time; offer each item once.")
+        again = taken[0] if taken else next(item for item, n in Counter(p.item for p in picks).items() if n > 1)
+        raise InputError(f"item {again} is offered a second time; offer each item once.")
     tx.all("INSERT INTO rounds VALUES (?, ?)", task, round)
     for p in picks:
-        row = (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence)
-        tx.all("INSERT INTO picks VALUES (?, ?, ?, ?, ?, ?, ?)", *row)
+        row = (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence, 1 + (p.item in twice))
+        tx.all("INSERT INTO picks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
     tx.event("open", text=json.dumps([task, round]))
 
 
@@ -61,22 +62,28 @@ def status(tx: Transaction) -> Status | None:
             *(task, round),
         )
     )
-    leased = tx.one("SELECT COUNT(*) FROM holders WHERE task = ? AND round = ? AND until > ?", task, round, tx.now)[0]
-    is_open = snapshot(tx, task, round) is None
-    return Status(task, round, total, answered.get(0, 0), answered.get(1, 0), leased, is_open)
+    leased = tx.one(
+        "SELECT COUNT(*) FROM state WHERE lease IS NOT NULL AND answer IS NULL AND task = ? AND round = ? "
+        "AND until > ?",
+        *(task, round, tx.now),
+    )[0]
+    is_open, counts = snapshot(tx, task, round) is None, (answered.get(0, 0), answered.get(1, 0))
+    opinions = waited_for(tx, task, round) if is_open and sum(counts) == total else 0
+    return Status(task, round, total, *counts, leased, is_open, opinions)
 
 
 def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
-    """Whether the round can be closed: each pick is labelled or skipped, or a lead has said that it is enough, or
-    this share of the picks is answered and nobody is busy with another one.
+    """Whether the round can be closed: each pick is labelled or skipped, by two people where it should be, or a lead
+    has said that it is enough, or this share of the picks is answered and nobody is busy with another one.
     """
     if not _exists(tx, task, round):
         return False
     left = _left(tx, task, round)
-    if left == 0 or tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps([task, round])):
+    done = left == 0 and waited_for(tx, task, round) == 0
+    if done or tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps([task, round])):
         return True
     total = tx.one("SELECT COUNT(*) FROM picks WHERE task = ? AND round = ?", task, round)[0]
-    if total - left < max(1, math.ceil(share * total)):
+    if share == 1 or total - left < max(1, math.ceil(share * total)):
         return False
     leased = "SELECT 1 FROM holders WHERE task = ? AND round = ? AND until > ?"
     return tx.one(leased, task, round, tx.now) is None
@@ -99,7 +106,8 @@ def close(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[in
         if not _exists(tx, task, round):
             raise InputError(f"there is no round {round + 1} of task {task + 1} to close; open it first.")
         if not complete(tx, task, round, share):
-            raise RoundIncomplete(task, round, _left(tx, task, round), len(picks(tx, task, round)))
+            left = _left(tx, task, round) or waited_for(tx, task, round)
+            raise RoundIncomplete(task, round, left, len(picks(tx, task, round)))
         final = counts_as(classes.every(tx))
         rows = tx.all(
             "SELECT s.item, e.class FROM state s LEFT JOIN events e ON e.id = s.answer "
@@ -135,6 +143,7 @@ def forget(tx: Transaction, items: Iterable[int]) -> None:
         tx.all("DELETE FROM events WHERE undoes IN (SELECT id FROM events WHERE item = ?)", item)
         tx.all("DELETE FROM events WHERE item = ?", item)
         tx.all("DELETE FROM picks WHERE item = ?", item)
+        tx.all("DELETE FROM gold WHERE item = ?", item)
     for task, round, text in tx.all("SELECT task, round, snapshot FROM closed"):
         left = json.dumps([pair for pair in json.loads(text) if pair[0] not in gone])
         if left != text:

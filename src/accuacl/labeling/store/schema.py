@@ -98,10 +98,29 @@ TRIGGERS = [
     "CREATE TRIGGER state_of_release AFTER INSERT ON events WHEN NEW.kind = 'release' BEGIN UPDATE state "
     "SET lease = NULL, person = NULL, until = NULL WHERE item = NEW.item; END",
 ]
+# Opinions: labels that do not count, but are compared with those that do. `people`: how many are asked about a pick.
+OPINIONS = """
+ALTER TABLE picks ADD COLUMN people INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE state ADD COLUMN opinions INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX picks_of_several ON picks (task, round) WHERE people > 1;
+CREATE TABLE gold (item INTEGER PRIMARY KEY, class INTEGER NOT NULL REFERENCES classes (id));
+CREATE VIEW given AS  -- what people have answered by themselves, and not undone
+    SELECT * FROM events e WHERE kind IN ('label', 'opinion')
+    AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id);
+"""
+OPINION_TRIGGERS = [
+    "CREATE TRIGGER state_of_opinion AFTER INSERT ON events WHEN NEW.kind = 'opinion' BEGIN UPDATE state "
+    "SET opinions = opinions + 1, lease = NULL, person = NULL, until = NULL WHERE item = NEW.item; END",
+    "CREATE TRIGGER state_of_opinion_undone AFTER INSERT ON events WHEN NEW.kind = 'undo' BEGIN UPDATE state "
+    "SET opinions = (SELECT COUNT(*) FROM given WHERE item = NEW.item AND kind = 'opinion') "
+    "WHERE item = NEW.item; END",
+]
 MIGRATIONS = [  # the statements that bring a file of version i to version i + 1
     [*TABLES.strip().split(";\n"), *APPEND_ONLY],  # version 0: a new file, or one from before versions were recorded
     # version 1: people had one token each and no role, and every question went through the events
     [*ENTRY.strip().split(";\n"), *STATE.strip().split(";\n"), *TRIGGERS],
+    # version 2: one person labelled each item
+    [*OPINIONS.strip().split(";\n"), *OPINION_TRIGGERS],
 ]
 VERSION = len(MIGRATIONS)
 

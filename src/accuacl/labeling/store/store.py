@@ -16,10 +16,10 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from accuacl.labeling.store import answers, batches, classes, leases, people, review, rounds, sessions
+from accuacl.labeling.store import answers, batches, classes, leases, opinions, people, review, rounds, sessions
 from accuacl.labeling.store.database import Database
 from accuacl.labeling.store.leases import NOTHING, Expected
 from accuacl.labeling.store.records import (
@@ -30,12 +30,14 @@ from accuacl.labeling.store.records import (
     LabelEvent,
     Person,
     Pick,
+    Rating,
     Reviewed,
     Status,
     Turn,
 )
 
 LEASE = 120.0  # seconds
+MANY = 100
 AHEAD = 3  # items that a person is told of before they are leased, so that the page can load them
 
 
@@ -133,10 +135,10 @@ class Store:
 
     # Rounds
 
-    def open_round(self, task: int, round: int, picks: Sequence[Pick]) -> None:
-        """Offer picks to people; opening the same round again changes nothing."""
+    def open_round(self, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
+        """Offer picks to people, the items `twice` to two each; opening the same round again changes nothing."""
         with self._db.write() as tx:
-            rounds.open_round(tx, task, round, picks)
+            rounds.open_round(tx, task, round, picks, twice)
 
     def status(self) -> Status | None:
         """The state of the latest round; None before the first."""
@@ -206,7 +208,7 @@ class Store:
         with self._db.write() as tx:
             done = None if act is None else answers.do(tx, person, act, seconds)
             pick = leases.lease(tx, person, seconds, expected)
-            ahead, undo = leases.ahead(tx, AHEAD, expected), answers.undoable(tx, person) is not None
+            ahead, undo = leases.ahead(tx, person, AHEAD, expected), answers.undoable(tx, person) is not None
             return Turn(done, pick, ahead, rounds.status(tx), classes.every(tx), undo)
 
     def held(self, person: Person) -> Pick | None:
@@ -297,6 +299,34 @@ class Store:
                 "SELECT id FROM events WHERE kind NOT IN ('lease', 'renew', 'release') ORDER BY id DESC LIMIT 1"
             )
             return 0 if row is None else int(row[0])
+
+    # Opinions, and items whose answers are known
+
+    def opinions_wanted(self, person: Person) -> int:
+        """About how many items of the open round the person can be asked for a second opinion now."""
+        with self._db.read() as tx:
+            current = rounds.open_now(tx)
+            return 0 if current is None else len(opinions.wanted(tx, person, current, MANY))
+
+    def ratings(self) -> list[Rating]:
+        """All labels that people have given by themselves: first ones and second opinions, not corrections."""
+        with self._db.read() as tx:
+            return opinions.ratings(tx)
+
+    def gold(self) -> dict[int, int]:
+        """The items whose answers are known, with their classes."""
+        with self._db.read() as tx:
+            return opinions.gold(tx)
+
+    def set_gold(self, known: Mapping[int, int]) -> None:
+        """Make items gold, whether they have been picked or not: {item: the known class}."""
+        with self._db.write() as tx:
+            opinions.set_gold(tx, known)
+
+    def mark_gold(self, person: Person, items: Sequence[int], gold: bool = True) -> int:
+        """Make labelled items gold, with the labels they have, or ordinary again; how many."""
+        with self._db.write() as tx:
+            return opinions.mark_gold(tx, person, items, gold)
 
     # Review
 

@@ -21,6 +21,7 @@ Number = Annotated[int, Path(ge=0, le=2**62)]
 DONE = {
     "label": "labelled it",
     "skip": "skipped it",
+    "opinion": "was asked too and said:",
     "undo": "undid that",
     "correct": "labelled it anew:",
     "comment": "wrote:",

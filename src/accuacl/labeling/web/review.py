@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
+from accuacl.labeling.project import likely_mistakes, quality
 from accuacl.labeling.store import Reviewed, counts_as, living
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -28,6 +29,9 @@ SHOW = {
     "commented": "commented",
     "model": "the model disagrees",
     "people": "people disagree",
+    "settle": "people disagree, to settle",
+    "mistakes": "likely mistakes",
+    "gold": "gold",
     "guessed": "the guess was shown",
 }
 
@@ -44,6 +48,11 @@ class CommentRequest(BaseModel):
     request: RequestId
 
 
+class GoldRequest(BaseModel):
+    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    gold: bool
+
+
 class Wanted(BaseModel):
     """What to show: the fields of the form, as they are in the page's address; "" is any."""
 
@@ -52,7 +61,9 @@ class Wanted(BaseModel):
     person: str = ""
     task: str = ""
     round: str = ""
-    show: Literal["all", "labelled", "skipped", "open", "commented", "model", "people", "guessed"] = "all"
+    show: Literal[
+        "all", "labelled", "skipped", "open", "commented", "model", "people", "settle", "mistakes", "gold", "guessed"
+    ] = "all"
     held: Literal["", "1"] = ""
     page: Annotated[int, Field(ge=1, le=10**6)] = 1
 
@@ -69,14 +80,28 @@ class Opinion:
     row: Reviewed
     guess: int | None
     held: bool
+    doubt: tuple[float, int] | None = None  # how doubtful its label is, and the class that it probably is
 
 
-def opinions(app: State) -> list[Opinion]:
-    """All items that were ever offered: those answered last first, those without an answer at the end."""
+def opinions(app: State, doubts: dict[int, tuple[float, int]]) -> list[Opinion]:
+    """All items that were ever offered: the most doubtful first, then those answered last, those without an answer at
+    the end.
+    """
     store, now = app.project.store, app.project.held_out_predictions()
     final = counts_as(store.classes())
-    rows = sorted(store.everything(), key=lambda row: -(row.time or 0.0))
-    return [Opinion(row, final[now[row.item]] if row.item in now else row.guess, row.item in now) for row in rows]
+    places = {item: i for i, item in enumerate(doubts)}
+    rows = sorted(store.everything(), key=lambda row: (places.get(row.item, len(places)), -(row.time or 0.0)))
+    guesses = {row.item: final[now[row.item]] if row.item in now else row.guess for row in rows}
+    return [Opinion(row, guesses[row.item], row.item in now, doubts.get(row.item)) for row in rows]
+
+
+def _doubts(app: State) -> dict[int, tuple[float, int]]:
+    """The likely mistakes, found again only when labels have changed."""
+    labels = app.project.store.labels()
+    if app.doubts[0] != labels:
+        app.doubts = (labels, likely_mistakes(app.project))
+    found: dict[int, tuple[float, int]] = app.doubts[1]
+    return found
 
 
 def matches(opinion: Opinion, wanted: Wanted) -> bool:
@@ -90,6 +115,9 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
         "commented": lambda: bool(row.comments),
         "model": lambda: None not in (guess, row.class_id) and guess != row.class_id,
         "people": lambda: row.disputed,
+        "settle": lambda: row.unsettled,
+        "mistakes": lambda: opinion.doubt is not None,
+        "gold": lambda: row.gold,
         "guessed": lambda: row.shown is not None,
     }
     same = [
@@ -108,7 +136,8 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
 def show(request: Request, person: Someone, wanted: Annotated[Wanted, Query()]) -> str:
     """A grid of answers."""
     app = request.app.state
-    found = [opinion for opinion in opinions(app) if matches(opinion, wanted)]
+    doubts = _doubts(app) if wanted.show == "mistakes" else {}
+    found = [opinion for opinion in opinions(app, doubts) if matches(opinion, wanted)]
     pages = max(1, -(-len(found) // SHEET))
     page = min(wanted.page, pages)
     classes, people = app.project.store.classes(), app.project.store.people()
@@ -127,6 +156,8 @@ def show(request: Request, person: Someone, wanted: Annotated[Wanted, Query()]) 
         tasks=range(len(tasks)),
         rounds=range(app.project.settings.rounds),
         cells=shown,
+        lead=person.lead,
+        agreement=quality(app.project.store).text,
         count=len(found),
         first=(page - 1) * SHEET + 1,
         last=(page - 1) * SHEET + len(shown),
@@ -151,6 +182,8 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
         "comments": row.comments,
         "disputed": row.disputed,
         "shown": row.shown is not None,
+        "gold": row.gold,
+        "probably": names[opinion.doubt[1]] if opinion.doubt else "",
     }
 
 
@@ -165,3 +198,11 @@ def comment(body: CommentRequest, request: Request, person: Limited) -> dict[str
     """Write a comment to items."""
     request.app.state.project.store.comment(person, body.items, body.text, body.request)
     return {}
+
+
+@router.post("/api/gold")
+def mark_gold(body: GoldRequest, request: Request, person: Limited) -> dict[str, int]:
+    """Make items gold, with the labels that they have, or ordinary again."""
+    if not person.lead:
+        raise HTTPException(403, "Only a lead of the project may do this.")
+    return {"changed": request.app.state.project.store.mark_gold(person, body.items, body.gold)}

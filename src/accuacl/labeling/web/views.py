@@ -20,10 +20,10 @@ View = dict[str, Any]
 def state(app: State, person: Person) -> View:
     """The state of the round, and the classes."""
     store = app.project.store
-    return _state(app, store.status(), store.classes(), store.can_undo(person))
+    return _state(app, person, store.status(), store.classes(), store.can_undo(person))
 
 
-def _state(app: State, status: Status | None, classes: list[Class], undo: bool) -> View:
+def _state(app: State, person: Person, status: Status | None, classes: list[Class], undo: bool) -> View:
     now: Activity = app.trainer.now
     phase = _phase(app, status, now)
     task, round = (status.task, status.round) if status else (0, 0)
@@ -39,7 +39,7 @@ def _state(app: State, status: Status | None, classes: list[Class], undo: bool) 
             "total": status.total if status else 0,
             "labelled": labelled,
             "skipped": skipped,
-            "free": max(0, status.left - status.leased) if status and status.open else 0,
+            "free": _free(app, person, status) if status and status.open else 0,
             "undo": undo,
             "trained": _trained(app, task, round),
             "budget": {"used": _before(app, task, round) + labelled, "total": _budget(app, task)},
@@ -52,11 +52,16 @@ def _state(app: State, status: Status | None, classes: list[Class], undo: bool) 
 def _phase(app: State, status: Status | None, now: Activity) -> str:
     if now.busy:
         return "training"
-    if status and status.open and status.left:
+    if status and status.open and (status.left or status.opinions):
         return "labelling"
     if not app.project.tasks.all():
         return "empty"
     return "done" if app.project.state().finished else "waiting"
+
+
+def _free(app: State, person: Person, status: Status) -> int:
+    """How many items the person could be given now, the one that they have aside."""
+    return max(0, status.left - status.leased) or app.project.store.opinions_wanted(person)
 
 
 def _all(app: State) -> View:
@@ -115,7 +120,7 @@ def turn(app: State, person: Person, act: Act | None = None) -> View:
     if act is not None and act.kind == "undo" and turn.done is None:
         raise HTTPException(422, "You have nothing to undo in this round; correct earlier labels under Review.")
     told[person.id] = tuple(pick.item for pick in turn.ahead)
-    view = _state(app, turn.status, turn.classes, turn.undo)
+    view = _state(app, person, turn.status, turn.classes, turn.undo)
     if turn.pick is None:
         told.pop(person.id, None)
         if view["state"]["phase"] == "waiting":

@@ -38,6 +38,8 @@ at("comment").addEventListener("submit", (event) => {
   event.preventDefault();
   send("/api/comment", { text: at("comment-text").value });
 });
+at("gold")?.addEventListener("click", () => send("/api/gold", { gold: true }));
+at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false }));
 for (const field of at("filters").querySelectorAll("select")) {
   field.addEventListener("change", () => at("filters").requestSubmit());
 }

@@ -1,0 +1,102 @@
+"""Opinions: second labels of items that have one, by other people, to see whether they agree.
+
+A pick that several people are asked about (`open_round(twice=...)`) wants one, and so does a gold item, whose answer is
+known, of everybody. An opinion is not the item's label; whoever reviews it may make it one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import classes, people, rounds
+from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.store.pending import NOT_OWN, PENDING
+from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
+
+GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
+
+
+def wanted(tx: Transaction, person: Person, current: tuple[int, int], count: int) -> list[Any]:
+    """Rows of free picks of the round about which the person may be asked for their opinion, by rank."""
+    return tx.all(
+        f"SELECT {rounds.PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} ORDER BY p.rank LIMIT ?",
+        *(*current, tx.now, person.id, count),
+    )
+
+
+def gold_due(tx: Transaction, person: Person) -> Pick | None:
+    """A gold item that the person has not answered yet, if it is time for one."""
+    if tx.one("SELECT 1 FROM gold LIMIT 1") is None:
+        return None
+    counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
+    if (tx.one(counts, person.id)[0] + 1) % GOLD_EVERY:
+        return None
+    row = tx.one(
+        f"SELECT {rounds.PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "
+        f"WHERE s.answer IS NOT NULL AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} "
+        "ORDER BY (g.item + 1) * 40503 * (? + 7) % 65521 LIMIT 1",  # in another order for each person
+        *(tx.now, person.id, person.id),
+    )
+    return None if row is None else rounds.pick(row)
+
+
+def may_give(tx: Transaction, person: Person, item: int) -> bool:
+    """Whether the person is to be asked for an opinion about an item that has an answer."""
+    row = tx.one(
+        "SELECT s.task, s.round, s.skipped, s.opinions < p.people - 1, EXISTS (SELECT 1 FROM gold WHERE item = s.item) "
+        f"FROM state s JOIN picks p ON p.item = s.item WHERE s.item = ? AND {NOT_OWN}",
+        *(item, person.id),
+    )
+    if row is None:
+        return False
+    task, round, skipped, more, gold = row
+    return bool(gold) or bool(more and not skipped and rounds.snapshot(tx, task, round) is None)
+
+
+def ratings(tx: Transaction) -> list[Rating]:
+    """All labels that people have given by themselves, corrections aside, merges applied; in the order of items."""
+    final = counts_as(classes.every(tx))
+    rows = tx.all("SELECT item, person, class FROM given WHERE class IS NOT NULL ORDER BY item, id")
+    return [Rating(item, person, final[id]) for item, person, id in rows]
+
+
+def unsettled(tx: Transaction) -> set[int]:
+    """Items about which an opinion differs from the label, and which nobody has corrected since."""
+    final = counts_as(classes.every(tx))
+    rows = tx.all(
+        "SELECT o.item, o.class, a.class FROM given o JOIN state s ON s.item = o.item JOIN events a ON a.id = s.answer "
+        "WHERE o.kind = 'opinion' AND o.class IS NOT NULL AND a.class IS NOT NULL "
+        "AND NOT EXISTS (SELECT 1 FROM events c WHERE c.item = o.item AND c.kind = 'correct' AND c.id > o.id)"
+    )
+    return {item for item, said, label in rows if final[said] != final[label]}
+
+
+def gold(tx: Transaction) -> dict[int, int]:
+    """The gold items with their known classes, merges applied."""
+    final = counts_as(classes.every(tx))
+    return {item: final[id] for item, id in tx.all("SELECT item, class FROM gold ORDER BY item")}
+
+
+def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
+    """Make items gold: their answers are known, {item: class}."""
+    for item, class_id in known.items():
+        classes.check(tx, class_id)
+        tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, class_id)
+
+
+def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool) -> int:
+    """Make labelled items gold, with the labels that they have, or ordinary again; how many."""
+    people.check(tx, person)
+    changed = 0
+    for item in dict.fromkeys(items):
+        row = tx.one("SELECT class FROM answers WHERE item = ? AND class IS NOT NULL", item)
+        if gold and row is None:
+            raise InputError(f"item {item} has no label, so its answer is not known; label it first.")
+        if gold:
+            tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, row[0])
+        else:
+            tx.all("DELETE FROM gold WHERE item = ?", item)
+        changed += 1
+    return changed

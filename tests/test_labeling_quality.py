@@ -1,0 +1,239 @@
+"""How good labels are: kappa by its definitions, gold items, and likely mistakes."""
+
+from __future__ import annotations
+
+import uuid
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import cohen_kappa_score
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.project import add_gold, likely_mistakes, quality
+from accuacl.labeling.project.agreement import cohen, fleiss
+from accuacl.labeling.project.intervals import share
+from accuacl.labeling.project.learning import asked_twice
+from accuacl.labeling.project.mistakes import doubtful
+from accuacl.ridge import fit
+from effort import times
+from scripted import answer, class_of, finish, new_project, truth
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cohens_kappa_is_scikit_learns(seed):
+    rng = np.random.default_rng(seed)
+    n, classes = int(rng.integers(2, 60)), int(rng.integers(2, 6))
+    a = rng.integers(classes, size=n)
+    b = np.where(rng.random(n) < 0.6, a, rng.integers(classes, size=n))
+    kappa, expected = cohen(a.tolist(), b.tolist()), cohen_kappa_score(a, b)
+    if kappa is None:
+        assert len(set(a) | set(b)) == 1
+        return
+    assert kappa.value == pytest.approx(expected, abs=1e-12)
+    assert -1 <= kappa.low <= kappa.value <= kappa.high <= 1
+    assert kappa.agreement == pytest.approx(100 * (a == b).mean())
+
+
+def test_fleiss_kappa_is_that_of_his_paper():
+    """Table 1 of Fleiss (1971): 30 people, of whom 6 have judged each of 30; there kappa is 0.430."""
+    text = """0 0 0 6 0/0 3 0 0 3/0 1 4 0 1/0 0 0 0 6/0 3 0 3 0/2 0 4 0 0/0 0 4 0 2/2 0 3 1 0/2 0 0 4 0/0 0 0 0 6
+    1 0 0 5 0/1 1 0 4 0/0 3 3 0 0/1 0 0 5 0/0 2 0 3 1/0 0 5 0 1/3 0 0 1 2/5 1 0 0 0/0 2 0 4 0/1 0 2 0 3
+    0 0 0 0 6/0 1 0 5 0/0 2 0 1 3/2 0 0 4 0/1 0 0 4 1/0 5 0 1 0/4 0 0 0 2/0 2 0 4 0/1 0 5 0 0/0 0 0 0 6"""
+    counts = [[int(n) for n in row.split()] for row in text.replace("\n", "/").split("/")]
+    assert {sum(row) for row in counts} == {6}
+    kappa = fleiss([[label for label, n in enumerate(row) for _ in range(n)] for row in counts])
+    assert kappa.value == pytest.approx(0.430, abs=5e-4)
+    assert kappa.count == 30
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_fleiss_kappa_is_its_definition(seed):
+    """In exact fractions: the share of pairs of labels of an item that agree, and of pairs drawn from all labels."""
+    rng = np.random.default_rng(seed)
+    items = [rng.integers(3, size=rng.integers(2, 5)).tolist() for _ in range(rng.integers(2, 12))]
+    agreed = [
+        Fraction(sum(a == b for a, b in combinations(labels, 2)), len(labels) * (len(labels) - 1) // 2)
+        for labels in items
+    ]
+    seen = sum(agreed) / len(items)
+    every = [label for labels in items for label in labels]
+    chance = Fraction(sum(a == b for a in every for b in every), len(every) ** 2)
+    kappa = fleiss(items)
+    assert kappa.value == pytest.approx(float((seen - chance) / (1 - chance)), abs=1e-12)
+
+
+def test_kappa_without_items_or_where_chance_agrees():
+    assert cohen([], []) is fleiss([]) is None
+    assert cohen([1, 1], [1, 1]) is fleiss([[1, 1], [1, 1]]) is None
+    complete = cohen([0, 1, 0, 1], [0, 1, 0, 1])
+    assert (complete.value, complete.high) == (1.0, 1.0)
+    assert complete.low < 0.1  # four items prove little
+    opposite = cohen([0, 1, 0, 1], [1, 0, 1, 0])
+    assert (opposite.value, opposite.low) == (-1.0, -1.0)
+
+
+def test_the_interval_of_kappa_holds_in_nineteen_of_twenty():
+    rng, inside, tries = np.random.default_rng(0), 0, times(400, 4000)
+    for _ in range(tries):
+        a = rng.integers(3, size=60)
+        b = np.where(rng.random(60) < 0.7, a, rng.integers(3, size=60))  # kappa is 0.7
+        kappa = cohen(a.tolist(), b.tolist())
+        inside += kappa.low <= 0.7 <= kappa.high
+    assert 0.92 <= inside / tries <= 0.98
+
+
+def test_which_items_two_people_label_depends_on_the_seed_alone():
+    items = list(range(50))
+    chosen = asked_twice(items, 0.1, 0)
+    assert len(chosen) == 5
+    assert asked_twice(items[::-1], 0.1, 0) == chosen != asked_twice(items, 0.1, 1)
+    assert asked_twice(items, 0.0, 0) == asked_twice([], 0.5, 0) == set()
+    assert asked_twice(items, 1.0, 0) == set(items)
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["made with it", "served with it"])
+def test_a_share_of_each_round_is_labelled_by_two(tmp_path, later):
+    with new_project(tmp_path / "p", **({} if later else {"overlap": 0.25})) as project:
+        if later:
+            project.overlap = 0.25
+        project.advance()
+        (ada,), bob = project.store.people(), project.store.person_of(project.store.add_person("Bob"))
+        counts = {}
+        project.store.lease(bob)
+        for person in (ada, bob, ada):
+            while (pick := project.store.lease(person)) is not None:
+                label = class_of(project, truth(project, pick.item))
+                project.store.label(person, pick.item, label, uuid.uuid4().hex)
+                counts[person.name] = counts.get(person.name, 0) + 1
+            if len(counts) == 1:
+                assert project.state().waiting == "labels"
+        assert sum(counts.values()) == 8 + 2
+        assert project.state().ready
+        found = quality(project.store)
+        assert (found.shared, found.unsettled) == (2, 0)
+        assert found.text.startswith("2 examples have labels of several people: ")
+        assert project.advance().round == 1
+
+
+def test_agreement_and_gold_of_each_person(tmp_path):
+    with new_project(tmp_path / "p", overlap=1.0) as project:
+        project.advance()
+        store = project.store
+        (ada,), bob = store.people(), store.person_of(store.add_person("Bob"))
+        for name in ("cat", "dog"):
+            store.add_class(name)
+        said = {ada: [0, 0, 0, 0, 1, 1, 1, 1], bob: [0, 0, 0, 1, 1, 1, 1, 1]}
+        items = [pick.item for pick in store.picks(0, 0)]
+        for person, labels in said.items():
+            for item, label in zip(items, labels, strict=True):
+                store.label(person, item, label, uuid.uuid4().hex)
+        found = quality(store)
+        assert found.pairs == {(ada.id, bob.id): cohen(said[ada], said[bob])}
+        assert found.fleiss == fleiss(list(zip(said[ada], said[bob], strict=True)))
+        assert (found.shared, found.unsettled, found.gold) == (8, 1, {})
+        said_of_all = f"they agree in 88 %, Fleiss' kappa {found.fleiss.text}; 1 to settle."
+        assert found.text == f"8 examples have labels of several people: {said_of_all}"
+        store.mark_gold(ada, items[:5])
+        assert quality(store).gold == {ada.id: share(5, 5), bob.id: share(4, 5)}
+        store.correct(bob, items[3], 1, uuid.uuid4().hex)  # settled; what they said by themselves stays
+        assert quality(store).unsettled == 0
+        assert quality(store).fleiss == found.fleiss
+
+
+def test_gold_items_come_from_a_file(tmp_path):
+    file = tmp_path / "gold.csv"
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+        answer(project, 2)
+        class_of(project, "class 0"), class_of(project, "class 1")
+        item = min(project.store.labels())
+        names = [c.name for c in project.store.classes()]
+        other = next(i for i in range(40) if i not in project.store.labels())
+        file.write_text(f"name,class\n{project.item(item).name},{names[0]}\n{project.item(other).name}, {names[1]} \n")
+        assert add_gold(project, file) == (2, 1)
+        assert project.store.gold() == {item: 0, other: 1}
+        for text, said in (
+            ("name,label\n", "needs the columns"),
+            ("name,class\n", "has no rows"),
+            (f"name,class\nnobody,{names[0]}\n", "there is no item 'nobody'"),
+            (f"item,class\n{item},unicorn\n", r"line 2: there is no class 'unicorn'"),
+        ):
+            file.write_text(text)
+            with pytest.raises(InputError, match=said):
+                add_gold(project, file)
+        file.write_bytes(b"name,class\n\xff,\xfe\n")
+        with pytest.raises(InputError, match="is not a readable"):
+            add_gold(project, file)
+        assert project.store.gold() == {item: 0, other: 1}
+
+
+def test_doubt_follows_its_definition():
+    """Against plain loops over all examples and classes."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        n, k = int(rng.integers(1, 30)), int(rng.integers(1, 5))
+        p, labels = rng.dirichlet(np.ones(k), n), rng.integers(k, size=n)
+        p[rng.random(n) < 0.1] = np.nan
+        expected = []
+        for i in range(n):
+            if np.isnan(p[i]).any():
+                continue
+            candidates = []
+            for j in range(k):
+                own = [p[m, j] for m in range(n) if labels[m] == j and not np.isnan(p[m]).any()]
+                if j != labels[i] and own and p[i, j] >= np.mean(own) and p[i, j] > p[i, labels[i]]:
+                    candidates.append((p[i, j], j))
+            if candidates:
+                best, j = max(candidates)
+                expected.append((i, pytest.approx(best - p[i, labels[i]]), j))
+        assert doubtful(p, labels) == expected
+
+
+def test_wrong_labels_are_found_and_the_most_doubtful_comes_first(tmp_path):
+    with new_project(tmp_path / "p", per_round=16, rounds=1) as project:
+        finish(project)
+        assert likely_mistakes(project) == {}
+        items = sorted(project.store.labels())
+        ada = project.store.people()[0]
+        wrong = items[3]
+        right = project.store.labels()[wrong]
+        other = next(label for label in set(project.store.labels().values()) if label != right)
+        project.store.correct(ada, wrong, other, uuid.uuid4().hex)
+        found = likely_mistakes(project)
+        assert next(iter(found)) == wrong
+        assert found[wrong][1] == right
+        doubts = [doubt for doubt, _ in found.values()]
+        assert doubts == sorted(doubts, reverse=True)
+        # The same from scratch: a head fitted without this example gives it the probabilities that it was judged by.
+        from accuacl.labeling.project import learned
+
+        rows = torch.from_numpy(learned.rows(project.settings, project.tasks, items))
+        labels = torch.tensor([project.store.labels()[item] for item in items])
+        head = fit(rows, labels, int(labels.max()) + 1)
+        p = torch.softmax(head.loo, 1)[3]
+        assert found[wrong][0] == pytest.approx(float(p[right] - p[other]))
+
+
+def test_without_embeddings_what_the_model_said_before_is_used(tmp_path, monkeypatch):
+    with new_project(tmp_path / "p") as project:
+        finish(project)
+        monkeypatch.setattr(type(project.settings), "frozen", property(lambda self: False))
+        ada, labels = project.store.people()[0], project.store.labels()
+        assert likely_mistakes(project) == {}
+        guessed = {p.item: (p.guess, p.confidence) for p in project.store.picks(0, 1) if p.guess == labels[p.item]}
+        surest = max(guessed, key=lambda item: guessed[item][1])
+        guess, confidence = guessed[surest]
+        project.store.correct(ada, surest, 1 - guess, uuid.uuid4().hex)
+        others = [c for item, (g, c) in guessed.items() if g == guess and item != surest]
+        assert likely_mistakes(project) == ({surest: (confidence, guess)} if others else {})
+
+
+def test_nothing_is_doubted_before_there_is_a_model(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        assert likely_mistakes(project) == {}
+        project.advance()
+        answer(project, 3)
+        assert likely_mistakes(project) == {}
