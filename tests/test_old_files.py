@@ -106,8 +106,10 @@ def told(project: Project) -> dict:
     figures = asdict(estimates) | {"confusion": [[a, b, n] for (a, b), n in sorted(estimates.confusion.items())]}
     del figures["forecast"]  # which these versions did not make
     rounds = [(task, round) for task in range(2) for round in range(2)]
+    state = {name: value for name, value in asdict(project.state()).items() if name != "text"}
+    assert state["status"].pop("opinions") == 0  # which these versions did not ask for
     said = {
-        "state": {name: value for name, value in asdict(project.state()).items() if name != "text"},
+        "state": state,
         "people": [{"id": p.id, "name": p.name, "revoked": p.revoked} for p in store.people()],
         "classes": [asdict(one) for one in store.classes()],
         "picks": {f"{task}/{round}": [asdict(p) for p in store.picks(task, round)] for task, round in rounds},
