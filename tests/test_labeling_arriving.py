@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 
 from accuacl.base.errors import InputError
 from accuacl.cli import app
-from accuacl.labeling.project import Project, Tasks
+from accuacl.labeling.project import Project, Tasks, read_like
 
 SMALL = ["--per-round", "2", "--rounds", "1"]
 
@@ -111,6 +112,8 @@ def test_tables_by_a_column(tmp_path):
     project("new", tmp_path / "p", "--table", tmp_path / "t.csv", "--task-column", "year", *SMALL)
     assert names(tmp_path / "p") == [["1", "3"], ["0", "2"]]
     assert Tasks(tmp_path / "p").rows(1, slice(2)) == [{"amount": "1", "where": "a"}, {"amount": "3", "where": "a"}]
+    with Project.open(tmp_path / "p") as opened, warnings.catch_warnings(action="error"):  # predictions do not need it
+        assert read_like(opened.tasks, "tables", tmp_path / "t.csv", "text").names == ["0", "1", "2", "3"]
     (tmp_path / "u.csv").write_text("amount,where,year\n5,c,1997\n6,b,1996\n")
     project("add", tmp_path / "p", "--table", tmp_path / "u.csv")  # the column is known
     (tmp_path / "v.csv").write_text("amount,where\n7,c\n")

@@ -14,7 +14,7 @@ from accuacl.labeling.project.tasks import Tasks
 
 
 def read_like(
-    tasks: Tasks, kind: str, path: Path, column: str, tell: OnProgress = ignore, task: str | None = ""
+    tasks: Tasks, kind: str, path: Path, column: str, tell: OnProgress = ignore, task: str | None = None
 ) -> NewItems:
     """What is at the path, with columns as those of the project's first task. task: the column that names tasks."""
     if kind == "images":
