@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
 from accuacl.base.progress import OnProgress
@@ -203,5 +205,6 @@ def select(
     """
     ask = get(strategy, **options)
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
-    picked = ask(query)
+    with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
+        picked = ask(query)
     return picked if strategy in NAMES else check_answer(strategy, REGISTRY[strategy], picked, query)
