@@ -6,7 +6,7 @@ STUDIO := .venv-label-studio
 # Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
 export OMP_WAIT_POLICY := PASSIVE
 
-.PHONY: help demo docs test test-long test-label-studio lint bench setup clean
+.PHONY: help demo docs test test-long test-label-studio test-newcomer lint bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
@@ -42,6 +42,9 @@ $(STUDIO)/ready: pyproject.toml constraints.txt
 test-label-studio: $(STUDIO)/ready  ## install a real Label Studio (1 GB), start it where it reaches nothing else, and go to it and back
 	unshare --net $(if $(filter 0,$(shell id -u)),,--map-root-user) bash -c \
 		'ip link set lo up && exec $(STUDIO)/bin/python tests/label_studio/round_trip.py'
+
+test-newcomer: $(VENV)/ready  ## play a newcomer: install the wheel into a new environment, run all that README and tutorials print
+	$(BIN)/python tests/newcomer.py
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .

@@ -37,13 +37,18 @@ def memory(folder: Path, session: Session) -> None:
     write_pool(folder / "memory.parquet", ids, h.astype(np.float32), p.astype(np.float32))
 
 
+MODEL = """
+import torch
+
+model = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 4))
+loader = torch.randn(300, 8, generator=torch.Generator().manual_seed(0)).split(100)
+seen = [0, 1, 2]
+"""
+
+
 def model(folder: Path, session: Session) -> None:
     """A network, a loader of unlabelled examples, and the classes seen so far."""
-    import torch
-
-    session["model"] = torch.nn.Sequential(torch.nn.Linear(8, 6), torch.nn.ReLU(), torch.nn.Linear(6, 4))
-    session["loader"] = torch.randn(300, 8, generator=torch.Generator().manual_seed(0)).split(100)
-    session["seen"] = [0, 1, 2]
+    exec(MODEL, session)
 
 
 def cifar(folder: Path, name: str, classes: int, each: int) -> None:
