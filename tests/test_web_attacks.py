@@ -49,7 +49,7 @@ def server(project):
 def client(server, project):
     """Someone who is logged in."""
     with browse(server) as client:
-        log_in(client, project)
+        log_in(client, project, lead=True)
         yield client
 
 
@@ -413,7 +413,7 @@ def test_another_persons_item_cannot_be_labelled(client, server, project):
 
 
 def test_script_in_names_is_shown_as_text(client, project):
-    log_in(client, project, SCRIPT)
+    log_in(client, project, SCRIPT, lead=True)
     added = client.post("/api/classes", json={"name": SCRIPT}).json()["added"]
     pick = client.post("/api/next", json={}).json()["pick"]
     client.post("/api/label", json={"item": pick["item"], "class_id": added, "request": "script-in-names"})

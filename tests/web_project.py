@@ -91,10 +91,10 @@ def browse(address: str) -> httpx.Client:
     return httpx.Client(base_url=address, timeout=PATIENCE)
 
 
-def log_in(client: httpx.Client, project: Project, name: str = "") -> str:
-    """As a new person, whose name is given back."""
+def log_in(client: httpx.Client, project: Project, name: str = "", lead: bool | None = None) -> str:
+    """As a new person, whose name is given back; lead None: if there is no other."""
     name = name or f"person {len(project.store.people())}"
-    assert client.post("/api/login", json={"token": project.store.add_person(name)}).status_code == 200
+    assert client.post("/api/login", json={"token": project.store.add_person(name, lead)}).status_code == 200
     return name
 
 

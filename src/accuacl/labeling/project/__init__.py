@@ -37,9 +37,12 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.table_files import read_table
     from accuacl.labeling.project.tables import read_texts, read_vectors
     from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+    from accuacl.labeling.project.uploads import LARGEST_UPLOAD, UPLOADED, Uploads
 
 __all__ = [
     "LARGEST_IMAGE",
+    "LARGEST_UPLOAD",
+    "UPLOADED",
     "Advice",
     "ClassEstimate",
     "Doubts",
@@ -58,6 +61,7 @@ __all__ = [
     "TableOptions",
     "TaskInfo",
     "Tasks",
+    "Uploads",
     "add_gold",
     "advise",
     "by_class",

@@ -41,6 +41,7 @@ from accuacl.labeling.store import Status, Store, clean_name
 if TYPE_CHECKING:
     from accuacl.labeling.project.forgetting import Forgetting
     from accuacl.labeling.project.pool_map import PoolMap
+    from accuacl.labeling.project.uploads import Uploads
 
 
 @dataclass(frozen=True)
@@ -277,6 +278,12 @@ class Project:
         from accuacl.labeling.project.pool_map import PoolMap
 
         return PoolMap(self.tasks, self.settings)
+
+    def uploads(self) -> Uploads:
+        """Where files go that are sent through the page."""
+        from accuacl.labeling.project.uploads import Uploads
+
+        return Uploads(self)
 
     def held_out_predictions(self) -> dict[int, int]:
         """What the model says of each held-out item after its last training: a class."""

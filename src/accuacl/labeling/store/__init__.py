@@ -1,9 +1,9 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`. `database` has connections
-and transactions, `schema` the tables and their migrations, `records` the values, and `near` finds class names that may
-mean the same.
+`leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`, `flags`, `guidelines`, `work`.
+`database` has connections and transactions, `schema` the tables and their migrations, `records` the values, and `near`
+finds class names that may mean the same.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
@@ -15,13 +15,17 @@ from accuacl.labeling.store.records import (
     Answer,
     BatchDone,
     Class,
+    ClassChange,
+    Guideline,
     LabelEvent,
     Person,
     Pick,
+    Proposal,
     Rating,
     Reviewed,
     Status,
     Turn,
+    Work,
     counts_as,
     living,
 )
@@ -36,10 +40,13 @@ __all__ = [
     "Answer",
     "BatchDone",
     "Class",
+    "ClassChange",
     "Expected",
+    "Guideline",
     "LabelEvent",
     "Person",
     "Pick",
+    "Proposal",
     "Rating",
     "Reviewed",
     "RoundIncomplete",
@@ -47,6 +54,7 @@ __all__ = [
     "Store",
     "StoreUnavailable",
     "Turn",
+    "Work",
     "clean_name",
     "counts_as",
     "living",

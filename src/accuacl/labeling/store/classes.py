@@ -1,22 +1,31 @@
-"""Classes, numbered in the order in which people add them. They can be renamed and merged, never removed."""
+"""Classes, numbered in the order in which people add them. They can be renamed and merged; the latest change
+can be undone, then the one before. One that has labels is never removed.
+"""
 
 from __future__ import annotations
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.store import people
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.people import clean_name
-from accuacl.labeling.store.records import Class, Person, living
+from accuacl.labeling.store.records import Class, ClassChange, Person, living
+
+STANDS = "NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)"
+CHANGES = f"FROM events e WHERE e.kind IN ('name', 'merge') AND {STANDS}"
 
 
 def every(tx: Transaction) -> list[Class]:
-    """All classes by number, with their present names and what they have been merged into, if anything."""
+    """All classes by number, with their present names and what they have been merged into, if anything.
+
+    One whose addition was undone is not there.
+    """
     names, merged = {}, {}
-    for kind, id, text in tx.all("SELECT kind, class, text FROM events WHERE kind IN ('name', 'merge') ORDER BY id"):
+    for kind, id, text in tx.all(f"SELECT e.kind, e.class, e.text {CHANGES} ORDER BY e.id"):
         if kind == "name":
             names[id] = text
         else:
             merged[id] = int(text)
-    return [Class(id, names[id], merged.get(id)) for (id,) in tx.all("SELECT id FROM classes ORDER BY id")]
+    return [Class(id, names[id], merged.get(id)) for id in sorted(names)]
 
 
 def add(tx: Transaction, name: str, person: Person | None) -> Class:
@@ -43,9 +52,43 @@ def merge(tx: Transaction, id: int, into: int, person: Person | None) -> None:
     tx.event("merge", person=person.id if person else None, **{"class": id}, text=str(into))
 
 
+def changes(tx: Transaction, most: int = 20) -> list[ClassChange]:
+    """The latest additions, renamings and merges that stand, the last first."""
+    names: dict[int, str] = {}
+    found = []
+    for event, time, person, kind, id, text in tx.all(
+        f"SELECT e.id, e.time, e.person, e.kind, e.class, e.text {CHANGES} ORDER BY e.id"
+    ):
+        if kind == "merge":
+            found.append(ClassChange(event, time, person, "merged", id, names[id], names[int(text)]))
+        else:
+            found.append(
+                ClassChange(event, time, person, "renamed" if id in names else "added", id, names.get(id), text)
+            )
+            names[id] = text
+    return found[::-1][:most]
+
+
+def undo(tx: Transaction, person: Person, event: int) -> ClassChange:
+    """Undo the latest change of classes, which must be that event; what was undone."""
+    people.check(tx, person)
+    latest = next(iter(changes(tx, 1)), None)
+    if latest is None or latest.event != event:
+        raise InputError("this is not the latest change of classes any more; look at the list again.")
+    if latest.kind == "added" and tx.one(
+        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle')", latest.id
+    ):
+        raise InputError(f"class {latest.to!r} is in use; merge it into another one instead.")
+    if latest.kind == "merged" and tx.one("SELECT 1 FROM events WHERE kind = 'seal'"):
+        raise InputError("of finished tasks only sums are kept, in which the classes are one; the merge has to stay.")
+    tx.event("unclass", person=person.id, undoes=event)
+    return latest
+
+
 def check(tx: Transaction, id: int) -> None:
     """Check that a label is one of the classes; a merged one stands for what it was merged into."""
-    if not isinstance(id, int) or tx.one("SELECT 1 FROM classes WHERE id = ?", id) is None:
+    named = f"SELECT 1 FROM events e WHERE e.kind = 'name' AND e.class = ? AND {STANDS}"
+    if not isinstance(id, int) or tx.one(named, id) is None:
         raise InputError(f"there is no class {id!r}; add it first.")
 
 

@@ -26,6 +26,52 @@ class Class:
     merged_into: int | None = None
 
 
+@dataclass(frozen=True)
+class ClassChange:
+    """A class was added (`to`: its name), renamed (from a name to another) or merged (`to`: the name of the other)."""
+
+    event: int
+    time: float
+    person: int | None
+    kind: Literal["added", "renamed", "merged"]
+    id: int
+    name: str | None
+    to: str
+
+
+@dataclass(frozen=True)
+class Guideline:
+    """What a class means, in words, and items that show it."""
+
+    text: str = ""
+    examples: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A class that somebody would like to have."""
+
+    id: int
+    name: str
+    person: int
+    time: float
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a person has done: answers, the median of seconds that one took, and how many of the items that others
+    have labelled too they gave the same label. corrected: how many of their labels somebody else has changed.
+    """
+
+    labels: int
+    skips: int
+    seconds: float | None
+    compared: int
+    agreed: int
+    corrected: int
+    last: float | None
+
+
 def living(classes: Iterable[Class]) -> list[Class]:
     """The classes that have not been merged into another."""
     return [c for c in classes if c.merged_into is None]
@@ -164,6 +210,7 @@ class Reviewed:
     shown: int | None = None
     unsettled: bool = False  # somebody was asked for a second opinion, which differs, and nobody has settled it yet
     gold: bool = False  # its answer is known
+    flagged: bool = False
 
     @property
     def skipped(self) -> bool:

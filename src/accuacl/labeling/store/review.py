@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import batches, classes, opinions, people, rounds
+from accuacl.labeling.store import batches, classes, flags, opinions, people, rounds
 from accuacl.labeling.store.answers import check_request
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.records import Person, Reviewed, counts_as
+from accuacl.labeling.store.wording import check_text
 
 LONGEST_COMMENT = 1000
 MOST = 500  # items that are changed together
@@ -44,10 +45,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     """Write a comment to items; the same request again adds nothing."""
     people.check(tx, person)
     _check_items(items)
-    text = text.strip()
-    printable = all(letter.isprintable() or letter == "\n" for letter in text)
-    if not 1 <= len(text) <= LONGEST_COMMENT or not printable:
-        raise InputError(f"a comment has 1 to {LONGEST_COMMENT} printable characters; write another one.")
+    text = check_text(text, "a comment", LONGEST_COMMENT)
     if _repeated(tx, "comment", person, items[0], None, request):
         return
     for i, item in enumerate(dict.fromkeys(items)):
@@ -60,8 +58,11 @@ def everything(tx: Transaction) -> list[Reviewed]:
     """All items that were ever offered, answered or not, in the order in which they were."""
     final = counts_as(classes.every(tx))
     comments: dict[int, list[str]] = {}
-    for item, text in tx.all("SELECT item, text FROM events WHERE kind = 'comment' ORDER BY id"):
+    for item, text in tx.all(
+        "SELECT item, text FROM events WHERE kind IN ('comment', 'flag') AND text != '' ORDER BY id"
+    ):
         comments.setdefault(item, []).append(text)
+    flagged = flags.flagged(tx)
     said: dict[int, dict[int, int]] = {}
     people_of = (
         "SELECT item, person, class FROM events WHERE kind IN ('label', 'opinion', 'correct') AND class IS NOT NULL"
@@ -89,6 +90,7 @@ def everything(tx: Transaction) -> list[Reviewed]:
             final[shown[item]] if item in shown else None,
             item in unsettled,
             item in gold,
+            flagged=item in flagged,
         )
         for item, task, round, label, answered, person, time, guess in rows
     ]

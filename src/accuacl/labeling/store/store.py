@@ -19,7 +19,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from accuacl.labeling.store import answers, batches, classes, leases, opinions, people, review, rounds, sessions
+from accuacl.labeling.store import (
+    answers,
+    batches,
+    classes,
+    flags,
+    guidelines,
+    leases,
+    opinions,
+    people,
+    review,
+    rounds,
+    sessions,
+    work,
+)
 from accuacl.labeling.store.database import Database
 from accuacl.labeling.store.leases import NOTHING, Expected
 from accuacl.labeling.store.records import (
@@ -27,13 +40,17 @@ from accuacl.labeling.store.records import (
     Answer,
     BatchDone,
     Class,
+    ClassChange,
+    Guideline,
     LabelEvent,
     Person,
     Pick,
+    Proposal,
     Rating,
     Reviewed,
     Status,
     Turn,
+    Work,
 )
 
 LEASE = 120.0  # seconds
@@ -106,6 +123,11 @@ class Store:
         with self._db.write() as tx:
             people.set_role(tx, name, lead)
 
+    def work(self) -> dict[int, Work]:
+        """What each person has done, how fast, and how far others agree."""
+        with self._db.read() as tx:
+            return work.work(tx)
+
     def people(self) -> list[Person]:
         """Everyone who ever had access, revoked or not."""
         with self._db.read() as tx:
@@ -132,6 +154,41 @@ class Store:
         """From now on all labels of class `id`, old and new, count as labels of `into`."""
         with self._db.write() as tx:
             classes.merge(tx, id, into, person)
+
+    def class_changes(self) -> list[ClassChange]:
+        """The latest additions, renamings and merges, the last first; only that one can be undone."""
+        with self._db.read() as tx:
+            return classes.changes(tx)
+
+    def undo_class_change(self, person: Person, event: int) -> ClassChange:
+        """Undo the latest change of classes; what it was."""
+        with self._db.write() as tx:
+            return classes.undo(tx, person, event)
+
+    def guide(self, person: Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
+        """Say what a class means, and which items show it."""
+        with self._db.write() as tx:
+            guidelines.guide(tx, person, class_id, text, examples)
+
+    def guidelines(self) -> dict[int, Guideline]:
+        """What classes mean, of those for which it has been said."""
+        with self._db.read() as tx:
+            return guidelines.guidelines(tx)
+
+    def propose(self, person: Person, name: str, request: str) -> Proposal:
+        """Propose a class."""
+        with self._db.write() as tx:
+            return guidelines.propose(tx, person, name, request)
+
+    def proposals(self) -> list[Proposal]:
+        """The classes that were proposed and wait for a lead."""
+        with self._db.read() as tx:
+            return guidelines.proposals(tx)
+
+    def settle(self, person: Person, proposal: int, name: str | None) -> int | None:
+        """Add a class that was proposed, under that name; name None: do not."""
+        with self._db.write() as tx:
+            return guidelines.settle(tx, person, proposal, name)
 
     # Rounds
 
@@ -344,6 +401,16 @@ class Store:
         """Write a comment to items."""
         with self._db.write() as tx:
             review.comment(tx, person, items, text, request)
+
+    def flag(self, person: Person, item: int, reason: str, request: str) -> None:
+        """Ask a lead to look at an item."""
+        with self._db.write() as tx:
+            flags.flag(tx, person, item, reason, request)
+
+    def unflag(self, person: Person, items: Sequence[int]) -> int:
+        """Take down the flags of items; how many there were."""
+        with self._db.write() as tx:
+            return flags.unflag(tx, person, items)
 
     def answers(self, items: Iterable[int] | None = None) -> list[Answer]:
         """The present answer for each item that has one: its class with merges applied, who gave it and when."""

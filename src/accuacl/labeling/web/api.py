@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.store import Act, living
+from accuacl.labeling.store import Act
 from accuacl.labeling.web import session, views
-from accuacl.labeling.web.session import ClassEditor, Limited, Someone
+from accuacl.labeling.web.session import Limited, Someone
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
@@ -37,16 +37,14 @@ class SkipRequest(BaseModel):
     request: RequestId
 
 
-class UndoRequest(BaseModel):
+class FlagRequest(BaseModel):
+    item: Number
+    reason: Annotated[str, Field(max_length=2000)] = ""
     request: RequestId
 
 
-class NameRequest(BaseModel):
-    name: Name
-
-
-class MergeRequest(BaseModel):
-    into: Number
+class UndoRequest(BaseModel):
+    request: RequestId
 
 
 @router.post("/login")
@@ -124,25 +122,8 @@ def guess(item: Number, request: Request, person: Someone) -> View:
     return views.guess(request.app.state, pick)
 
 
-@router.post("/classes")
-def add_class(body: NameRequest, request: Request, person: ClassEditor) -> View:
-    """Add a class, or return the one of that name: the answer to an earlier try may have been lost."""
-    store = request.app.state.project.store
-    wanted = " ".join(body.name.split())
-    known = {c.name: c for c in living(store.classes())}
-    added = known.get(wanted) or store.add_class(body.name, person)
-    return {"added": added.id, **views.state(request.app.state, person)}
-
-
-@router.post("/classes/{id}/rename")
-def rename_class(id: Number, body: NameRequest, request: Request, person: ClassEditor) -> View:
-    """Rename a class."""
-    request.app.state.project.store.rename_class(id, body.name, person)
-    return {}
-
-
-@router.post("/classes/{id}/merge")
-def merge_class(id: Number, body: MergeRequest, request: Request, person: ClassEditor) -> View:
-    """Merge a class into another."""
-    request.app.state.project.store.merge_class(id, body.into, person)
+@router.post("/flag")
+def flag(body: FlagRequest, request: Request, person: Limited) -> View:
+    """Ask a lead to look at an item."""
+    request.app.state.project.store.flag(person, body.item, body.reason, body.request)
     return {}

@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, gallery, images, map_api, pages, review
+from accuacl.labeling.web import api, class_pages, gallery, images, map_api, pages, people, project_page, review
 from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.limits import Limit
@@ -41,7 +41,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before that round
     app.state.trained = (-1, -1, None)  # a task, a round, and what the training before it has brought
     app.state.decoder = Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp)
-    app.state.pool_map = project.pool_map()
+    app.state.pool_map, app.state.uploads = project.pool_map(), project.uploads()
     app.state.public_url = hosts.public_url
     app.state.requests = Limit(burst=200, each_second=40)  # what a person's page sends, and several times that
     app.state.class_changes = Limit(burst=20, each_second=0.5)
@@ -49,6 +49,9 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.expected = {}  # person: the items that their page has been told of
     app.include_router(api.router)
     app.include_router(gallery.router)
+    app.include_router(class_pages.router)
+    app.include_router(people.router)
+    app.include_router(project_page.router)
     app.include_router(images.router)
     app.include_router(map_api.router)
     app.include_router(pages.router)

@@ -11,9 +11,11 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.project import LARGEST_UPLOAD
 
 LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends holds a class name
 UNWANTED = 2**20  # bytes of a refused body that are read all the same
+FILES = re.compile(r"/api/uploads/[0-9a-f]{32}/files")  # where files are sent to, which are longer
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -130,7 +132,7 @@ class Guard:
             await send(message)
 
         status, reason = self._refusal(scope)
-        if scope["method"] not in SAFE:
+        if scope["method"] not in SAFE and (status or not _is_file(scope)):  # who may send files is checked first
             body = await _body(receive, 0 if status else self.limit)
             if body is None and not status:
                 status, reason = 413, f"The request is too large; the limit is {self.limit} bytes."
@@ -150,15 +152,19 @@ class Guard:
         if scope["method"] in SAFE:
             return 0, ""
         length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > self.limit:
-            return 413, f"The request is too large; the limit is {self.limit} bytes."
+        limit = LARGEST_UPLOAD if _is_file(scope) else self.limit
+        if not length.isdecimal() or int(length) > limit:
+            return 413, f"The request is too large; the limit is {limit} bytes."
         if headers.get("sec-fetch-site", "same-origin") != "same-origin":
             return 403, "Requests from other sites are refused."
         origin = headers.get("origin")
         if origin is not None and not self.hosts.same_origin(origin, host):
             return 403, "Requests from other sites are refused."
-        if headers.get("content-type", "").partition(";")[0].strip() != "application/json":
-            return 415, "The request must be JSON."
+        kind, wanted = headers.get("content-type", "").partition(";")[0].strip(), "application/json"
+        if _is_file(scope):
+            wanted = "application/octet-stream"
+        if kind != wanted:
+            return 415, "The request must be JSON." if wanted == "application/json" else f"A file is sent as {wanted}."
         return 0, ""
 
 
@@ -178,6 +184,10 @@ async def _body(receive: Receive, limit: int) -> bytes | None:
             body += message.get("body", b"")
         if not message.get("more_body", False) or length > UNWANTED:
             return body if length <= limit else None
+
+
+def _is_file(scope: Scope) -> bool:
+    return FILES.fullmatch(scope["path"]) is not None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

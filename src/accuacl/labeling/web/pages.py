@@ -1,4 +1,4 @@
-"""The pages: log in, label, dashboard, classes, one item."""
+"""The pages: log in, label, dashboard, one item."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ DONE = {
     "correct": "labelled it anew:",
     "comment": "wrote:",
     "guess": "was shown the model's guess:",
+    "flag": "flagged it",
+    "unflag": "took down the flag",
 }
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),
@@ -54,17 +56,6 @@ def show_dashboard(request: Request, person: Someone) -> str:
     return render(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
 
 
-@router.get("/classes")
-def classes(request: Request, person: Someone) -> str:
-    """Rename and merge classes."""
-    store = request.app.state.project.store
-    counts, every = store.counts_by_class(), store.classes()
-    names = {c.id: c.name for c in every}
-    kept = [(c, counts.get(c.id, 0)) for c in living(every)]
-    merged = [(c, names[c.merged_into]) for c in every if c.merged_into is not None]
-    return render(request, "classes.html", person, here="classes", living=kept, merged=merged)
-
-
 @router.get("/item/{item}")
 def item(item: Number, request: Request, person: Someone) -> str:
     """One item, the history of its labels, and a form to correct it."""
@@ -80,7 +71,7 @@ def item(item: Number, request: Request, person: Someone) -> str:
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
             DONE[event.kind],
-            (event.text or "") if event.kind == "comment" else names.get(event.class_id, ""),
+            (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
             people.get(event.person, ""),
         )
         for event in store.history(item)
@@ -115,6 +106,7 @@ def render(request: Request, template: str, person: Person | None, **values: Any
         "here": "",
         **values,
         "person": person.name if person else None,
+        "lead": bool(person and person.lead),
         "project": project.directory.resolve().name,
     }
     return templates.get_template(template).render(values)

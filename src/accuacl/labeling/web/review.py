@@ -16,7 +16,7 @@ from accuacl.labeling.project import likely_mistakes, quality
 from accuacl.labeling.store import Reviewed, counts_as, living
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.session import Limited, Someone
+from accuacl.labeling.web.session import Lead, Limited, Someone
 
 router = APIRouter()
 SHEET = 60  # items on a page
@@ -33,6 +33,7 @@ SHOW = {
     "mistakes": "likely mistakes",
     "gold": "gold",
     "guessed": "the guess was shown",
+    "flagged": "flagged",
 }
 
 
@@ -40,6 +41,10 @@ class RelabelRequest(BaseModel):
     items: Annotated[list[Number], Field(min_length=1, max_length=500)]
     class_id: Number
     request: RequestId
+
+
+class ItemsRequest(BaseModel):
+    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
 
 
 class CommentRequest(BaseModel):
@@ -62,7 +67,18 @@ class Wanted(BaseModel):
     task: str = ""
     round: str = ""
     show: Literal[
-        "all", "labelled", "skipped", "open", "commented", "model", "people", "settle", "mistakes", "gold", "guessed"
+        "all",
+        "labelled",
+        "skipped",
+        "open",
+        "commented",
+        "model",
+        "people",
+        "settle",
+        "mistakes",
+        "gold",
+        "guessed",
+        "flagged",
     ] = "all"
     held: Literal["", "1"] = ""
     page: Annotated[int, Field(ge=1, le=10**6)] = 1
@@ -119,6 +135,7 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
         "mistakes": lambda: opinion.doubt is not None,
         "gold": lambda: row.gold,
         "guessed": lambda: row.shown is not None,
+        "flagged": lambda: row.flagged,
     }
     same = [
         (wanted.label, row.class_id),
@@ -184,6 +201,7 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
         "shown": row.shown is not None,
         "gold": row.gold,
         "probably": names[opinion.doubt[1]] if opinion.doubt else "",
+        "flagged": row.flagged,
     }
 
 
@@ -191,6 +209,12 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
 def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str, int]:
     """Give items another label."""
     return {"changed": request.app.state.project.store.relabel(person, body.items, body.class_id, body.request)}
+
+
+@router.post("/api/unflag")
+def unflag(body: ItemsRequest, request: Request, person: Lead) -> dict[str, int]:
+    """Take down flags."""
+    return {"changed": request.app.state.project.store.unflag(person, body.items)}
 
 
 @router.post("/api/comment")

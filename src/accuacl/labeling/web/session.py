@@ -72,11 +72,25 @@ def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)
     return person
 
 
-def _changes_classes(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
+def _lead(person: Annotated[Person, Depends(_within_limits)]) -> Person:
+    """The person, if they are a lead; 403 if not."""
+    if not person.lead:
+        raise HTTPException(403, "Only a lead of the project may do this.")
+    return person
+
+
+def _changes_classes(request: Request, person: Annotated[Person, Depends(_lead)]) -> Person:
+    request.app.state.class_changes.take(person.id)
+    return person
+
+
+def _proposes(request: Request, person: Annotated[Person, Depends(_within_limits)]) -> Person:
     request.app.state.class_changes.take(person.id)
     return person
 
 
 Someone = Annotated[Person, Depends(_someone)]
 Limited = Annotated[Person, Depends(_within_limits)]
-ClassEditor = Annotated[Person, Depends(_changes_classes)]
+Lead = Annotated[Person, Depends(_lead)]
+ClassEditor = Annotated[Person, Depends(_changes_classes)]  # a lead, who may not do it too often
+Proposer = Annotated[Person, Depends(_proposes)]

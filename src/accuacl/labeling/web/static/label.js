@@ -1,12 +1,13 @@
 // The labelling page: one example at a time, leased while somebody works on it. Every answer of the server has the state
 // of the round and what to show, so one function draws them all.
 import { Refused, get, newId, pause, post, send } from "/static/api.js";
-import { focusSearch, onChoose, pickKey, press, setClasses } from "/static/classes.js";
+import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
 import { loadAhead } from "/static/images.js";
 import { onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
+import { flagIt, openNew, showGuidelines } from "/static/dialogs.js";
 import { zoomKey } from "/static/zoom.js";
 
 const at = (id) => document.getElementById(id);
@@ -104,43 +105,20 @@ async function guess() {
   }
 }
 
-// The dialog for a new class.
-const dialog = at("new");
-let asked = null; // the example on the screen when it was opened
-const openNew = () => {
-  asked = seen;
-  at("new-trouble").textContent = "";
-  at("new-name").value = "";
-  dialog.showModal();
-};
-at("new-cancel").addEventListener("click", () => dialog.close());
-at("new-form").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const use = event.submitter?.value !== "add";
-  const name = at("new-name").value.trim();
-  try {
-    const { added, ...view } = await post("/api/classes", { name, request: newId() });
-    dialog.close();
-    draw(view);
-    if (use && pick && pick === asked) {
-      press(added);
-      await change("/api/label", { item: pick.item, class_id: added }, `Saved: ${name}.`);
-    } else say(`Class ${name} added.`);
-  } catch (error) {
-    at("new-trouble").textContent = error.message;
-  }
-});
-
 const help = () => at("help").showModal();
 at("help-open").addEventListener("click", help);
 at("help-close").addEventListener("click", () => at("help").close());
-at("add").addEventListener("click", openNew);
+const about = { seen: () => seen, pick: () => pick, draw, say, change };
+at("add").addEventListener("click", () => openNew(about));
+at("flag").addEventListener("click", () => flagIt(about));
+at("guide").addEventListener("click", showGuidelines);
 at("skip").addEventListener("click", skip);
 at("undo").addEventListener("click", undo);
 at("undo-late").addEventListener("click", undo);
 at("guess").addEventListener("click", guess);
 onKey((key) => {
-  const act = { a: openNew, s: skip, u: undo, g: guess, "/": focusSearch, "?": help }[key];
+  const keys = { a: () => openNew(about), f: () => flagIt(about), c: showGuidelines };
+  const act = { ...keys, s: skip, u: undo, g: guess, "/": focusSearch, "?": help }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
   else return pickKey(key) || zoomKey(key);

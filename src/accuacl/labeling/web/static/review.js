@@ -40,6 +40,7 @@ at("comment").addEventListener("submit", (event) => {
 });
 at("gold")?.addEventListener("click", () => send("/api/gold", { gold: true }));
 at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false }));
+at("unflag")?.addEventListener("click", () => send("/api/unflag", {}));
 for (const field of at("filters").querySelectorAll("select")) {
   field.addEventListener("change", () => at("filters").requestSubmit());
 }

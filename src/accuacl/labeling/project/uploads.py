@@ -1,0 +1,124 @@
+"""Files that are sent to a project through its page: checked, stored under names of our own, and made a task.
+
+They stay in the project's folder `uploads`. What was sent of a task that never came about is removed at the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+import threading
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import make_folder, write_bytes, writing
+from accuacl.base.progress import ignore
+from accuacl.labeling.project.images import image_type, read_images
+from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.tasks import TaskInfo
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
+
+LARGEST_UPLOAD = 32 * 2**20  # bytes of a file
+MOST_FILES = 20_000
+MOST_BYTES = 4 * 2**30  # of all files of a task
+LONGEST_STEM = 80
+UPLOADED = {
+    "images": (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
+    "texts": (".csv", ".jsonl"),
+    "vectors": (".parquet",),
+}
+TYPES = {
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/webp": ".webp",
+    "image/bmp": ".bmp",
+    "image/gif": ".gif",
+    "image/tiff": ".tif",
+}
+UNFINISHED = ".new-"
+
+
+class Uploads:
+    """The uploads of a project. One object is used by all threads of a server."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._folder = project.directory / "uploads"
+        self._turn = threading.Lock()
+        self._begun: dict[str, list[int]] = {}  # upload: how many files, how many bytes
+
+    def begin(self) -> str:
+        """A number for an upload."""
+        upload = secrets.token_hex(16)
+        with self._turn, writing(self._folder):
+            make_folder(self._folder)
+            for left in self._folder.glob(f"{UNFINISHED}*"):
+                if left.name.removeprefix(UNFINISHED) not in self._begun:
+                    shutil.rmtree(left)
+            self._place(upload).mkdir()
+            self._begun[upload] = [0, 0]
+        return upload
+
+    def take(self, upload: str, name: str, data: bytes) -> None:
+        """Store a file, if it is of the project's kind."""
+        kind = self._project.settings.kind
+        stem, suffix = _split(name)
+        if suffix not in UPLOADED[kind]:
+            raise InputError(f"{name[:100]!r} is not one of {', '.join(UPLOADED[kind])}; give such a file.")
+        if len(data) > LARGEST_UPLOAD:
+            raise InputError(f"{name[:100]!r} has {len(data)} bytes; a file may have at most {LARGEST_UPLOAD}.")
+        if kind == "images":
+            suffix = TYPES.get(image_type(data), "")
+            if not suffix:
+                raise InputError(f"{name[:100]!r} is not an image of a known type; give {', '.join(UPLOADED[kind])}.")
+        with self._turn, writing(self._folder):
+            counts = self._begun.get(upload)
+            if counts is None:
+                raise InputError("this upload is not known here, or over; begin again.")
+            if kind != "images" and counts[0]:
+                raise InputError("a task of texts or vectors is one file; send each on its own.")
+            if counts[0] >= MOST_FILES or counts[1] + len(data) > MOST_BYTES:
+                raise InputError(f"a task may have {MOST_FILES} files with {MOST_BYTES} bytes; send fewer.")
+            path = self._place(upload) / f"{stem}{suffix}"
+            if path.exists():
+                path = self._place(upload) / f"{stem}-{counts[0]}{suffix}"
+            write_bytes(path, data)
+            counts[0], counts[1] = counts[0] + 1, counts[1] + len(data)
+
+    def finish(self, upload: str, column: str = "text") -> TaskInfo:
+        """Make the files the next task; if that is refused, they are removed."""
+        with self._turn, writing(self._folder):
+            counts = self._begun.pop(upload, None)
+            if counts is None or not counts[0]:
+                raise InputError("nothing has been sent under this number; drop some files first.")
+            final = self._folder / upload
+            os.rename(self._place(upload), final)
+        try:
+            if self._project.settings.kind == "images":
+                return self._project.add(read_images(final, ignore))
+            (file,) = final.iterdir()
+            texts = self._project.settings.kind == "texts"
+            return self._project.add(read_texts(file, column) if texts else read_vectors(file))
+        except BaseException:
+            shutil.rmtree(final, ignore_errors=True)
+            raise
+
+    def _place(self, upload: str) -> Path:
+        return self._folder / f"{UNFINISHED}{upload}"
+
+
+def _split(name: str) -> tuple[str, str]:
+    """A name to store a file under, without anything that has a meaning to a file system, and its suffix.
+
+    >>> _split("../../etc/passwd.PNG"), _split("C:\\\\photos\\\\a b.jpeg"), _split(".png")
+    (('passwd', '.png'), ('a b', '.jpeg'), ('file', '.png'))
+    """
+    last = PurePosixPath(name.replace("\\", "/")).name
+    stem, dot, suffix = last.rpartition(".")
+    stem = re.sub(r"[^\w -]+", "_", stem if dot else last, flags=re.ASCII).strip("_ -")[:LONGEST_STEM]
+    return stem or "file", f".{suffix.lower()}" if dot else ""

@@ -1,0 +1,100 @@
+"""People: who may label, how fast they are and how far others agree; invitations as links and QR codes. For leads."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import segno
+from fastapi import APIRouter, HTTPException, Request
+from fastapi.responses import HTMLResponse
+from pydantic import BaseModel, Field
+
+from accuacl.labeling.store import INVITATION, Person, Work
+from accuacl.labeling.web.api import Number
+from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.session import Lead, is_secure
+
+router = APIRouter()
+View = dict[str, Any]
+
+
+class InviteRequest(BaseModel):
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    lead: bool = False
+
+
+class RoleRequest(BaseModel):
+    lead: bool
+
+
+@router.get("/people", response_class=HTMLResponse)
+def show(request: Request, person: Lead) -> str:
+    """Everyone who has or had access."""
+    store = request.app.state.project.store
+    work = store.work()
+    rows = [_row(one, work.get(one.id)) for one in store.people()]
+    days = round(INVITATION / 86400)
+    return render(request, "people.html", person, here="people", rows=rows, days=days, me=person.id)
+
+
+@router.post("/api/people")
+def add(body: InviteRequest, request: Request, person: Lead) -> View:
+    """Add a person; an invitation for them."""
+    store = request.app.state.project.store
+    return _invitation(request, store.add_person(body.name, body.lead))
+
+
+@router.post("/api/people/{id}/invite")
+def invite(id: Number, request: Request, person: Lead) -> View:
+    """A new invitation for a person who has access; one that they have not used ends."""
+    return _invitation(request, request.app.state.project.store.invite(_named(request, id)))
+
+
+@router.post("/api/people/{id}/revoke")
+def revoke(id: Number, request: Request, person: Lead) -> View:
+    """End a person's access; nobody can end their own."""
+    if id == person.id:
+        raise HTTPException(409, "You cannot end your own access; another lead can.")
+    request.app.state.project.store.revoke(_named(request, id))
+    return {}
+
+
+@router.post("/api/people/{id}/role")
+def set_role(id: Number, body: RoleRequest, request: Request, person: Lead) -> View:
+    """Make a person a lead or an annotator."""
+    request.app.state.project.store.set_role(_named(request, id), body.lead)
+    return {}
+
+
+def _named(request: Request, id: int) -> str:
+    found = next((one for one in request.app.state.project.store.people() if one.id == id and not one.revoked), None)
+    if found is None:
+        raise HTTPException(404, "There is no such person with access.")
+    return str(found.name)
+
+
+def _invitation(request: Request, token: str) -> View:
+    """The link, which is shown this once, and its QR code as rows of 0 and 1."""
+    scheme = "https" if is_secure(request) else "http"
+    address = request.app.state.public_url or f"{scheme}://{request.headers['host']}"
+    link = f"{address}/login#token={token}"
+    code = segno.make_qr(link, error="m")
+    rows = ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]
+    return {"link": link, "until": time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION)), "code": rows}
+
+
+def _row(person: Person, work: Work | None) -> View:
+    seconds = work.seconds if work else None
+    return {
+        "id": person.id,
+        "name": person.name,
+        "revoked": person.revoked,
+        "lead": person.lead,
+        "labels": work.labels if work else 0,
+        "skips": work.skips if work else 0,
+        "pace": f"{seconds:.1f} s" if seconds is not None else "-",
+        "agreement": f"{100 * work.agreed / work.compared:.0f} % of {work.compared}" if work and work.compared else "-",
+        "corrected": work.corrected if work else 0,
+        "last": time.strftime("%Y-%m-%d %H:%M", time.localtime(work.last)) if work and work.last else "-",
+    }

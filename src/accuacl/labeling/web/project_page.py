@@ -1,0 +1,124 @@
+"""The page of a project for its leads: add data by dropping files, close a round, download what there is."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import zipfile
+from pathlib import Path as File
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi.responses import FileResponse, HTMLResponse
+from pydantic import BaseModel, Field
+from starlette.background import BackgroundTask
+
+from accuacl.base.progress import ignore
+from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, export
+from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.session import Lead
+
+router = APIRouter()
+UploadId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+AT_ONCE = 2  # files that are received at a time, so that they take little memory
+View = dict[str, Any]
+
+
+class FinishRequest(BaseModel):
+    column: Annotated[str, Field(min_length=1, max_length=100)] = "text"
+
+
+class Receiving:
+    """Lets few uploads in at a time."""
+
+    limiter: anyio.Semaphore | None = None  # it belongs to the event loop that first uses it
+
+    @classmethod
+    def turn(cls) -> anyio.Semaphore:
+        cls.limiter = cls.limiter or anyio.Semaphore(AT_ONCE)
+        return cls.limiter
+
+
+@router.get("/project", response_class=HTMLResponse)
+def show(request: Request, person: Lead) -> str:
+    """The tasks, the round, and what can be done with them."""
+    project = request.app.state.project
+    state, store = project.state(), project.store
+    tasks = [
+        (task.index + 1, task.count, len(task.bad), store.used(task.index), _stage(task.index, state))
+        for task in project.tasks.all()
+    ]
+    kind = project.settings.kind
+    return render(
+        request,
+        "project.html",
+        person,
+        here="project",
+        tasks=tasks,
+        state=state,
+        kind=kind,
+        suffixes=", ".join(UPLOADED[kind]),
+        largest=LARGEST_UPLOAD // 2**20,
+    )
+
+
+def _stage(task: int, state: Any) -> str:
+    if task > state.task:
+        return "waiting"
+    return "done" if task < state.task or state.finished else f"round {state.round + 1} of {state.rounds}"
+
+
+@router.post("/api/round/enough")
+def enough(request: Request, person: Lead) -> View:
+    """Close the open round with the answers that it has."""
+    request.app.state.project.store.enough(person)
+    request.app.state.trainer.poke()
+    return {}
+
+
+@router.post("/api/uploads")
+def begin(request: Request, person: Lead) -> View:
+    """Begin to add data; the number under which files are sent."""
+    return {"upload": request.app.state.uploads.begin()}
+
+
+@router.post("/api/uploads/{upload}/files")
+async def take(
+    upload: UploadId, request: Request, person: Lead, name: Annotated[str, Query(min_length=1, max_length=300)]
+) -> View:
+    """Take a file, sent as it is; the guard lets bodies of this size pass here alone."""
+    async with Receiving.turn():
+        data = bytearray()
+        async for chunk in request.stream():
+            data += chunk
+            if len(data) > LARGEST_UPLOAD:
+                raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD} bytes.")
+        await anyio.to_thread.run_sync(request.app.state.uploads.take, upload, name, bytes(data))
+    return {}
+
+
+@router.post("/api/uploads/{upload}/finish")
+def finish(upload: UploadId, body: FinishRequest, request: Request, person: Lead) -> View:
+    """Make the next task of the files."""
+    task = request.app.state.uploads.finish(upload, body.column)
+    request.app.state.trainer.poke()
+    return {"task": task.index + 1, "count": task.count, "bad": len(task.bad)}
+
+
+@router.get("/export")
+def download(request: Request, person: Lead) -> FileResponse:
+    """Labels, and the model with a file that loads it, as a ZIP file."""
+    project = request.app.state.project
+    folder = File(tempfile.mkdtemp(prefix="accuacl-export-"))
+    try:
+        written = export(project, folder / "files", None, "text", ignore)
+        name = f"{project.directory.resolve().name}.zip"
+        with zipfile.ZipFile(folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in written:
+                archive.write(path, path.relative_to(folder / "files"))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    over = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
+    return FileResponse(folder / "export.zip", media_type="application/zip", filename=name, background=over)

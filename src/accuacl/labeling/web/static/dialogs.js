@@ -1,0 +1,116 @@
+// The dialogs of the labelling page: a new class, a flag, and what the classes mean. `about` is what the page has now.
+import { get, newId, post } from "/static/api.js";
+import { press } from "/static/classes.js";
+
+const at = (id) => document.getElementById(id);
+const make = (tag, text = "") => Object.assign(document.createElement(tag), { textContent: text });
+let about = null;
+let asked = null; // the example on the screen when the dialog was opened
+
+export function openNew(now) {
+  about = now;
+  asked = now.seen();
+  at("new-trouble").textContent = "";
+  at("new-near").replaceChildren();
+  at("new-name").value = "";
+  at("new").showModal();
+}
+
+// Label the example with a class, if it is still the one that the dialog was opened for.
+async function use(id, name) {
+  const pick = about.pick();
+  if (!pick || pick !== asked) return about.say(`There is a class ${name}.`);
+  press(id);
+  await about.change("/api/label", { item: pick.item, class_id: id }, `Saved: ${name}.`);
+}
+
+// A class that is called nearly the same is offered first.
+function offer(near, again) {
+  const box = at("new-near");
+  box.replaceChildren(make("p", "There is already a class of nearly that name:"));
+  for (const { id, name } of near) {
+    const button = make("button", `Use “${name}”`);
+    button.type = "button";
+    button.addEventListener("click", () => {
+      at("new").close();
+      use(id, name);
+    });
+    box.append(button, " ");
+  }
+  const sure = make("button", "No, it is another one");
+  sure.type = "button";
+  sure.addEventListener("click", () => again());
+  box.append(sure);
+}
+
+async function submit(how, sure) {
+  const name = at("new-name").value.trim();
+  const proposing = "propose" in at("new").dataset;
+  try {
+    const body = { name, sure, ...(proposing ? { request: newId() } : {}) };
+    const { added, near, ...view } = await post(proposing ? "/api/proposals" : "/api/classes", body);
+    if (near?.length) return offer(near, () => submit(how, true));
+    at("new").close();
+    about.draw(view);
+    if (proposing) about.say(`${name} has been proposed; a lead decides.`);
+    else if (how !== "add" && about.pick() && about.pick() === asked) await use(added, name);
+    else about.say(`Class ${name} added.`);
+  } catch (error) {
+    at("new-trouble").textContent = error.message;
+  }
+}
+
+at("new-cancel").addEventListener("click", () => at("new").close());
+at("new-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  submit(event.submitter?.value, false);
+});
+
+export function flagIt(now) {
+  if (!now.seen()) return;
+  about = now;
+  asked = now.seen();
+  at("flag-trouble").textContent = "";
+  at("flag-reason").value = "";
+  at("flag-it").showModal();
+}
+
+at("flag-cancel").addEventListener("click", () => at("flag-it").close());
+at("flag-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  try {
+    await post("/api/flag", { item: asked.item, reason: at("flag-reason").value, request: newId() });
+    at("flag-it").close();
+    about.say("Flagged.");
+  } catch (error) {
+    at("flag-trouble").textContent = error.message;
+  }
+});
+
+export async function showGuidelines() {
+  const list = at("guidelines-list");
+  list.replaceChildren(make("p", "Loading …"));
+  at("guidelines").showModal();
+  try {
+    const { classes } = await get("/api/guidelines");
+    list.replaceChildren(...classes.flatMap(section));
+    if (!classes.length) list.append(make("p", "Nothing has been written yet. Leads write guidelines under Classes."));
+  } catch (error) {
+    list.replaceChildren(make("p", error.message));
+  }
+}
+at("guidelines-close").addEventListener("click", () => at("guidelines").close());
+
+function section({ name, text, examples }) {
+  const words = make("p", text);
+  words.className = "words";
+  const row = make("div");
+  row.className = "examples";
+  for (const { item, kind, snip } of examples) {
+    if (kind === "image") {
+      const image = Object.assign(new Image(), { src: `/item/${item}/thumb`, alt: `An example of ${name}` });
+      row.append(image);
+    } else row.append(make("blockquote", snip));
+  }
+  return [make("h3", name), words, row];
+}

@@ -1,0 +1,52 @@
+// Invitations: a link that is shown once, to be copied or scanned.
+import { post } from "/static/api.js";
+
+const at = (id) => document.getElementById(id);
+const SVG = "http://www.w3.org/2000/svg";
+const QUIET = 4; // modules of white around the code, which scanners need
+
+function draw(rows) {
+  const size = rows.length + 2 * QUIET;
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("viewBox", `0 0 ${size} ${size}`);
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", "QR code of the link");
+  svg.setAttribute("shape-rendering", "crispEdges");
+  const path = document.createElementNS(SVG, "path");
+  const dark = rows.flatMap((row, y) => [...row].map((bit, x) => (bit === "1" ? `M${x + QUIET} ${y + QUIET}h1v1h-1z` : "")));
+  path.setAttribute("d", dark.join(""));
+  svg.append(path);
+  at("invitation-code").replaceChildren(svg);
+}
+
+async function invite(path, body) {
+  at("invite-trouble").textContent = "";
+  try {
+    const { link, until, code } = await post(path, body);
+    at("invitation-link").value = link;
+    at("invitation-until").textContent = until;
+    at("invitation-said").textContent = "";
+    draw(code);
+    at("invitation").hidden = false;
+    at("invitation").focus();
+  } catch (error) {
+    at("invite-trouble").textContent = error.message;
+  }
+}
+
+at("invite").addEventListener("submit", (event) => {
+  event.preventDefault();
+  invite("/api/people", { name: at("invite-name").value, lead: at("invite-lead").checked });
+});
+for (const button of document.querySelectorAll("[data-invite]")) {
+  button.addEventListener("click", () => invite(`/api/people/${button.dataset.invite}/invite`, {}));
+}
+at("invitation-copy").addEventListener("click", async () => {
+  at("invitation-link").select();
+  try {
+    await navigator.clipboard.writeText(at("invitation-link").value);
+    at("invitation-said").textContent = "Copied.";
+  } catch {
+    at("invitation-said").textContent = "Press Ctrl+C to copy it."; // over plain HTTP browsers do not allow more
+  }
+});
