@@ -543,16 +543,19 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     page.locator("#new-label").select_option(label="dog")
     page.get_by_role("button", name="Relabel").click()
     expect(page.locator("#grid li")).to_have_count(0)
+    page.wait_for_load_state()
     assert labels(project) == [1, 1]
     with page.expect_navigation():
         page.locator("select[name=label]").select_option("")
     page.locator("select[name=show]").select_option("skipped")
     expect(page.locator("#grid li")).to_have_count(1)
+    page.wait_for_load_state()
     page.locator("#grid input").focus()
     page.keyboard.press("Space")
     page.locator("#comment-text").fill("too dark")
     page.keyboard.press("Enter")
     expect(page.locator("#grid .said")).to_have_text("too dark")
+    page.wait_for_load_state()
     page.get_by_role("button", name="Relabel").click()  # no label was chosen, so the browser asks for one
     page.locator("#new-label").select_option(label="cat")
     page.get_by_role("button", name="Relabel").click()

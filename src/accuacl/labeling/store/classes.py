@@ -76,7 +76,7 @@ def undo(tx: Transaction, person: Person, event: int) -> ClassChange:
     if latest is None or latest.event != event:
         raise InputError("this is not the latest change of classes any more; look at the list again.")
     if latest.kind == "added" and tx.one(
-        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle')", latest.id
+        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')", latest.id
     ):
         raise InputError(f"class {latest.to!r} is in use; merge it into another one instead.")
     if latest.kind == "merged" and tx.one("SELECT 1 FROM events WHERE kind = 'seal'"):

@@ -352,9 +352,8 @@ class Store:
     def latest_change(self) -> int:
         """The number of the latest event that is more than a lease: another one means that something has changed."""
         with self._db.read() as tx:
-            row = tx.one(
-                "SELECT id FROM events WHERE kind NOT IN ('lease', 'renew', 'release') ORDER BY id DESC LIMIT 1"
-            )
+            minor = "('lease', 'renew', 'release', 'guess')"
+            row = tx.one(f"SELECT id FROM events WHERE kind NOT IN {minor} ORDER BY id DESC LIMIT 1")
             return 0 if row is None else int(row[0])
 
     # Opinions, and items whose answers are known

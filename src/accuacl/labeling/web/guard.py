@@ -187,7 +187,7 @@ async def _body(receive: Receive, limit: int) -> bytes | None:
 
 
 def _is_file(scope: Scope) -> bool:
-    return FILES.fullmatch(scope["path"]) is not None
+    return FILES.fullmatch(scope.get("path", "")) is not None
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

@@ -1,0 +1,165 @@
+"""What leads and annotators do to a store besides labelling: classes and their undo, guidelines, proposals, flags."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import Class, Guideline, Pick, Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    clock = itertools.count(1000.0, 1.0)
+    with Store(tmp_path / "labels.sqlite", clock=lambda: next(clock), steady=lambda: 0.0) as store:
+        for name in ("cat", "dog"):
+            store.add_class(name)
+        store.open_round(0, 0, [Pick(i, i) for i in range(6)])
+        yield store
+
+
+@pytest.fixture
+def ada(store):
+    return store.person_of(store.add_person("Ada"))
+
+
+def names(store):
+    return [one.name for one in store.classes()]
+
+
+def undo(store, ada):
+    return store.undo_class_change(ada, store.class_changes()[0].event)
+
+
+def test_changes_of_classes_are_undone_one_after_another(store, ada):
+    store.rename_class(0, "tom", ada)
+    store.add_class("lion", ada)
+    store.merge_class(0, 1, ada)
+    item = store.lease(ada).item
+    store.label(ada, item, 0, "a-label-of-it")
+    assert store.labels() == {item: 1}
+    said = [(change.kind, change.name, change.to, change.person) for change in store.class_changes()[:3]]
+    assert said == [("merged", "tom", "dog", 0), ("added", None, "lion", 0), ("renamed", "cat", "tom", 0)]
+    assert undo(store, ada).kind == "merged"
+    assert store.labels() == {item: 0}  # it counts as what it was given as
+    assert undo(store, ada).to == "lion"
+    assert names(store) == ["tom", "dog"]
+    assert undo(store, ada).name == "cat"
+    assert names(store) == ["cat", "dog"]
+    assert store.add_class("lion").id == 3  # a number is never given twice
+
+
+def test_only_the_latest_change_is_undone_and_only_once(store, ada):
+    first = store.class_changes()[0].event
+    store.add_class("lion", ada)
+    with pytest.raises(InputError, match="this is not the latest change of classes any more"):
+        store.undo_class_change(ada, first)
+    latest = store.class_changes()[0].event
+    store.undo_class_change(ada, latest)
+    with pytest.raises(InputError, match="this is not the latest change"):
+        store.undo_class_change(ada, latest)
+
+
+def test_a_class_in_use_stays_and_one_that_is_gone_cannot_be_used(store, ada):
+    lion = store.add_class("lion", ada).id
+    item = store.lease(ada).item
+    store.label(ada, item, lion, "a-label-of-it")
+    with pytest.raises(InputError, match="class 'lion' is in use; merge it into another one instead"):
+        undo(store, ada)
+    tiger = store.add_class("tiger", ada).id
+    undo(store, ada)
+    with pytest.raises(InputError, match=f"there is no class {tiger}; add it first"):
+        store.label(ada, store.lease(ada).item, tiger, "another-label")
+    assert store.add_class("tiger").name == "tiger"  # the name is free again
+
+
+def test_where_only_sums_are_kept_a_merge_stays(store, ada):
+    store.merge_class(0, 1, ada)
+    store.seal(0)
+    with pytest.raises(InputError, match="the merge has to stay"):
+        undo(store, ada)
+
+
+def test_guidelines_say_what_was_said_last(store, ada):
+    assert store.guidelines() == {}
+    store.guide(ada, 0, "has\nwhiskers", [3, 1, 3])
+    store.guide(ada, 1, "barks")
+    store.guide(ada, 1, "")
+    assert store.guidelines() == {0: Guideline("has\nwhiskers", (3, 1))}
+    store.forget([3])
+    assert store.guidelines()[0].examples == (1,)
+    for wrong, why in (
+        ((7, "x", []), "there is no class 7"),
+        ((0, "x" * 2001, []), "a guideline has 0 to 2000 printable characters"),
+        ((0, "a\0b", []), "a guideline has 0 to 2000 printable"),
+        ((0, "x", [99]), "item 99 has not been picked"),
+        ((0, "x", range(13)), "13 examples were given; give at most 12"),
+    ):
+        with pytest.raises(InputError, match=why):
+            store.guide(ada, *wrong)
+
+
+def test_proposals_wait_until_they_are_settled_once(store, ada):
+    bob = store.person_of(store.add_person("Bob"))
+    lion = store.propose(bob, " lion ", "propose-lion")
+    assert store.propose(bob, "lion", "propose-lion") == store.propose(ada, "lion", "by-ada-too") == lion
+    bear = store.propose(bob, "bear", "propose-bear")
+    assert [one.name for one in store.proposals()] == ["lion", "bear"]
+    assert store.settle(ada, lion.id, "Lion") == 2
+    assert store.settle(ada, bear.id, None) is None
+    assert store.proposals() == []
+    assert store.classes()[-1] == Class(2, "Lion")
+    with pytest.raises(InputError, match="this proposal has been settled already"):
+        store.settle(ada, bear.id, "bear")
+    with pytest.raises(InputError, match="there is already a class 'Lion'; use it"):
+        store.propose(bob, "Lion", "propose-lion-again")
+    for i in range(50):
+        store.propose(bob, f"kind {i}", f"propose-{i}")
+    with pytest.raises(InputError, match="50 proposals wait for a lead"):
+        store.propose(bob, "one more", "propose-more")
+
+
+def test_flags_stay_until_they_are_taken_down(store, ada):
+    store.flag(ada, 2, "two animals?", "flag-2")
+    store.flag(ada, 2, "two animals?", "flag-2")  # sent again
+    store.flag(ada, 4, "", "flag-4")
+    rows = {row.item: row for row in store.everything()}
+    assert {item for item, row in rows.items() if row.flagged} == {2, 4}
+    assert (rows[2].comments, rows[4].comments) == (("two animals?",), ())
+    assert store.unflag(ada, [2, 3]) == 1
+    assert {row.item for row in store.everything() if row.flagged} == {4}
+    assert store.unflag(ada, [2]) == 0
+    store.flag(ada, 2, "", "flag-2-again")
+    assert next(row for row in store.everything() if row.item == 2).flagged
+    with pytest.raises(InputError, match="item 99 has not been picked"):
+        store.flag(ada, 99, "", "flag-99")
+    with pytest.raises(InputError, match="was used before for something else"):
+        store.flag(ada, 3, "", "flag-2")
+
+
+def test_work_is_counted_with_its_pace_and_agreement(tmp_path):
+    now = [0.0]
+    with Store(tmp_path / "work.sqlite", clock=lambda: now[0], steady=lambda: 0.0) as store:
+        for name in ("cat", "dog", "cow"):
+            store.add_class(name)
+        ada, bob, eve = (store.person_of(store.add_person(name)) for name in ("Ada", "Bob", "Eve"))
+        store.open_round(0, 0, [Pick(i, i) for i in range(6)])
+        for i, (gap, label) in enumerate([(5, 0), (2, 1), (4, 0), (500, 0), (6, None)]):
+            now[0] += gap
+            item = store.lease(ada).item
+            if label is None:
+                store.skip(ada, item, f"skip-of-{i}")
+            else:
+                store.label(ada, item, label, f"label-{i}-of-ada")
+        assert store.work()[ada.id].seconds == 4.0  # of 2, 4 and 6; the break is left out
+        store.relabel(bob, [0, 1], 0, "bob-relabels")  # agrees about 0, not about 1
+        store.relabel(eve, [1], 2, "eve-relabels")
+        store.merge_class(2, 1)  # now Eve agrees with Ada
+        work = store.work()
+        assert (work[ada.id].labels, work[ada.id].skips, work[ada.id].last) == (4, 1, 517.0)
+        assert [(work[one.id].agreed, work[one.id].compared) for one in (ada, bob, eve)] == [(2, 3), (1, 3), (1, 2)]
+        assert (work[ada.id].corrected, work[bob.id].labels) == (1, 0)
+        store.add_person("Zoe")
+        assert set(store.work()) == {ada.id, bob.id, eve.id}

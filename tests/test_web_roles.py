@@ -1,0 +1,297 @@
+"""Leads change the project in the browser; annotators label, flag and propose, and are refused everything else."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+
+import pytest
+from PIL import Image
+from playwright.sync_api import expect
+
+from effort import wait_until
+from web_browser import Watch, browser
+from web_project import PATIENCE, browse, image_project, log_in, picture, running
+
+expect.set_options(timeout=1000 * PATIENCE)
+UPLOAD = "0" * 32
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("roles"), per_round=4) as project:
+        yield project
+
+
+@pytest.fixture(scope="module")
+def server(project):
+    with running(project) as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def lead(server, project):
+    with browse(server) as client:
+        log_in(client, project, "Ada")
+        yield client
+
+
+@pytest.fixture(scope="module")
+def annotator(server, project, lead):
+    with browse(server) as client:
+        log_in(client, project, "Bob")
+        yield client
+
+
+PAGES = ["/people", "/project", "/export"]
+POSTS = {
+    "/api/classes": {"name": "lion"},
+    "/api/classes/0/rename": {"name": "tom"},
+    "/api/classes/0/merge": {"into": 1},
+    "/api/classes/0/guide": {"text": "barks"},
+    "/api/classes/0/example": {"item": 0},
+    "/api/classes/undo": {"change": 1},
+    "/api/proposals/1": {"name": "lion"},
+    "/api/people": {"name": "Mallory", "lead": True},
+    "/api/people/1/role": {"lead": True},
+    "/api/people/0/invite": {},
+    "/api/people/0/revoke": {},
+    "/api/round/enough": {},
+    "/api/uploads": {},
+    f"/api/uploads/{UPLOAD}/finish": {},
+    "/api/unflag": {"items": [0]},
+}
+
+
+def upload_file(client, upload, name, data, **more):
+    headers = {"Content-Type": "application/octet-stream"} | more
+    return client.post(f"/api/uploads/{upload}/files", params={"name": name}, content=data, headers=headers)
+
+
+def everything(project):
+    people = [(one.name, one.lead, one.revoked) for one in project.store.people()]
+    return people, project.store.classes(), project.store.guidelines(), project.store.latest_change()
+
+
+def test_an_annotator_is_refused_what_leads_may_do(annotator, server, project):
+    before = everything(project)
+    for path in PAGES:
+        answer = annotator.get(path, headers={"Accept": "text/html"})
+        assert (answer.status_code, "This is for leads" in answer.text) == (403, True), path
+    for path, body in POSTS.items():
+        answer = annotator.post(path, json=body)
+        assert (answer.status_code, answer.json()["detail"]) == (403, "Only a lead of the project may do this."), path
+    assert upload_file(annotator, UPLOAD, "a.png", b"x").status_code == 403
+    assert everything(project) == before
+    assert "/people" not in annotator.get("/").text
+    with browse(server) as stranger:
+        assert {stranger.post(path, json=body).status_code for path, body in POSTS.items()} == {401}
+        assert {stranger.get(path).status_code for path in PAGES} == {401}
+        assert upload_file(stranger, UPLOAD, "a.png", b"x").status_code == 401
+
+
+def test_every_route_that_changes_something_is_known_here(project):
+    """A new route must be either on the list of what annotators may do, or refused to them above."""
+    from accuacl.labeling.web.app import make_app
+
+    may = {"login", "logout", "next", "label", "skip", "undo", "correct", "renew", "release", "relabel", "comment"}
+    may |= {"flag", "proposals", "gallery"}
+    posts = {route.path for route in make_app(project).routes if "POST" in getattr(route, "methods", ())}
+    refused = {re.sub(r"/(\d+|0{32})(?=/|$)", "/#", path) for path in POSTS} | {"/api/uploads/#/files"}
+    for path in posts:
+        plain = re.sub(r"\{\w+\}", "#", path)
+        assert plain in refused or (plain.split("/")[2] in may and plain.count("#") == 0), path
+
+
+def test_a_lead_invites_and_the_link_works_once(lead, server, project):
+    answer = lead.post("/api/people", json={"name": "Cleo"}).json()
+    assert answer["link"].startswith(f"{server}/login#token=")
+    token = answer["link"].partition("token=")[2]
+    size = len(answer["code"])
+    assert (size - 17) % 4 == 0
+    assert {len(row) for row in answer["code"]} == {size}
+    assert [answer["code"][0][:8], answer["code"][0][-7:]] == ["11111110", "1111111"]  # the finder patterns
+    with browse(server) as cleo, browse(server) as thief:
+        assert cleo.post("/api/login", json={"token": token}).status_code == 200
+        assert thief.post("/api/login", json={"token": token}).status_code == 401
+        assert cleo.get("/people").status_code == 403
+        id = project.store.people()[-1].id
+        assert lead.post(f"/api/people/{id}/role", json={"lead": True}).status_code == 200
+        assert cleo.get("/people").status_code == 200
+        assert lead.post(f"/api/people/{id}/revoke", json={}).status_code == 200
+        assert cleo.get("/").status_code == 401
+    assert lead.post(f"/api/people/{id}/invite", json={}).status_code == 404  # has no access any more
+    assert lead.post("/api/people", json={"name": "Bob"}).status_code in (200, 409)
+    assert lead.post("/api/people/0/revoke", json={}).json()["detail"].startswith("You cannot end your own access")
+    assert lead.post("/api/people/0/role", json={"lead": False}).status_code == 409  # the only one
+
+
+def test_nearly_the_same_names_are_offered_first(lead, annotator, project):
+    for name in ("Cat", "CAT", "c\u0430t", " cat-"):
+        answer = lead.post("/api/classes", json={"name": name}).json()
+        assert answer["near"] == [{"id": 0, "name": "cat"}]
+        said = {"name": name, "request": f"propose-{name.encode().hex()}"}
+        assert annotator.post("/api/proposals", json=said).json()["near"] == answer["near"]
+    assert len(project.store.classes()) == 2
+    assert project.store.proposals() == []
+    assert lead.post("/api/classes", json={"name": "Cat", "sure": True}).json()["added"] == 2
+    change = project.store.class_changes()[0].event
+    assert lead.post("/api/classes/undo", json={"change": change}).status_code == 200
+    assert len(project.store.classes()) == 2
+    assert lead.post("/api/classes", json={"name": "cat"}).json()["added"] == 0  # there already
+
+
+def test_proposals_guidelines_and_flags(lead, annotator, project):
+    said = {"name": "lion", "request": "propose-lion-1"}
+    assert annotator.post("/api/proposals", json=said).json()["near"] == []
+    proposal = project.store.proposals()[0].id
+    assert "“lion”, by Bob" in lead.get("/classes").text
+    assert lead.post(f"/api/proposals/{proposal}", json={"name": "lion"}).status_code == 200
+    assert [one.name for one in project.store.classes()][-1] == "lion"
+    item = annotator.post("/api/next", json={}).json()["pick"]["item"]
+    assert lead.post("/api/classes/0/guide", json={"text": "<b>whiskers</b>", "examples": f"{item}"}).status_code == 200
+    assert lead.post("/api/classes/0/guide", json={"text": "", "examples": "../etc"}).status_code == 422
+    assert "&lt;b&gt;whiskers" in annotator.get("/classes").text
+    (guideline,) = annotator.get("/api/guidelines").json()["classes"]
+    assert (guideline["name"], [one["item"] for one in guideline["examples"]]) == ("cat", [item])
+    assert annotator.post("/api/flag", json={"item": item, "reason": "?", "request": "flag-it-1"}).status_code == 200
+    assert f'value="{item}"' in lead.get("/review?show=flagged").text
+    assert lead.post("/api/unflag", json={"items": [item]}).json() == {"changed": 1}
+    assert "Nothing was found" in lead.get("/review?show=flagged").text
+
+
+def png(seed=0):
+    picture(seed).save(out := io.BytesIO(), "PNG")
+    return out.getvalue()
+
+
+def test_files_become_a_task_whatever_they_are_called(lead, project):
+    upload = lead.post("/api/uploads", json={}).json()["upload"]
+    for name in (
+        "../../evil.png",
+        "/etc/passwd.png",
+        "a.png",
+        "a.png",
+        "C:\\x\\b.JPG",
+        ".png",
+        "ünï cödé.png",
+        "x" * 250 + ".png",
+    ):
+        assert upload_file(lead, upload, name, png(len(name))).status_code == 200, name
+    assert "is not one of .jpg" in upload_file(lead, upload, "a.exe", png()).json()["detail"]
+    assert upload_file(lead, upload, "page.png", b"<script>alert(1)</script>").status_code == 409
+    Image.new("RGB", (4, 4)).save(ppm := io.BytesIO(), "PPM")
+    assert "not an image of a known type" in upload_file(lead, upload, "x.png", ppm.getvalue()).json()["detail"]
+    tasks = len(project.tasks.all())
+    answer = lead.post(f"/api/uploads/{upload}/finish", json={}).json()
+    assert (answer["count"], answer["bad"], answer["task"]) == (8, 0, tasks + 1)
+    stored = sorted(path for path in (project.directory / "uploads").rglob("*") if path.is_file())
+    assert len(stored) == 8
+    assert all(path.parent == project.directory / "uploads" / upload for path in stored)
+    assert all(re.fullmatch(r"[\w -]{1,90}\.png", path.name, re.ASCII) for path in stored)  # by what they are
+    assert lead.post(f"/api/uploads/{upload}/finish", json={}).status_code == 409
+    assert upload_file(lead, upload, "late.png", png()).status_code == 409
+
+
+def test_uploads_are_bounded(lead, server, project, monkeypatch):
+    upload = lead.post("/api/uploads", json={}).json()["upload"]
+    monkeypatch.setattr("accuacl.labeling.web.project_page.LARGEST_UPLOAD", 1000)
+    monkeypatch.setattr("accuacl.labeling.web.guard.LARGEST_UPLOAD", 1000)
+    assert upload_file(lead, upload, "a.png", bytes(2000)).status_code == 413
+
+    def chunks():  # without saying how long it is
+        for _ in range(20):
+            yield bytes(100)
+
+    assert upload_file(lead, upload, "a.png", chunks()).status_code == 413
+    monkeypatch.setattr("accuacl.labeling.project.uploads.MOST_FILES", 1)
+    Image.new("L", (2, 2)).save(out := io.BytesIO(), "PNG")
+    small = out.getvalue()
+    assert upload_file(lead, upload, "a.png", small).status_code == 200
+    assert "A task may have 1 files" in upload_file(lead, upload, "b.png", small).json()["detail"]
+    wrong = {"Content-Type": "application/json"}
+    assert upload_file(lead, upload, "a.png", small, **wrong).status_code == 415
+    assert upload_file(lead, upload, "a.png", small, Origin="http://evil.example").status_code == 403
+    assert lead.post("/api/comment", content=b"x" * 70_000, headers=wrong).status_code == 413  # elsewhere as before
+    folder = project.directory / "uploads" / f".new-{upload}"
+    assert folder.exists()
+    project.uploads().begin()  # as after a restart: what was left is removed
+    assert not folder.exists()
+
+
+def test_a_round_is_closed_early_and_everything_is_downloaded(lead, annotator, project):
+    assert lead.post("/api/round/enough", json={}).status_code in (200, 409)
+    pick = annotator.post("/api/next", json={}).json()["pick"]
+    said = {"item": pick["item"], "class_id": 1, "request": "before-it-closes"}
+    annotator.post("/api/label", json=said)
+    before = project.store.status()
+    assert lead.post("/api/round/enough", json={}).status_code == 200
+    wait_until(lambda: project.store.status().round > before.round)
+    answer = lead.get("/export")
+    assert answer.headers["content-type"] == "application/zip"
+    with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
+        assert {"labels.csv", "labels.parquet", "skipped.csv", "model.safetensors", "MODEL_CARD.md"} <= set(
+            archive.namelist()
+        )
+        assert f"{pick['item']},1,1," in archive.read("labels.csv").decode()
+
+
+def test_a_lead_does_it_in_the_browser(server, project, lead):
+    watch = Watch()
+    with browser() as chromium:
+        page = watch.page(chromium)
+        project.store.add_person("Grace", lead=True)
+        page.goto(f"{server}/login#token={project.store.invite('Grace')}")
+        page.wait_for_selector("#desk[data-seen]")
+        page.get_by_role("link", name="People").click()
+        page.wait_for_load_state()
+        page.locator("#invite-name").fill("Mary")
+        page.keyboard.press("Enter")
+        expect(page.locator("#invitation-code svg path")).to_have_count(1)
+        invited = page.locator("#invitation-link").input_value()
+        page.get_by_role("link", name="Project").click()
+        page.wait_for_load_state()
+        files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": png(50 + i)} for i in range(3)]
+        page.locator("#files").set_input_files([*files, {"name": "x.png", "mimeType": "image/png", "buffer": b"no"}])
+        expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 files left out"))
+        expect(page.locator("#sent-trouble")).to_contain_text("x.png")
+        page.get_by_role("link", name="Classes").click()
+        page.wait_for_load_state()
+        page.locator("#add-name").fill("DOG")
+        page.keyboard.press("Enter")
+        expect(page.locator("#add-trouble")).to_contain_text("There is already “dog”.")
+        page.locator("#add-name").fill("tiger")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("rowheader", name="tiger")).to_be_visible()
+        page.wait_for_load_state()
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("rowheader", name="tiger")).to_be_hidden()
+        page.wait_for_load_state()
+        page.get_by_role("button", name="Change dog").click()
+        page.locator("#guide-text").fill("barks")
+        page.get_by_role("button", name="Save the guideline").click()
+        expect(page.get_by_text("barks").first).to_be_visible()
+        # Mary is an annotator: she proposes what a lead adds.
+        mary = watch.page(chromium)
+        mary.goto(invited)
+        mary.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+        assert mary.get_by_role("link", name="People").count() == 0
+        mary.keyboard.press("c")
+        expect(mary.locator("#guidelines-list")).to_contain_text("barks")
+        mary.locator("#guidelines-close").click()
+        mary.keyboard.press("a")
+        mary.locator("#new-name").fill("Dog")
+        mary.keyboard.press("Enter")
+        expect(mary.get_by_role("button", name="Use “dog”")).to_be_visible()
+        mary.locator("#new-name").fill("zebra")
+        mary.keyboard.press("Enter")
+        expect(mary.locator("#said")).to_have_text("zebra has been proposed; a lead decides.")
+        mary.keyboard.press("f")
+        mary.locator("#flag-reason").fill("blurred")
+        mary.keyboard.press("Enter")
+        expect(mary.locator("#said")).to_have_text("Flagged.")
+    assert "zebra" in [one.name for one in project.store.proposals()]
+    assert [row.comments for row in project.store.everything() if row.flagged] == [("blurred",)]
+    complaints = [text for text in watch.complaints if "409" not in text]  # the file that is no image
+    assert complaints == []
