@@ -61,6 +61,7 @@ POSTS = {
     "/api/uploads": {},
     f"/api/uploads/{UPLOAD}/finish": {},
     "/api/unflag": {"items": [0]},
+    "/api/gold": {"items": [0], "gold": True},
 }
 
 

@@ -20,9 +20,8 @@ def work(tx: Transaction) -> dict[int, Work]:
     said: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}
     corrected: dict[int, int] = {}
-    rows = tx.all(
-        "SELECT e.time, e.kind, e.person, e.item, e.class FROM standing e WHERE e.person IS NOT NULL ORDER BY e.id"
-    )
+    given = f"e.kind IN ('label', 'opinion', 'skip', 'correct') AND e.person IS NOT NULL AND {classes.STANDS}"
+    rows = tx.all(f"SELECT e.time, e.kind, e.person, e.item, e.class FROM events e WHERE {given} ORDER BY e.id")
     for time, kind, person, item, label in rows:
         times.setdefault(person, []).append(time)
         counts[person, kind] = counts.get((person, kind), 0) + 1
@@ -35,7 +34,7 @@ def work(tx: Transaction) -> dict[int, Work]:
     compared, agreed = _agreement(said)
     return {
         person: Work(
-            counts.get((person, "label"), 0),
+            counts.get((person, "label"), 0) + counts.get((person, "opinion"), 0),
             counts.get((person, "skip"), 0),
             _pace(when),
             compared.get(person, 0),
