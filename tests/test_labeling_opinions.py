@@ -253,6 +253,9 @@ def test_the_count_of_opinions_is_what_follows_from_the_events(store, seed):
     assert len(pairs) == len(set(pairs))
     with store._db.read() as tx:
         counted = dict(tx.all("SELECT item, opinions FROM state"))
+        tally = tx.all("SELECT total, answered, skipped FROM tally")
+        again = "SELECT COUNT(*), COUNT(answer), SUM(answer IS NOT NULL AND skipped) FROM state"
+        assert tally == tx.all(again)  # kept by triggers
         derived = dict(tx.all("SELECT item, COUNT(*) FROM given WHERE kind = 'opinion' GROUP BY item"))
     assert counted == {item: derived.get(item, 0) for item in range(12)}
     assert all(count <= (item % 2 == 0) for item, count in counted.items())

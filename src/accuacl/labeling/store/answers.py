@@ -76,20 +76,19 @@ def undo(tx: Transaction, person: Person, seconds: float, request: str) -> int |
 
 def undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
     """The event and the item of the last label, skip or opinion of the person in the open round that still stands."""
-    current = rounds.open_now(tx)
-    if current is None:
+    if rounds.open_now(tx) is None:
         return None
-    row = tx.one(
-        "SELECT a.id, a.item FROM state s JOIN events a ON a.id = s.answer WHERE s.task = ? AND s.round = ? "
-        "AND s.answer IS NOT NULL AND a.person = ? AND a.kind IN ('label', 'skip') ORDER BY a.id DESC LIMIT 1",
-        *(*current, person.id),
-    )
-    opinion = tx.one(
-        "SELECT id, item FROM given WHERE kind = 'opinion' AND person = ? "
-        "AND id > (SELECT MAX(id) FROM events WHERE kind = 'open') ORDER BY id DESC LIMIT 1",
-        person.id,
-    )
-    return max(((int(id), int(item)) for id, item in filter(None, (row, opinion))), default=None)
+    since = tx.one("SELECT MAX(id) FROM events WHERE kind = 'open'")[0]
+    rows = [
+        tx.one(
+            "SELECT e.id, e.item FROM events e JOIN state s ON s.item = e.item WHERE e.kind = ? AND e.person = ? "
+            "AND e.id > ? AND (e.kind = 'opinion' OR s.answer = e.id) "
+            "AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) ORDER BY e.id DESC LIMIT 1",
+            *(kind, person.id, since),
+        )
+        for kind in ("label", "skip", "opinion")
+    ]
+    return max(((int(id), int(item)) for id, item in filter(None, rows)), default=None)
 
 
 def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]:

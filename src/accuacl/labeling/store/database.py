@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from accuacl.labeling.store.errors import StoreUnavailable
 from accuacl.labeling.store.schema import WAIT, upgrade
+from accuacl.labeling.store.writers import Writers
 
 OF_THE_DISK = {  # error codes that speak of the file, the disk or another process
     sqlite3.SQLITE_PERM,
@@ -47,12 +47,12 @@ class Transaction:
 
 
 class Database:
-    """Connections to the file. Readers never wait; writers come one after another, each write synced to the disk."""
+    """Connections to the file. Readers never wait; writers come one after another, and each write is synced."""
 
     def __init__(self, path: Path, clock: Callable[[], float], steady: Callable[[], float]) -> None:
         self.path, self._clock, self._steady = path, clock, steady
         self._idle: list[sqlite3.Connection] = []  # a connection is used by one thread at a time
-        self._turn = threading.Lock()  # threads queue here: SQLite's own waiting is a lottery
+        self._writers = Writers(self._take, self._idle.append)
         self._latest, self._seen = 0.0, steady()
         try:
             with self._clear_errors(), self._connection() as db:
@@ -74,8 +74,8 @@ class Database:
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
-        """A transaction that is on the disk when this returns, or has left no trace."""
-        with self._turn, self._clear_errors(), self._connection() as db, self._within(db, "BEGIN IMMEDIATE"):
+        """A change that is on the disk when this returns, or has left no trace."""
+        with self._clear_errors(), self._writers.turn() as db:
             yield Transaction(db, self._now(db))
 
     def _now(self, db: sqlite3.Connection) -> float:
@@ -92,17 +92,23 @@ class Database:
             yield
             db.execute("COMMIT")
         except BaseException:
-            if db.in_transaction:  # SQLite has rolled back by itself where the disk was full
+            if db.in_transaction:
                 db.execute("ROLLBACK")
             raise
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        db = self._idle.pop() if self._idle else self._connect()
+        db = self._take()
         try:
             yield db
         finally:
             self._idle.append(db)
+
+    def _take(self) -> sqlite3.Connection:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return self._connect()
 
     def _connect(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)

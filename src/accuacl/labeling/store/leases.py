@@ -111,7 +111,7 @@ def check_free(tx: Transaction, person: Person, item: int) -> bool:
         raise InputError(f"item {item} has not been picked; label one that has.")
     task, round, answer, given = row
     opinion = answer is not None and opinions.may_give(tx, person, item)
-    if not opinion and rounds.snapshot(tx, task, round) is not None:
+    if not opinion and rounds.is_closed(tx, task, round):
         raise InputError(f"the round of item {item} is closed; correct its label instead.")
     if answer is not None and not opinion:
         raise InputError(f"item {item} is already labelled or skipped; undo that or correct its label.")

@@ -52,7 +52,7 @@ def may_give(tx: Transaction, person: Person, item: int) -> bool:
     if row is None:
         return False
     task, round, skipped, more, gold = row
-    return bool(gold) or bool(more and not skipped and rounds.snapshot(tx, task, round) is None)
+    return bool(gold) or bool(more and not skipped and not rounds.is_closed(tx, task, round))
 
 
 def ratings(tx: Transaction) -> list[Rating]:

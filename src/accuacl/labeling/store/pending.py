@@ -11,8 +11,8 @@ NOT_OWN = (  # the person has neither answered nor corrected the item
     "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"
 )
 PENDING = (  # of a round: labelled by one person, while another one is still to be asked
-    "FROM picks p JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? AND p.people > 1 "
-    "AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"
+    "FROM picks p INDEXED BY picks_of_several JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? "
+    "AND p.people > 1 AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"
 )
 
 

@@ -30,7 +30,7 @@ def relabel(tx: Transaction, person: Person, items: Sequence[int], class_id: int
         row = tx.one("SELECT task, round, answer FROM state WHERE item = ?", item)
         if row is None:
             raise InputError(f"item {item} has not been picked; label one that has.")
-        if row[2] is None and rounds.snapshot(tx, row[0], row[1]) is None:
+        if row[2] is None and not rounds.is_closed(tx, row[0], row[1]):
             raise InputError(f"item {item} is still to be labelled in this round; label it on the page for that.")
         if rounds.sealed(tx, item):
             raise InputError(

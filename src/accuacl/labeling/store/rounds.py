@@ -46,7 +46,12 @@ def latest(tx: Transaction) -> tuple[int, int] | None:
 def open_now(tx: Transaction) -> tuple[int, int] | None:
     """The task and number of the round that is open; None if none is."""
     newest = latest(tx)
-    return None if newest is None or snapshot(tx, *newest) is not None else newest
+    return None if newest is None or is_closed(tx, *newest) else newest
+
+
+def is_closed(tx: Transaction, task: int, round: int) -> bool:
+    """Whether the round has been closed."""
+    return tx.one("SELECT 1 FROM closed WHERE task = ? AND round = ?", task, round) is not None
 
 
 def status(tx: Transaction) -> Status | None:
@@ -55,21 +60,15 @@ def status(tx: Transaction) -> Status | None:
     if newest is None:
         return None
     task, round = newest
-    total = tx.one("SELECT COUNT(*) FROM picks WHERE task = ? AND round = ?", task, round)[0]
-    answered = dict(
-        tx.all(
-            "SELECT skipped, COUNT(*) FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL GROUP BY 1",
-            *(task, round),
-        )
-    )
+    total, answered, skipped = _tally(tx, task, round)
     leased = tx.one(
-        "SELECT COUNT(*) FROM state WHERE lease IS NOT NULL AND answer IS NULL AND task = ? AND round = ? "
-        "AND until > ?",
+        "SELECT COUNT(*) FROM state INDEXED BY state_leased WHERE lease IS NOT NULL AND answer IS NULL AND task = ? "
+        "AND round = ? AND until > ?",
         *(task, round, tx.now),
     )[0]
-    is_open, counts = snapshot(tx, task, round) is None, (answered.get(0, 0), answered.get(1, 0))
-    opinions = waited_for(tx, task, round) if is_open and sum(counts) == total else 0
-    return Status(task, round, total, *counts, leased, is_open, opinions)
+    is_open = not is_closed(tx, task, round)
+    opinions = waited_for(tx, task, round) if is_open and answered == total else 0
+    return Status(task, round, total, answered - skipped, skipped, leased, is_open, opinions)
 
 
 def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
@@ -82,7 +81,7 @@ def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool
     done = left == 0 and waited_for(tx, task, round) == 0
     if done or tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps([task, round])):
         return True
-    total = tx.one("SELECT COUNT(*) FROM picks WHERE task = ? AND round = ?", task, round)[0]
+    total = _tally(tx, task, round)[0]
     if share == 1 or total - left < max(1, math.ceil(share * total)):
         return False
     leased = "SELECT 1 FROM holders WHERE task = ? AND round = ? AND until > ?"
@@ -160,8 +159,7 @@ def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:
 
 def used(tx: Transaction, task: int) -> int:
     """How many of the task's picks have a label."""
-    row = tx.one("SELECT COUNT(*) FROM state WHERE task = ? AND answer IS NOT NULL AND NOT skipped", task)
-    return int(row[0])
+    return int(tx.one("SELECT COALESCE(SUM(answered - skipped), 0) FROM tally WHERE task = ?", task)[0])
 
 
 def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
@@ -178,8 +176,14 @@ def _exists(tx: Transaction, task: int, round: int) -> bool:
 
 def _left(tx: Transaction, task: int, round: int) -> int:
     """How many picks of the round are neither labelled nor skipped."""
-    row = tx.one("SELECT COUNT(*) FROM state WHERE task = ? AND round = ? AND answer IS NULL", *(task, round))
-    return int(row[0])
+    total, answered, _ = _tally(tx, task, round)
+    return total - answered
+
+
+def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
+    """(picks of the round, how many have an answer, how many of these are skipped)."""
+    row = tx.one("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
+    return (0, 0, 0) if row is None else (int(row[0]), int(row[1]), int(row[2]))
 
 
 def pick(row: Any) -> Pick:

@@ -115,12 +115,35 @@ OPINION_TRIGGERS = [
     "SET opinions = (SELECT COUNT(*) FROM given WHERE item = NEW.item AND kind = 'opinion') "
     "WHERE item = NEW.item; END",
 ]
+# How many picks of a round have an answer, so that nobody has to count them for every label.
+TALLY = """
+CREATE TABLE tally (
+    task INTEGER NOT NULL, round INTEGER NOT NULL, total INTEGER NOT NULL, answered INTEGER NOT NULL,
+    skipped INTEGER NOT NULL, PRIMARY KEY (task, round)
+);
+INSERT INTO tally SELECT task, round, COUNT(*), COUNT(answer), SUM(answer IS NOT NULL AND skipped)
+    FROM state GROUP BY task, round;
+"""
+TALLY_TRIGGERS = [
+    "CREATE TRIGGER tally_of_pick AFTER INSERT ON state BEGIN INSERT INTO tally VALUES (NEW.task, NEW.round, 1, 0, 0) "
+    "ON CONFLICT (task, round) DO UPDATE SET total = total + 1; END",
+    "CREATE TRIGGER tally_of_answer AFTER UPDATE OF answer, skipped ON state BEGIN UPDATE tally "
+    "SET answered = answered + (NEW.answer IS NOT NULL) - (OLD.answer IS NOT NULL), "
+    "skipped = skipped + (NEW.answer IS NOT NULL AND NEW.skipped) - (OLD.answer IS NOT NULL AND OLD.skipped) "
+    "WHERE task = NEW.task AND round = NEW.round; END",
+    "CREATE TRIGGER tally_of_forgotten AFTER DELETE ON state BEGIN UPDATE tally SET total = total - 1, "
+    "answered = answered - (OLD.answer IS NOT NULL), "
+    "skipped = skipped - (OLD.answer IS NOT NULL AND OLD.skipped) "
+    "WHERE task = OLD.task AND round = OLD.round; END",
+]
 MIGRATIONS = [  # the statements that bring a file of version i to version i + 1
     [*TABLES.strip().split(";\n"), *APPEND_ONLY],  # version 0: a new file, or one from before versions were recorded
     # version 1: people had one token each and no role, and every question went through the events
     [*ENTRY.strip().split(";\n"), *STATE.strip().split(";\n"), *TRIGGERS],
     # version 2: one person labelled each item
     [*OPINIONS.strip().split(";\n"), *OPINION_TRIGGERS],
+    # version 3: answers were counted for every label
+    [*TALLY.strip().split(";\n"), *TALLY_TRIGGERS],
 ]
 VERSION = len(MIGRATIONS)
 

@@ -215,7 +215,7 @@ class Store:
     def given(self) -> int:
         """How many items of all tasks have a label."""
         with self._db.read() as tx:
-            return int(tx.one("SELECT COUNT(*) FROM state WHERE answer IS NOT NULL AND NOT skipped")[0])
+            return int(tx.one("SELECT COALESCE(SUM(answered - skipped), 0) FROM tally")[0])
 
     def rounds_of_items(self) -> dict[int, int]:
         """The round, within its task, in which each item was picked."""
