@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import http.client
 import json
+import os
 import secrets
 import signal
 import socket
@@ -54,6 +55,7 @@ class Annotator:
     name: str
     cookie: str
     port: int
+    every: float = 0.0  # seconds from one label to the next; 0: as fast as it can
     acks: list[Ack] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
@@ -79,6 +81,8 @@ class Annotator:
             if view is not None:
                 spent = time.monotonic() - begun
                 self.acks.append(Ack(self.name, said["item"], said["class_id"], request, begun, spent, tries))
+            if self.every:
+                stop.wait(max(0.0, begun + self.every - time.monotonic()))
             pick = view and view.get("pick")
 
     def _post(self, path: str, body: dict[str, object], stop: threading.Event) -> tuple[dict[str, object] | None, int]:
@@ -111,12 +115,12 @@ class Server:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.command = [sys.executable, "-c", CLI, "project", "serve", str(directory), "--port", str(self.port)]
-        self.up = 0.0
+        self.up = self.cpu = 0.0
 
     def start(self) -> float:
         """Start it; how long it took until it answered."""
         begun = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, preexec_fn=on_one_core)
         while time.monotonic() < begun + 60:
             try:
                 socket.create_connection(("127.0.0.1", self.port), 1).close()
@@ -126,14 +130,27 @@ class Server:
                 time.sleep(0.02)
                 continue
             self.since = time.monotonic()
+            self.cpu -= cpu_seconds(self.process.pid)
             return self.since - begun
         raise RuntimeError("the server does not answer")
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
         """End it, by default without a chance to tidy up."""
         self.up += time.monotonic() - self.since
+        self.cpu += cpu_seconds(self.process.pid)
         self.process.send_signal(how)
         self.process.wait(60)
+
+
+def on_one_core() -> None:
+    """The server has one, and the annotators the others too."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the process has used of the processor since it began to answer."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def make_project(directory: Path, items: int, per_round: int) -> Project:
@@ -148,14 +165,21 @@ def make_project(directory: Path, items: int, per_round: int) -> Project:
     return project
 
 
-def run(directory: Path, people: int, labels: int, seconds: float, kills: int) -> tuple[list[Annotator], Server]:
-    """Let them work until there are so many labels, or for so long; kill the server at even distances."""
+def run(
+    directory: Path, people: int, labels: int, seconds: float, kills: int, rate: float = 0.0
+) -> tuple[list[Annotator], Server]:
+    """Let them work until there are so many labels, or for so long; kill the server at even distances.
+
+    rate: labels a second that all of them together give at most; 0: as many as they can.
+    """
     project = Project.open(directory)
     cookie = cookie_name(directory)
     server = Server(directory)
     names = [f"annotator {i}" for i in range(people)]
     sessions = [project.store.enter(project.store.add_person(name)) for name in names]
-    crowd = [Annotator(n, f"{cookie}={session}", server.port) for n, session in zip(names, sessions, strict=True)]
+    every = people / rate if rate else 0.0
+    pairs = zip(names, sessions, strict=True)
+    crowd = [Annotator(name, f"{cookie}={session}", server.port, every) for name, session in pairs]
     project.close()
     server.start()
     stop = threading.Event()
@@ -232,12 +256,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30.0)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--per-round", type=int, default=1000)
+    parser.add_argument(
+        "--rate", type=float, default=0.0, help="labels a second of all together; 0: as many as they can"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "project"
         bare = bare_inserts(Path(folder))
         make_project(directory, 20_000, options.per_round).close()
-        crowd, server = run(directory, options.people, 0, options.seconds, options.kills)
+        crowd, server = run(directory, options.people, 0, options.seconds, options.kills, options.rate)
         wrong = audit(directory / "labels.sqlite", crowd)
         with Project.open(directory) as project:
             status = project.store.status()
@@ -246,6 +273,7 @@ def main() -> None:
     print(f"{len(acks)} labels acknowledged to {options.people} people; {options.kills} times SIGKILL")
     print(f"{len(acks) / server.up:.0f} labels/s while it was up ({server.up:.1f} s)")
     print(f"a bare loop of SQLite inserts on the same disk: {bare:.0f}/s")
+    print(f"processor time of the server: {1000 * server.cpu / max(1, len(acks)):.1f} ms for each label")
     print(f"latency: median {np.median(spent):.0f} ms, 99th percentile {np.percentile(spent, 99):.0f} ms")
     print(f"sent again after a kill: {sum(ack.tries > 1 for ack in acks)}")
     print(f"now in task {status.task + 1}, round {status.round + 1}" if status else "no round")

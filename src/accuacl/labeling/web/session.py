@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +17,7 @@ REFUSED = (
 )
 
 
+@lru_cache(maxsize=16)  # asked at every request
 def cookie_name(directory: Path, secure: bool = False) -> str:
     """A name for each project: browsers share cookies between the ports of a machine.
 
@@ -66,25 +68,28 @@ def _someone(request: Request) -> Person:
     return person
 
 
-def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
+# These wait for nothing, so they need no thread, as others do that are not async.
+
+
+async def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
     """The same person, unless they ask for more than a person can; 429 then."""
     request.app.state.requests.take(person.id)
     return person
 
 
-def _lead(person: Annotated[Person, Depends(_within_limits)]) -> Person:
+async def _lead(person: Annotated[Person, Depends(_within_limits)]) -> Person:
     """The person, if they are a lead; 403 if not."""
     if not person.lead:
         raise HTTPException(403, "Only a lead of the project may do this.")
     return person
 
 
-def _changes_classes(request: Request, person: Annotated[Person, Depends(_lead)]) -> Person:
+async def _changes_classes(request: Request, person: Annotated[Person, Depends(_lead)]) -> Person:
     request.app.state.class_changes.take(person.id)
     return person
 
 
-def _proposes(request: Request, person: Annotated[Person, Depends(_within_limits)]) -> Person:
+async def _proposes(request: Request, person: Annotated[Person, Depends(_within_limits)]) -> Person:
     request.app.state.class_changes.take(person.id)
     return person
 
