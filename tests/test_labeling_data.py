@@ -301,24 +301,55 @@ def test_texts_from_csv_and_json_lines(tmp_path):
     ("name", "content", "says"),
     [
         ("t.csv", "a,b\n1,2\n", "has the columns a, b"),
-        ("t.csv", "text\n \n", "row 0 is empty"),
+        ("t.csv", "text\n \n", "has no texts"),
         ("t.csv", "text\n", "has no texts"),
         ("t.jsonl", "[1]\n", "line 1 is not a JSON object"),
-        ("t.jsonl", '{"text": 5}\n', "row 0 has no text"),
-        ("t.jsonl", "[" * 100_000 + "\n", "neither a .csv file nor JSON lines"),
-        ("t.jsonl", "no json\n", "neither a .csv file nor JSON lines"),
-        ("t.csv", b"text\n\xff\xfe\n", "not a CSV file in UTF-8"),
+        ("t.jsonl", '{"text": 5}\n', "line 1 has no text"),
+        ("t.jsonl", "[" * 100_000 + "\n", "line 1 is not JSON"),
+        ("t.jsonl", "no json\n", "line 1 is not JSON .*; write one object a line, or name the file .csv"),
+        ("t.csv", b"text\n\xff\xfe\n", "not text in UTF-8"),
         ("t.csv", "id,text\n1,a\n1,b\n", "'1' is there more than once"),
-        ("t.csv", "text,id\na,1\nb\n", "row 1 has no id"),
-        ("t.csv", "id,text\n1,a\n2\n", "row 1 has no text"),
-        ("t.jsonl", '{"text": "a\\ud800"}\n', "row 0 has characters that cannot be written"),
-        ("t.jsonl", '{"text": "a", "id": "\\udfff"}\n', "row 0 has characters that cannot be written"),
+        ("t.csv", "text,id\na,1\nb,\n", "row 1 has no id"),
+        ("t.csv", "id,text\n1,a\n2\n", "line 3 has 1 fields and the header 2"),
+        ("t.csv", 'id,text\n1,a\n2,"b\n3,c\n', "a quotation mark in the row that begins in line 3 does not fit"),
+        ("t.csv", 'id,text\n1,"a" b\n2,c\n', "a quotation mark in the row that begins in line 2 does not fit"),
+        ("t.jsonl", '{"text": "a\\ud800"}\n', "text is no column .*surrogates"),
+        ("t.jsonl", '{"text": "a", "id": "\\udfff"}\n', "id is no column .*surrogates"),
     ],
 )
 def test_wrong_texts_are_one_sentence(tmp_path, name, content, says):
     (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=says):
         read_texts(tmp_path / name, "text")
+
+
+def test_blank_texts_are_named_and_left_out(tmp_path):
+    (tmp_path / "t.csv").write_text("id,text\na,one\nb,\nc, \nd,two\n")
+    items = read_texts(tmp_path / "t.csv", "text")
+    assert (items.names, items.texts) == (["a", "d"], ["one", "two"])
+    assert {name: why.partition(": ")[2] for name, why in items.bad.items()} == {
+        "b": "line 3 has a blank text",
+        "c": "line 4 has a blank text",
+    }
+
+
+def test_a_quotation_mark_inside_a_text_merges_nothing_and_texts_of_several_lines_are_said(tmp_path):
+    (tmp_path / "t.tsv").write_text('text\nid\n5" pipe\t1\na 3" one\t2\n'.replace("text\nid", "text\tid"))
+    assert read_texts(tmp_path / "t.tsv", "text").texts == ['5" pipe', 'a 3" one']
+    (tmp_path / "t.csv").write_text('text,id\n"one\ntwo",1\nthree,2\n')
+    with pytest.warns(UserWarning, match="1 of 2 rows run over several lines, first lines 2 to 3"):
+        assert read_texts(tmp_path / "t.csv", "text").texts == ["one\ntwo", "three"]
+
+
+def test_the_same_texts_again_make_no_second_task(tmp_path):
+    (tmp_path / "t.csv").write_text("text\none\ntwo\n")
+    with Project.create(tmp_path / "p", make({"kind": "texts", "model": "none"})) as project:
+        project.add(read_texts(tmp_path / "t.csv", "text"))
+        with pytest.raises(InputError, match="has nothing new to label"):
+            project.add(read_texts(tmp_path / "t.csv", "text"))
+        (tmp_path / "t.csv").write_text("text\none\ntwo\nthree\n")  # the file has grown
+        assert project.add(read_texts(tmp_path / "t.csv", "text")).count == 1
+        assert project.item(2).text == "three"
 
 
 def test_words_are_scikit_learns_tf_idf_over_hashes(tmp_path):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory, Images, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.options import Directory, Images, LabelColumn, Table, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import drawn
-from accuacl.labeling.project import Project
+from accuacl.labeling.project import Project, TableOptions
 
 
 def add(
@@ -17,12 +17,14 @@ def add(
     table: Table = None,
     column: TextColumn = "text",
     task_column: TaskColumn = None,
+    label_column: LabelColumn = "",
 ) -> None:
     """Add the next task's pool; at any time, also while people label.
 
-    Images that the project has already are left out. A table needs the columns of the first task's.
+    Images and texts that the project has already are left out. A table needs the columns of the first task's.
     """
     with Project.open(directory) as project, drawn() as draw:
-        pools = read_pools(Given(images, vectors, texts, table, column, task_column), draw, project)
+        how = TableOptions(label=label_column)
+        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw, project)
         for task in project.add_each(pools):
             print_added(task, directory)

@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
-from accuacl.cli.project.options import Directory, Images, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.options import Directory, Images, LabelColumn, Table, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
@@ -30,9 +30,7 @@ def new(
     id_column: Annotated[
         str, typer.Option(help="The table's column that names the rows; the model does not see it. Unset: `id`.")
     ] = "",
-    label_column: Annotated[
-        str, typer.Option(help="The table's column that has labels: neither the model nor people see it.")
-    ] = "",
+    label_column: LabelColumn = "",
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column of the table to leave out; may be repeated.")
     ] = None,

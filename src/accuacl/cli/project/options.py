@@ -23,7 +23,11 @@ Table = Annotated[
     Path | None,
     typer.Option(help="A table with columns of any kind: .csv, .tsv or Parquet (.csv.xz, .csv.gz and .csv.bz2 too)."),
 ]
-Texts = Annotated[Path | None, typer.Option(help="A .csv file or JSON lines.")]
+Texts = Annotated[Path | None, typer.Option(help="Texts: a .csv, .tsv, .json, .jsonl (JSON lines) or Parquet file.")]
+LabelColumn = Annotated[
+    str,
+    typer.Option(help="A column with labels that texts, vectors or tables have already; learned at once, and free."),
+]
 Server = Annotated[
     str,
     typer.Option(

@@ -48,8 +48,10 @@ def read_pools(given: Given, on_progress: OnProgress, project: Project | None = 
     kinds = [kind for kind, path in paths.items() if path is not None]
     if len(kinds) != 1:
         raise InputError("give one of --images FOLDER, --vectors FILE.parquet, --texts FILE and --table FILE.")
-    if given.table is None and given.options != NO_OPTIONS:
-        raise InputError("--id-column, --label-column and --ignore go with --table; leave them out.")
+    if given.table is None and (given.options.id or given.options.ignored):
+        raise InputError("--id-column and --ignore go with --table; leave them out.")
+    if given.images is not None and given.options.label:
+        raise InputError("images have no column of labels; give their labels with `accuacl project label --from FILE`.")
     if given.images is not None and given.task:
         raise InputError("images have no columns; leave out --task-column, and put each task into a folder task-...")
     kind, path = kinds[0], paths[kinds[0]]
@@ -61,14 +63,17 @@ def read_pools(given: Given, on_progress: OnProgress, project: Project | None = 
 
 
 def _read(kind: str, path: Path, given: Given, on_progress: OnProgress, project: Project | None) -> NewItems:
+    label = given.options.label
     if project is not None and project.settings.kind == kind:
-        return read_like(project.tasks, kind, path, given.column, on_progress, given.task)
+        if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
+            raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
+        return read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
     if kind == "images":
         return read_images(path, on_progress)
     if kind == "vectors":
-        return read_vectors(path, given.task)
+        return read_vectors(path, given.task, label)
     if kind == "texts":
-        return read_texts(path, given.column, given.task)
+        return read_texts(path, given.column, given.task, label)
     return read_table(path, replace(given.options, task=given.task))
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.gold import add_gold
     from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.intervals import Estimate
+    from accuacl.labeling.project.label_file import Taken, take_file
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.mistakes import likely_mistakes
     from accuacl.labeling.project.new_items import NewItems, TableOptions
@@ -59,6 +60,7 @@ __all__ = [
     "ProjectState",
     "Quality",
     "TableOptions",
+    "Taken",
     "TaskInfo",
     "Tasks",
     "Uploads",
@@ -80,6 +82,7 @@ __all__ = [
     "read_table",
     "read_texts",
     "read_vectors",
+    "take_file",
 ]
 
 __getattr__ = front_door(__name__)

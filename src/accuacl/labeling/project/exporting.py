@@ -70,22 +70,25 @@ def _labels(project: Project, out: Path) -> list[Path]:
     rounds, shown = project.store.rounds_of_items(), project.store.guesses_shown()
     rows: list[dict[str, Any]] = []
     skips: list[dict[str, Any]] = []
+    texts = project.settings.kind == "texts"
+    columns, skipped = ((*names, *(("text",) if texts else ())) for names in (COLUMNS, SKIPPED))
     for answer in project.store.answers():
         item, task = project.item(answer.item), project.tasks.find(answer.item)
         when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(answer.time))
         who = people.get(answer.person) if answer.person is not None else None
         which = (item.id, task.index + 1, rounds[item.id] + 1, task.place, item.name)
+        text = (item.text,) if texts else ()
         if answer.class_id is None:
-            skips.append(dict(zip(SKIPPED, (*which, who, when), strict=True)))
+            skips.append(dict(zip(skipped, (*which, who, when, *text), strict=True)))
             continue
         guess = classes[shown[item.id]] if item.id in shown else None  # as it was shown, merged since or not
-        values = (*which, classes[answer.class_id], who, when, item.id in held, guess)
-        rows.append(dict(zip(COLUMNS, values, strict=True)))
-    _write_csv(out / "labels.csv", COLUMNS, rows)
-    _write_csv(out / "skipped.csv", SKIPPED, skips)
-    kinds = (pa.int64(), pa.int64(), pa.int64(), *[pa.string()] * 5, pa.bool_(), pa.string())
+        values = (*which, classes[answer.class_id], who, when, item.id in held, guess, *text)
+        rows.append(dict(zip(columns, values, strict=True)))
+    _write_csv(out / "labels.csv", columns, rows)
+    _write_csv(out / "skipped.csv", skipped, skips)
+    kinds = (*[pa.int64()] * 3, *[pa.string()] * 5, pa.bool_(), pa.string(), *[pa.string()] * texts)
     sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip(COLUMNS, kinds, strict=True)))), sink)
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip(columns, kinds, strict=True)))), sink)
     write_bytes(out / "labels.parquet", sink.getvalue())
     return [out / "labels.csv", out / "labels.parquet", out / "skipped.csv"]
 
@@ -163,11 +166,13 @@ def _predictions(items: NewItems, out: Path, tell: OnProgress) -> Path:
         inputs = list(items.vectors if items.vectors is not None else items.texts or items.shown or ())
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["name", "class", "confidence"])
+    texts = items.texts or []
+    writer.writerow(["name", "class", "confidence", *(["text"] if texts else [])])
     for start in range(0, len(inputs), 256):
         classes, confidences = model.predict(inputs[start : start + 256])
-        rows = zip(items.names[start : start + 256], classes, confidences, strict=True)
-        writer.writerows([_inert(name), _inert(label), f"{confidence:.4f}"] for name, label, confidence in rows)
+        for row, (label, confidence) in enumerate(zip(classes, confidences, strict=True), start):
+            shown = [_inert(texts[row])] if texts else []
+            writer.writerow([_inert(items.names[row]), _inert(label), f"{confidence:.4f}", *shown])
         tell(Progress(min(start + 256, len(inputs)), len(inputs), "predicting"))
     writer.writerows([_inert(name), "", ""] for name in items.bad)
     write_text(out / "predictions.csv", text.getvalue())

@@ -23,6 +23,7 @@ from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors,
 from accuacl.labeling.project import learned
 from accuacl.labeling.project.erasing import erase, erased_rows
 from accuacl.labeling.project.forgotten import without_items
+from accuacl.labeling.project.given import drop
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.statistics import load_sums, save_sums
 from accuacl.labeling.project.tasks import Tasks
@@ -94,6 +95,7 @@ class Forgetting:
             if weight.name not in planned["files"] and not weight.name.endswith("-memory.safetensors"):
                 weight.unlink()
         sync_folder(weights)
+        drop(self.tasks, set(planned["items"]))
         self.store.forget(planned["items"])
         for task in self.tasks.all():
             rows = [item - task.first for item in planned["items"] if item in task.ids]

@@ -26,7 +26,7 @@ def without_items(
         scores = _aligned(result["scores"] | {"ids": result["ids"]}, gone, tuple(result["scores"]))
         return _filtered(result | some | {"scores": scores}, gone, "held")
     if kind == "label":
-        return _filtered(result, gone, "labels", "skipped", "held", "corrected", "late")
+        return _filtered(result, gone, "labels", "skipped", "held", "corrected", "late", "given")
     if kind in ("test", "evaluate"):
         return _filtered(result, gone, "predictions")
     if kind == "memory":

@@ -42,6 +42,7 @@ from accuacl.experiment import (
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.first_round import cover_first_round
+from accuacl.labeling.project.given import take_given
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.statistics import as_memory, load_sums, save_sums, with_task
@@ -98,6 +99,7 @@ class PeopleSteps:
 
     def query(self, known: KnownFromPeople) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
+        known = known.with_asked(self.store.unasked(known.task.index))
         if not len(known.left):
             return {"ids": [], "scores": {}, "guess": [], "confidence": []}
         self._say(known, "choosing", "choosing")
@@ -140,6 +142,7 @@ class PeopleSteps:
         """What people said: labels and skips of the round as it closed, and all that was corrected until now."""
         task, r = known.task.index, known.round
         self.store.open_round(task, r, _picks(picked), asked_twice(picked["ids"], self.overlap, self.settings.seed))
+        take_given(self.store, self.on_disk, task)
         try:
             snapshot = self.store.close_round(task, r, self.settings.close_at)
         except RoundIncomplete as waiting:
@@ -149,6 +152,8 @@ class PeopleSteps:
         now = self.store.labels()
         earlier = {item: label for labels in (known.taught, *known.held) for item, label in labels.items()}
         late = self._late(known, now, earlier.keys() | snapshot.keys())
+        labelled = {item for item, label in snapshot.items() if label >= 0} | {item for item, _ in late}
+        given = [item for item in self.store.unasked(task) if item in labelled]
         return {
             "labels": [[item, label] for item, label in snapshot.items() if label >= 0],
             "skipped": [item for item, label in snapshot.items() if label < 0],
@@ -156,6 +161,7 @@ class PeopleSteps:
             "corrected": [[item, now[item]] for item, label in earlier.items() if now[item] != label],
             **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
             **({"late": late} if late else {}),
+            **({"given": given} if given else {}),
         }
 
     def _held_out(self, picked: dict[str, Any]) -> list[int]:

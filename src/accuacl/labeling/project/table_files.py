@@ -12,9 +12,8 @@ from typing import IO, Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, reason
-from accuacl.base.names import near
 from accuacl.labeling.project.new_items import NewItems, TableOptions, task_column, there
-from accuacl.labeling.project.tables import LONGEST_TEXT, encodable, unique_names
+from accuacl.labeling.project.tables import LONGEST_TEXT, encodable, labels_in, no_column, unique_names
 
 OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, "": open}
 SEPARATORS = ",;\t|"
@@ -30,9 +29,7 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     names, rows = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _text(path)
     for name in (options.id, *(() if later else (options.label, *options.ignored))):
         if name and name not in names:
-            meant = near(name, names)
-            hint = f"did you mean {meant}? It has" if meant else "it has"
-            raise InputError(f"{path} has no column {name!r}; {hint} {', '.join(names)}.")
+            raise no_column(path, name, names)
     if not rows:
         raise InputError(f"{path} has no rows; give at least one.")
     id = options.id or (ID if ID in names and ID not in (options.label, *options.ignored) else "")
@@ -45,15 +42,11 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
         for value in row.values():
             _check_value(path, number, value)
     named = unique_names(path, [None if row[id] == "" else row[id] for row in rows] if id else range(len(rows)))
-    labels = [_label(row.get(options.label)) for row in rows] if options.label else None
+    labels = labels_in([row.get(options.label) for row in rows]) if options.label else None
     shown = [{name: row[name] for name in kept} for row in rows]
     used = TableOptions(id, options.label, options.ignored, task or options.task)
     arrived = [row[task] for row in rows] if task else None
     return NewItems("tables", str(path.resolve()), named, shown=shown, table=used, labels=labels, arrived=arrived)
-
-
-def _label(value: Any) -> str | None:
-    return None if value is None or not str(value).strip() else str(value).strip()
 
 
 def _check_value(path: Path, number: int, value: Any) -> None:

@@ -81,7 +81,7 @@ class Tasks:
         return self.folder / f"{index:03}"
 
     def add(self, items: NewItems) -> TaskInfo:
-        """Make the items the next task, as a whole or not at all. Images that an earlier task has are left out."""
+        """Make the items the next task, as a whole or not at all. Images and texts of earlier tasks are left out."""
         make_folder(self.folder)
         with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
             for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
@@ -91,6 +91,11 @@ class Tasks:
                 known = {os.path.join(t.place, name) for t in before for name in self.table(t.index)["name"]}
                 new = [i for i, name in enumerate(items.names) if os.path.join(items.place, name) not in known]
                 items = items.only(new)
+            if items.kind == "texts":
+                tables = [self.table(task.index) for task in before]
+                old = {pair for table in tables for pair in zip(table["name"], table["text"], strict=True)}
+                pairs = zip(items.names, items.texts or (), strict=True)
+                items = items.only([i for i, pair in enumerate(pairs) if pair not in old])
             if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:

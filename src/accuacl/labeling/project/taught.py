@@ -20,7 +20,7 @@ class KnownFromPeople(Known):
     taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
     held: tuple[Labels, ...] = ()  # the held-out items of each task
     merged: Labels = field(default_factory=dict)  # classes that count as others; where only sums are kept
-    answered: int = 0  # how many items of this task have a label, held-out ones too
+    answered: int = 0  # how many items of this task people have labelled, held-out ones too
 
 
 def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
@@ -42,7 +42,7 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
         taught=taught,
         held=tuple(held),
         merged=dict(answer.get("merged", ())),
-        answered=known.answered + len(answer["labels"]) + len(late),
+        answered=known.answered + len(answer["labels"]) + len(late) - len(answer.get("given", ())),
     )
 
 

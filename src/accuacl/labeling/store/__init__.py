@@ -1,12 +1,13 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`, `flags`, `guidelines`,
-`work`. `database` has connections and transactions, which threads share (`writers`), `schema` the tables and their
-migrations, `records` the values, and `near` finds class names that may mean the same.
+`given`, `leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`, `flags`,
+`guidelines`, `work`. `database` has connections and transactions, which threads share (`writers`), `schema` the tables
+and their migrations, `records` the values, and `near` finds class names that may mean the same.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
+from accuacl.labeling.store.given import GivenLabel
 from accuacl.labeling.store.leases import Expected
 from accuacl.labeling.store.near import near_names
 from accuacl.labeling.store.people import LONGEST_NAME, clean_name
@@ -42,6 +43,7 @@ __all__ = [
     "Class",
     "ClassChange",
     "Expected",
+    "GivenLabel",
     "Guideline",
     "LabelEvent",
     "Person",

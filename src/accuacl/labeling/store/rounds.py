@@ -16,13 +16,16 @@ from accuacl.labeling.store.pending import waited_for
 from accuacl.labeling.store.records import Person, Pick, Status, counts_as
 from accuacl.labeling.store.schema import APPEND_ONLY
 
+GIVEN = 1_000_000  # the first rank of picks whose labels were there before anybody was asked
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
 
 
 def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
     """Offer the picks to people, the items `twice` to two each. Opening the same round again changes nothing."""
     if _exists(tx, task, round):
-        offered = tx.all("SELECT item FROM picks WHERE task = ? AND round = ? ORDER BY item", task, round)
+        offered = tx.all(
+            "SELECT item FROM picks WHERE task = ? AND round = ? AND rank < ? ORDER BY item", task, round, GIVEN
+        )
         if [item for (item,) in offered] != sorted(pick.item for pick in picks):
             raise InputError(f"round {round + 1} of task {task + 1} was opened with other picks; open the next round.")
         return
@@ -158,16 +161,15 @@ def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:
 
 
 def used(tx: Transaction, task: int) -> int:
-    """How many of the task's picks have a label."""
-    return int(tx.one("SELECT COALESCE(SUM(answered - skipped), 0) FROM tally WHERE task = ?", task)[0])
+    """How many of the task's picks have a label, without those that had one before anybody was asked."""
+    tallies = [_tally(tx, task, round) for (round,) in tx.all("SELECT round FROM tally WHERE task = ?", task)]
+    return sum(answered - skipped for _, answered, skipped in tallies)
 
 
 def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
-    """The round's picks by rank."""
-    return [
-        pick(row)
-        for row in tx.all(f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? ORDER BY rank", task, round)
-    ]
+    """The round's picks by rank, those that people were asked for."""
+    rows = f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? AND rank < ? ORDER BY rank"
+    return [pick(row) for row in tx.all(rows, task, round, GIVEN)]
 
 
 def _exists(tx: Transaction, task: int, round: int) -> bool:
@@ -181,9 +183,16 @@ def _left(tx: Transaction, task: int, round: int) -> int:
 
 
 def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
-    """(picks of the round, how many have an answer, how many of these are skipped)."""
-    row = tx.one("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
-    return (0, 0, 0) if row is None else (int(row[0]), int(row[1]), int(row[2]))
+    """(picks of the round that people are asked for, how many have an answer, how many of these are skipped)."""
+    every = tx.one("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
+    if every is None:
+        return 0, 0, 0
+    given = tx.one(
+        "SELECT COUNT(*), COUNT(s.answer), COALESCE(SUM(s.answer IS NOT NULL AND s.skipped), 0) "
+        "FROM picks p JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? AND p.rank >= ?",
+        *(task, round, GIVEN),
+    )
+    return int(every[0] - given[0]), int(every[1] - given[1]), int(every[2] - given[2])
 
 
 def pick(row: Any) -> Pick:

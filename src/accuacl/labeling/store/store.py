@@ -24,6 +24,7 @@ from accuacl.labeling.store import (
     batches,
     classes,
     flags,
+    given,
     guidelines,
     leases,
     opinions,
@@ -34,6 +35,7 @@ from accuacl.labeling.store import (
     work,
 )
 from accuacl.labeling.store.database import Database
+from accuacl.labeling.store.given import GivenLabel
 from accuacl.labeling.store.leases import NOTHING, Expected
 from accuacl.labeling.store.records import (
     Act,
@@ -221,6 +223,16 @@ class Store:
         """The round, within its task, in which each item was picked."""
         with self._db.read() as tx:
             return dict(tx.all("SELECT item, round FROM picks"))
+
+    def give(self, task: int, labels: Iterable[GivenLabel]) -> int:
+        """Take labels that were there before anybody was asked, of a task that has a round; how many are new."""
+        with self._db.write() as tx:
+            return given.give(tx, task, labels)
+
+    def unasked(self, task: int) -> list[int]:
+        """The items of a task that nobody was asked for: their labels were given."""
+        with self._db.read() as tx:
+            return given.unasked(tx, task)
 
     def complete(self, task: int, round: int, share: float = 1.0) -> bool:
         """Whether the round can be closed: this share of its picks is answered, or a lead has said it is enough."""

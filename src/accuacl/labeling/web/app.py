@@ -15,7 +15,18 @@ from starlette.exceptions import HTTPException
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, class_pages, gallery, images, map_api, pages, people, project_page, review
+from accuacl.labeling.web import (
+    api,
+    api_docs,
+    class_pages,
+    gallery,
+    images,
+    map_api,
+    pages,
+    people,
+    project_page,
+    review,
+)
 from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.limits import Limit
@@ -35,7 +46,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
         yield
         trainer.stop()
 
-    # No generated documentation: it would load scripts from other sites.
+    # Not FastAPI's own documentation, which loads scripts from other sites; `api_docs` has ours.
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
     app.state.project, app.state.trainer = project, trainer
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before that round
@@ -55,6 +66,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.include_router(images.router)
     app.include_router(map_api.router)
     app.include_router(pages.router)
+    app.include_router(api_docs.router)
     app.include_router(review.router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)

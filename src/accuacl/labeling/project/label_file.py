@@ -1,0 +1,153 @@
+"""A file of labels: which item each row is of, and which rows cannot be taken, with a sentence for each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.names import near
+from accuacl.data import Table, read_table
+from accuacl.labeling.project import given
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.store import clean_name, living
+
+ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
+CLASSES = ("class", "label")
+
+
+@dataclass(frozen=True)
+class Taken:
+    """labels: new ones; waiting: of tasks that have not begun; known: the same as before; refused: a sentence each."""
+
+    labels: int = 0
+    waiting: int = 0
+    known: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def take_file(project: Project, path: Path, by: str, new_classes: bool = False, label_column: str = "") -> Taken:
+    """Take the labels in a table: CSV, TSV, JSON, JSON lines or Parquet. What cannot be taken is refused, row by row.
+
+    by: whose labels they are, where no column `person` says it. The same file again changes nothing.
+    """
+    table = read_table(path)
+    columns = _columns(table, project.settings.kind, label_column)
+    people = table.values("person") if "person" in table.names else [None] * len(table)
+    by = clean_name(by, "a person")
+    classes = [c.name for c in living(project.store.classes())]
+    answers = {answer.item: answer.class_id for answer in project.store.answers()}
+    names = {c.id: c.name for c in project.store.classes()}
+    found = Finder(project.tasks)
+    labels: given.Labels = {}
+    refused, known = [], 0
+    for row, value in enumerate(table.values(columns[1])):
+        try:
+            items = found.items(columns[0], table, row)
+            label = _class(value, classes, new_classes)
+            for item in items:
+                old = answers.get(item)
+                before = names[old] if old is not None else labels.get(item, (label,))[0]
+                if before != label:
+                    raise InputError(f"{found.name(item)!r} is labelled {before!r} and not {label!r}; correct it there")
+                known += item in answers
+                if item not in answers:
+                    labels[item] = (label, str(people[row] or by))
+        except InputError as error:
+            refused.append(f"{table.where(row)}: {error}.")
+    return _kept(project, labels, known, refused)
+
+
+def _kept(project: Project, labels: given.Labels, known: int, refused: list[str]) -> Taken:
+    for _, who in labels.values():
+        given.person_named(project.store, who)  # refused before anything is written
+    given.keep(project.tasks, labels)
+    taken = sum(given.take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
+    answered = {answer.item for answer in project.store.answers()}
+    return Taken(taken, len(labels.keys() - answered), known, tuple(refused))
+
+
+def _columns(table: Table, kind: str, label_column: str) -> tuple[str, str]:
+    """The columns that name the item and its class."""
+    items = (*(["text"] if kind == "texts" else []), *ITEMS)
+    wanted = (label_column,) if label_column else CLASSES
+    columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
+    if not all(columns):
+        raise InputError(
+            f"{table.path} has the columns {', '.join(table.names)}; give `name` (or `id`, `item`, for texts `text`) "
+            "and `class` (or `label`, or name it with --label-column)."
+        )
+    return columns[0], columns[1]
+
+
+def _class(value: Any, known: list[str], new_classes: bool) -> str:
+    if value is None:
+        raise InputError("it has no class; give one or leave the row out")
+    name = clean_name(str(value), "a class")
+    if name not in known:
+        if not new_classes:
+            meant = near(name, known)
+            hint = f"did you mean {meant}? Else" if meant else "mend it, or"
+            raise InputError(f"there is no class {name!r}; {hint} give --new-classes to add it")
+        known.append(name)
+    return name
+
+
+class Finder:
+    """Items by what a file calls them."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks = tasks
+        self.by: dict[str, dict[str, list[int]]] = {key: defaultdict(list) for key in ("name", "text", "base")}
+        for task in tasks.all():
+            columns = tasks.table(task.index)
+            for row, name in enumerate(columns["name"]):
+                spelt = {"name": name, "base": name.rpartition("/")[2]}
+                if "text" in columns:
+                    spelt["text"] = columns["text"][row]
+                for key, value in spelt.items():
+                    self.by[key][value].append(task.first + row)
+
+    def name(self, item: int) -> str:
+        return self.tasks.item(item).name
+
+    def items(self, column: str, table: Table, row: int) -> list[int]:
+        """The item that a row is of; several where a text is there more than once."""
+        value = table.columns.column(column)[row].as_py()
+        wanted = "" if value is None else str(value)
+        if column == "item":
+            return [self._number(wanted)]
+        if column == "text":
+            return self._one_kind(wanted, self.by["text"].get(wanted, []))
+        found = next((items for items in self._spellings(wanted) if items), [])
+        if len(found) > 1 and "task" in table.names:
+            task = str(table.columns.column("task")[row].as_py())
+            found = [item for item in found if str(self.tasks.find(item).index + 1) == task]
+        if len(found) > 1:
+            raise InputError(f"{len(found)} items are called {wanted!r}; say which with a column `task` or `item`")
+        return self._one_kind(wanted, found)
+
+    def _spellings(self, wanted: str) -> Iterator[list[int]]:
+        """As the project calls it, without the ' of an export, as a path into a task's folder, as a file's name."""
+        yield self.by["name"].get(wanted, [])
+        yield self.by["name"].get(wanted.removeprefix("'"), [])
+        for task in self.tasks.all():
+            if wanted.startswith(f"{task.place}/"):
+                yield self.by["name"].get(wanted.removeprefix(f"{task.place}/"), [])
+        yield self.by["base"].get(wanted, [])
+
+    def _one_kind(self, wanted: str, found: list[int]) -> list[int]:
+        if not found:
+            short = wanted if len(wanted) <= 60 else f"{wanted[:57]}..."
+            raise InputError(f"there is no item {short!r} in this project; mend it or leave the row out")
+        return found
+
+    def _number(self, wanted: str) -> int:
+        last = self.tasks.all()[-1] if self.tasks.all() else None
+        if last is None or not wanted.isdecimal() or int(wanted) >= last.first + last.count:
+            raise InputError(f"there is no item {wanted!r} in this project; mend it or leave the row out")
+        return int(wanted)

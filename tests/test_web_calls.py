@@ -1,0 +1,59 @@
+"""What programs can call: the list behind the log-in, and the examples of the documentation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from accuacl.labeling.project import Project
+from web_project import TestTrainer, browse, image_project, log_in, running
+
+PAGE = Path(__file__).parent.parent / "docs" / "projects.md"
+
+
+@pytest.fixture
+def project(tmp_path):
+    with image_project(tmp_path) as project:
+        yield project
+
+
+def blocks() -> list[str]:
+    text = PAGE.read_text().partition("## In Python, and over HTTP")[2].partition("\n## ")[0]
+    return re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+
+
+def test_the_list_of_calls_is_behind_the_log_in_and_loads_nothing_from_elsewhere(project):
+    with running(project, trainer=TestTrainer(project)) as address, browse(address) as client:
+        for path in ("/docs", "/openapi.json"):
+            assert client.get(path).status_code == 401
+        log_in(client, project, "Ada")
+        schema = client.get("/openapi.json").json()
+        page = client.get("/docs").text
+    assert {"/api/login", "/api/next", "/api/label", "/api/skip", "/api/undo"} <= set(schema["paths"])
+    assert not [path for path in schema["paths"] if not path.startswith("/api/")]
+    assert set(schema["components"]["schemas"]["LabelRequest"]["required"]) == {"item", "class_id", "request"}
+    for path in schema["paths"]:
+        assert path in page
+    assert not re.findall(r"(?:src|href)=\"(?!/)", page.replace('href="#main"', ""))
+
+
+def test_the_documented_python_labels_a_round(project):
+    first = blocks()[0].replace('Path("flowers")', "place")
+    state = project.advance()
+    assert state.waiting == "labels"
+    project.close()
+    exec(first, {"place": project.directory, "my_guess": lambda item: "cat" if item.path else "dog"})
+    with Project.open(project.directory) as again:
+        assert len(again.store.labels()) >= 4
+        assert again.store.people()[-1].name == "robot"
+
+
+def test_the_documented_calls_label_a_round(project):
+    trainer = TestTrainer(project)
+    project.advance()
+    with running(project, trainer=trainer) as address:
+        trainer.may_start.clear()
+        exec(blocks()[1], {"url": address, "token": project.store.add_person("robot")})
+    assert len(project.store.labels()) == 4
