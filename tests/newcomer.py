@@ -25,7 +25,7 @@ from accuacl.labeling.project import Project
 from printed import PAGES, ROOT, Block, agrees, blocks_of
 from printed_things import MODEL, THINGS
 
-EXTRAS = "web,pretrained"
+EXTRAS = "web,pretrained,skactiveml"
 VARIABLES = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ACCUACL_DATA")}
 LINK = re.compile(r"(http://\S+)/login#token=(\S+)")
 # Reads one block after another from its standard input, as JSON, and says on a line of its own when it is done.
@@ -43,6 +43,7 @@ def main() -> None:
     parser.add_argument("pages", nargs="*", type=Path, default=PAGES, help="Markdown files (all)")
     parser.add_argument("--environment", type=Path, help="use this one, or make it there (a temporary one)")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and so by all children
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = options.environment or folder / "environment"
@@ -135,7 +136,8 @@ class Newcomer:
         )
         try:
             links = (LINK.search(line) for line in iter(server.stdout.readline, ""))
-            address, token = next(found for found in links if found).groups()
+            link = next((found for found in links if found), None) or sys.exit(f"no link was printed: {command}")
+            address, token = link.groups()
             with httpx.Client(base_url=address, timeout=60) as person:
                 person.post("/api/login", json={"token": token}).raise_for_status()
                 label_all(person, Project.open(self.folder / command.split()[3]))

@@ -27,6 +27,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
     "models": {"features"},
     "ridge": set(),
     "torch": {"features", "models"},
+    "skactiveml": {"features", "strategies"},
     "learners": {"memory", "models", "ridge"},
     "data": set(),
     "experiment": {"", "features", "strategies", "memory", "models", "learners", "data"},
