@@ -168,15 +168,15 @@ def test_a_late_answer_does_not_bring_back_what_was(chromium, watch, server, pro
     """The state asked for before a class was added, which arrives after it."""
     page = enter(watch.page(chromium), server, project)
     late = []
-    page.route("**/api/state", lambda route: route.continue_() if late else late.append((route, route.fetch())))
-    while not late:
-        page.wait_for_timeout(100)
+    with page.expect_request("**/api/state"):
+        page.route("**/api/state", lambda route: route.continue_() if late else late.append(route))
+    settle(page)  # its route has been handled
+    response = late[0].fetch()
     page.keyboard.press("a")
     page.keyboard.type("okapi")
     press(page, "Enter")
-    route, response = late[0]
     with page.expect_request("**/api/state"):  # the page asks again when it has dealt with the late answer
-        route.fulfill(response=response)
+        late[0].fulfill(response=response)
     assert page.locator("#classes button").count() == 3
     press(page, "3")
     assert labels(project) == [2, 2]
@@ -201,14 +201,14 @@ def test_no_class_changes_its_key_while_an_example_is_shown(chromium, watch, ser
 def test_a_late_guess_is_not_shown_under_another_example(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     late = []
-    page.route("**/api/guess/*", lambda route: late.append((route, route.fetch())))
-    page.keyboard.press("g")
-    while not late:
-        page.wait_for_timeout(100)
+    page.route("**/api/guess/*", lambda route: late.append(route))
+    with page.expect_request("**/api/guess/*"):
+        page.keyboard.press("g")
+    settle(page)  # its route has been handled
+    response = late[0].fetch()
     press(page, "1")
-    route, response = late[0]
     with page.expect_response("**/api/guess/*"):
-        route.fulfill(response=response)
+        late[0].fulfill(response=response)
     settle(page)
     assert page.locator("#guessed").inner_text() == ""
 
@@ -311,10 +311,9 @@ def test_the_next_images_are_there_before_they_are_needed(chromium, watch, serve
     page = watch.page(chromium)
     loaded = []
     page.on("requestfinished", lambda request: request.url.endswith("/image") and loaded.append(request.url))
-    enter(page, server, project)
+    with page.expect_event("requestfinished", lambda request: len(loaded) == PER_ROUND):
+        enter(page, server, project)
     expect(page.locator("#view img")).to_be_visible()
-    while len(loaded) < PER_ROUND:
-        page.wait_for_timeout(20)
     asked = len([url for url in watch.asked if url.endswith("/image")])
     assert asked == PER_ROUND  # this one and the next three
     for _ in range(2):
