@@ -81,6 +81,28 @@ def at(project: Project) -> tuple[int, int]:
     return (status.task, status.round) if status else (-1, -1)
 
 
+def shoot_leads(page: Any, server: str, project: Project) -> None:
+    """The pages on which a lead invites people and says what the classes mean."""
+    ada = next(person for person in project.store.people() if person.name == "Ada")
+    examples = {
+        label: [item for item, given in project.store.labels().items() if given == label][:3] for label in range(2)
+    }
+    project.store.guide(ada, 0, "Round and closed, without a stroke at its end.", examples[0])
+    project.store.guide(ada, 1, "One stroke, with or without a foot.", examples[1])
+    project.store.propose(
+        next(one for one in project.store.people() if one.name == "Grace"), "not a digit", "propose-it"
+    )
+    page.goto(f"{server}/classes")
+    page.wait_for_load_state("networkidle")
+    shoot(page, "classes")
+    page.goto(f"{server}/people")
+    page.wait_for_load_state("networkidle")
+    page.locator("#invite-name").fill("Dorothy V.")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#invitation-code svg")
+    shoot(page, "people")
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
     write_digits(folder / "digits")
@@ -93,7 +115,7 @@ def main() -> None:
         trainer = StopsHalfway(project)
         with running(project, trainer=trainer) as server, browser() as chromium:
             page = watch.page(chromium)
-            page.goto(link(server, project, "Ada"))
+            page.goto(f"{server}/login#token={project.store.add_person('Ada', lead=True)}")
             page.wait_for_selector("#view img")
             for _ in range(9):
                 item = int(page.locator("#view img").get_attribute("src").split("/")[2])
@@ -128,6 +150,7 @@ def main() -> None:
             for box in (2, 5):
                 page.locator("#grid input").nth(box).check()
             shoot(page, "review")
+            shoot_leads(page, server, project)
             page.goto("about:blank")
             project.add(read_images(folder / "digits" / "second", ignore))
             for name in NAMES[5:]:
@@ -147,7 +170,8 @@ def main() -> None:
                 if dark:
                     shoot(one, "dark")
                 one.goto(f"{server}/dashboard")
-                one.set_viewport_size({"width": 1100, "height": 800 if dark else 2100})
+                one.set_viewport_size({"width": 1100, "height": 800 if dark else 2300})
+                one.wait_for_selector("#map circle")
                 one.wait_for_load_state("networkidle")
                 shoot(one, "dashboard-dark" if dark else "dashboard")
                 one.close()

@@ -96,5 +96,5 @@ def _row(person: Person, work: Work | None) -> View:
         "pace": f"{seconds:.1f} s" if seconds is not None else "-",
         "agreement": f"{100 * work.agreed / work.compared:.0f} % of {work.compared}" if work and work.compared else "-",
         "corrected": work.corrected if work else 0,
-        "last": time.strftime("%Y-%m-%d %H:%M", time.localtime(work.last)) if work and work.last else "-",
+        "last": time.strftime("%d %b %H:%M", time.localtime(work.last)) if work and work.last else "-",
     }

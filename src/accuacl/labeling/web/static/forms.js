@@ -22,6 +22,9 @@ for (const form of document.querySelectorAll("form[data-post], dialog form:not([
   });
 }
 
+// On a phone the names of the pages do not all fit.
+document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 // A login link has the token behind the #, which browsers do not send: it appears in no log and no Referer.
 function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");

@@ -1,0 +1,88 @@
+"""axe-core finds nothing on any page, in both themes; and the keyboard alone comes to every control of each."""
+
+from __future__ import annotations
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from web_browser import Watch, browser
+from web_project import PATIENCE, image_project, running
+
+expect.set_options(timeout=1000 * PATIENCE)
+PAGES = ["/", "/gallery", "/review", "/review?show=flagged", "/dashboard", "/classes", "/people", "/project", "/item/0"]
+DIALOGS = {"/": ["#help-open", "#add", "#flag", "#guide"], "/classes": ["[data-edit]"]}
+TAB = """() => {
+  const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0;
+  const every = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
+  return every.filter(shown).map((e, i) => (e.dataset.tab = `${i}`));
+}"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with image_project(tmp_path_factory.mktemp("axe"), per_round=4) as project, running(project) as address:
+        lead = project.store.person_of(project.store.add_person("Ada"))
+        while (pick := project.store.lease(lead)) is not None:  # so that every card of the dashboard is there
+            project.store.label(lead, pick.item, pick.item % 2, f"axe-{pick.item}")
+        project.store.guide(lead, 0, "whiskers", [pick.item for pick in project.store.picks(0, 0)[:1]])
+        project.store.propose(lead, "lion", "propose-lion")
+        project.store.flag(lead, project.store.picks(0, 0)[0].item, "?", "flag-it-now")
+        yield address, project
+
+
+def wrong(page):
+    """What axe finds, with where; the rules of WCAG 2.2 AA and its best practices."""
+    found = Axe().run(page).response
+    assert len(found["passes"]) > 10
+    return [(one["id"], [node["target"] for node in one["nodes"]][:3]) for one in found["violations"]]
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_nothing(server, dark):
+    address, project = server
+    watch = Watch()
+    with browser() as chromium:
+        page = watch.page(chromium, dark=dark)
+        for path in ("/login", "/nowhere"):
+            page.goto(f"{address}{path}")
+            assert wrong(page) == [], path
+        page.goto(f"{address}/login#token={project.store.invite('Ada')}")
+        page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+        for path in PAGES:
+            page.goto(f"{address}{path}")
+            page.wait_for_load_state("networkidle")
+            assert wrong(page) == [], path
+            for opener in DIALOGS.get(path, ()):
+                page.locator(opener).first.click()
+                page.wait_for_load_state("networkidle")
+                assert wrong(page) == [], (path, opener)
+                page.keyboard.press("Escape")
+        page.goto(f"{address}/people")
+        page.wait_for_load_state()
+        page.locator("[data-invite]").first.click()
+        expect(page.locator("#invitation-code svg")).to_be_visible()
+        assert wrong(page) == []
+
+
+def test_the_keyboard_alone_comes_to_every_control(server):
+    address, project = server
+    watch = Watch()
+    with browser() as chromium:
+        page = watch.page(chromium)
+        page.goto(f"{address}/login#token={project.store.invite('Ada')}")
+        page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+        for path in PAGES:
+            page.goto(f"{address}{path}")
+            page.wait_for_load_state("networkidle")
+            controls = set(page.evaluate(TAB))
+            assert len(controls) >= 8, path
+            page.evaluate("() => document.activeElement.blur()")
+            reached = set()
+            for _ in range(2 * len(controls) + 10):
+                page.keyboard.press("Tab")
+                reached.add(page.evaluate("() => document.activeElement.dataset.tab ?? ''"))
+                if controls <= reached:
+                    break
+            missing = [page.locator(f"[data-tab='{tab}']").evaluate("e => e.outerHTML") for tab in controls - reached]
+            assert missing == [], path
