@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
+from accuacl.base.files import cores, reason
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
+from accuacl.labeling.project.ahead import in_order
 from accuacl.labeling.project.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
@@ -29,19 +30,28 @@ def read_images(folder: Path, tell: OnProgress) -> NewItems:
         raise InputError(f"{folder} is not a folder; give one with images in it.")
     candidates = sorted(_walk(root))
     names, bad = [], {}
-    for i, name in enumerate(candidates):
-        try:
-            name.encode()  # names are kept as UTF-8
-            check_image(read_inside(root, name))
+    checked = in_order(lambda name: _trouble(root, name), candidates, cores())
+    for i, (name, trouble) in enumerate(zip(candidates, checked, strict=True)):
+        if trouble:
+            bad[name.encode("utf-8", "replace").decode()] = trouble
+        else:
             names.append(name)
-        except BadImage as error:
-            bad[name] = f"not a readable image ({error.reason})"
-        except UnicodeEncodeError:
-            bad[name.encode("utf-8", "replace").decode()] = "its name is not UTF-8"
-        except InputError as error:
-            bad[name] = str(error)
         tell(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
     return NewItems("images", str(root), names, bad=bad)
+
+
+def _trouble(root: Path, name: str) -> str:
+    """Why the image cannot be used; "" if it can."""
+    try:
+        name.encode()  # names are kept as UTF-8
+        check_image(read_inside(root, name))
+    except BadImage as error:
+        return f"not a readable image ({error.reason})"
+    except UnicodeEncodeError:
+        return "its name is not UTF-8"
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 def read_inside(folder: Path, name: str) -> bytes:
@@ -82,6 +92,7 @@ def _walk(root: Path) -> Iterator[str]:
     """Paths of image files relative to the folder. Hidden ones are skipped, and links to folders are not followed."""
     for parent, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
+        inside = "" if parent == str(root) else os.path.relpath(parent, root).replace(os.sep, "/") + "/"
         for name in files:
             if not name.startswith(".") and name.lower().endswith(IMAGE_SUFFIXES):
-                yield os.path.relpath(os.path.join(parent, name), root).replace(os.sep, "/")
+                yield f"{inside}{name}"

@@ -6,8 +6,10 @@ can no longer be read by then gets a row of zeros and is left out of the pool.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +20,11 @@ from numpy.typing import NDArray
 
 from accuacl import models
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, replacing, write_text
+from accuacl.base.files import cores, make_folder, reading, replacing, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import device_of, save_arrays
 from accuacl.labeling.project import backbones
+from accuacl.labeling.project.ahead import in_order
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
@@ -51,21 +54,38 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
         tell(Progress(min(done, task.count), task.count, "preparing", "preparing"))
 
     say(0)
-    encode = encoder(tasks, task, settings, say)
     starts = range(0, task.count, PART)
-    bad: list[int] = []
-    for start in starts:
-        part = folder / f"{start:09}.safetensors"
-        if not part.exists():
-            rows, wrong = encode(slice(start, min(start + PART, task.count)))
-            save_arrays(part, {"rows": rows, "bad": np.array(wrong, np.int64)})
-        bad += (_load(part)["bad"] + start).tolist()
-        say(start + PART)
+    todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
+    _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
+    bad = [row for start in starts for row in (_load(folder / f"{start:09}.safetensors")["bad"] + start).tolist()]
     shape = [task.count, *_load(folder / f"{0:09}.safetensors")["rows"].shape[1:]]
     _join(target, [folder / f"{start:09}.safetensors" for start in starts], shape)
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     return dict(json.loads(made.read_text()))
+
+
+def _write_parts(
+    folder: Path, task: TaskInfo, todo: list[int], encode: Encode, settings: ProjectSettings, say: Callable[[int], None]
+) -> None:
+    """Encode the parts that begin at these rows, images on all cores, and write each when it is done."""
+    step = BATCH if task.kind == "images" else PART
+    batches = [
+        slice(first, min(first + step, start + PART, task.count))
+        for start in todo
+        for first in range(start, min(start + PART, task.count), step)
+    ]
+    done: list[tuple[NDArray[Any], list[int]]] = []
+    workers = cores() if task.kind == "images" else 1
+    for batch, result in zip(batches, in_order(encode, batches, workers, settings.threads), strict=True):
+        done.append(result)
+        say(batch.stop)
+        start = batch.start - batch.start % PART
+        if batch.stop in (start + PART, task.count):
+            wrong = [i * step + row for i, (_, bad) in enumerate(done) for row in bad]
+            rows = {"rows": np.concatenate([rows for rows, _ in done]), "bad": np.array(wrong, np.int64)}
+            save_arrays(folder / f"{start:09}.safetensors", rows)
+            done = []
 
 
 class TaskInputs:
@@ -139,12 +159,10 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
     return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
 
 
-def encoder(
-    tasks: Tasks, task: TaskInfo, settings: ProjectSettings, say: Callable[[int], None] = lambda done: None
-) -> Encode:
-    """How rows of the task become inputs; `say` is called with how many are done."""
+def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+    """How rows of the task become inputs; for images any number of threads may call it."""
     if task.kind == "images":
-        return _image_encoder(tasks, task, settings, say)
+        return _image_encoder(tasks, task, settings)
     if task.kind == "texts":
         texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
         return lambda part: (encode(texts[part]), [])
@@ -162,25 +180,22 @@ def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray
     return vectors if not settings.has_network or not settings.frozen else _embedder(settings)(vectors)
 
 
-def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, say: Callable[[int], None]) -> Encode:
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
     embed = _embedder(settings) if settings.frozen else None
+    one_at_a_time = threading.Lock() if settings.own else contextlib.nullcontext()  # own code may keep a state
 
-    def encode(part: slice) -> tuple[NDArray[Any], list[int]]:
-        rows, bad = [], []
-        for start in range(part.start, part.stop, BATCH):
-            batch = names[start : min(start + BATCH, part.stop)]
-            pixels = np.zeros((len(batch), settings.side, settings.side, 3), np.uint8)
-            for i, name in enumerate(batch):
-                try:
-                    pixels[i] = check_image(read_inside(root, name), settings.side)
-                except InputError:
-                    bad.append(start - part.start + i)
-            rows.append(pixels if embed is None else embed(pixels))
-            say(start + len(batch))
-        whole = np.concatenate(rows)
-        whole[bad] = 0
-        return whole, bad
+    def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
+        pixels, bad = np.zeros((batch.stop - batch.start, settings.side, settings.side, 3), np.uint8), []
+        for i, name in enumerate(names[batch]):
+            try:
+                pixels[i] = check_image(read_inside(root, name), settings.side)
+            except InputError:
+                bad.append(i)
+        with one_at_a_time:
+            rows: NDArray[Any] = pixels if embed is None else embed(pixels)
+        rows[bad] = 0
+        return rows, bad
 
     return encode
 
