@@ -101,7 +101,9 @@ def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
         model = models.wrap(module.eval(), example=transform.plain(example))
     except RuntimeError as error:  # what torch raises if the shapes do not fit
         why = one_line(error)
-        raise InputError(f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}") from None
+        raise InputError(
+            f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}; give others."
+        ) from None
     return Checkpoint(model, transform, list(range(model.head.out_features)), 0, digest)
 
 

@@ -1,0 +1,43 @@
+"""Wrong uses end with exit code 2 and one sentence, without a traceback, and leave nothing behind."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+
+from commands import accuacl as command
+from wrong_uses import USES, place
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uses")
+    place(folder)
+    return folder
+
+
+def content(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+
+
+def test_there_are_enough_of_them():
+    assert len(USES) == len(set(USES)) >= 300
+
+
+@pytest.mark.parametrize("use", USES)
+def test_a_wrong_use(use, folder, monkeypatch, tmp_path):
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("ACCUACL_DATA", raising=False)
+    before = content(folder)
+    with warnings.catch_warnings(action="ignore"):
+        ended = command(*use.split(), cwd=folder, width=100)
+    said = ended.stderr.strip()
+    assert ended.returncode == 2, (said, ended.stdout)
+    assert "Traceback" not in said
+    assert "[Errno" not in said
+    if said or "Usage" not in ended.stdout:  # a command without arguments may show its help instead
+        assert said.startswith("accuacl: "), said
+        assert said.endswith((".", "?")), said
+        assert "\n" not in said, said
+    assert content(folder) == before

@@ -1,0 +1,431 @@
+"""Wrong uses of the commands, one a line. The files that they name are made by `place`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from PIL import Image
+
+# Values that the settings of `run` refuse.
+RUN_VALUES = """
+--benchmark nothing
+--benchmark split-cifar
+--benchmark digits
+--benchmark cifar10
+--benchmark empty
+--benchmark words.txt
+--benchmark ragged.csv --classes-per-task 1
+--benchmark quote.csv --classes-per-task 1
+--benchmark texts.csv --classes-per-task 1
+--benchmark nolabel.csv --classes-per-task 1
+--benchmark numbers.csv
+--benchmark numbers.csv --classes-per-task 9
+--benchmark numbers.csv --classes-per-task 2 --label-column kin
+--benchmark numbers.csv --classes-per-task 2 --image-size 8
+--benchmark numbers.csv --classes-per-task 2 --model conv4
+--benchmark numbers.csv --classes-per-task 2 --domains 2
+--benchmark numbers.csv --arrival given
+--benchmark bad.json --classes-per-task 1
+--benchmark bad.jsonl --classes-per-task 1
+--benchmark bad.parquet --classes-per-task 1
+--benchmark bad.arrow --classes-per-task 1
+--benchmark bad.npz --classes-per-task 1
+--benchmark lonely.npy --classes-per-task 1
+--benchmark three.npz --classes-per-task 1
+--benchmark nan.npz --classes-per-task 1
+--benchmark badimages --classes-per-task 1
+--benchmark sizes --classes-per-task 1
+--benchmark split-cifar10 --data-dir empty
+--benchmark split-cifar100 --data-dir words.txt
+--benchmark split-tiny-imagenet --data-dir nowhere
+--learner der
+--learner ER
+--learner adam
+--learner ridge --model mlp
+--strategy best
+--strategy entropie
+--strategy BADGE
+--scale huge
+--scale CPU
+--memory -1
+--memory many
+--memory 1.5
+--memory-policy random
+--memory-policy herd
+--seed -1
+--seed one
+--seed 1e3
+--tasks -1
+--tasks two
+--classes-per-task -2
+--classes-per-task 11
+--order backwards
+--order 3,1,1
+--order 3,1,99
+--order 1,2,3
+--order 0,a
+--order-seed -1
+--arrival sometime
+--arrival given
+--domains 1
+--domains 3
+--domains -1
+--recurring -1
+--blur 1
+--blur -0.1
+--blur lots
+--classes-per-task 10 --blur 0.1
+--imbalance 0
+--imbalance 2
+--label-noise 1
+--label-noise -1
+--noise loud
+--stream-seed -1
+--labels 0
+--labels -5
+--labels none
+--rounds 0
+--rounds 99
+--last-rounds -1
+--pool -1
+--test -1
+--epochs 0
+--epochs 1.5
+--batch 0
+--lr 0
+--lr -1
+--lr fast
+--momentum 1
+--momentum -1
+--weight-decay -1
+--model resnet
+--model conv4
+--model nowhere.py:build
+--model net.py
+--model net.py:
+--model net.py:missing
+--model net.py:text
+--model net.py:softmax
+--model net.py:small
+--model net.py:build --width 5
+--model net.py:build --learner ridge
+--width -1
+--learner-variant old
+--replay twice
+--alpha -1
+--beta -1
+--sampling odd
+--first-round none
+--variant newest
+--keep -1
+--lam 2
+--lam -1
+--lam-from 0
+--oversample 0.5
+--evaluate never
+--threads 0
+--threads -2
+--device gpu
+--device cuda:99
+--device tpu
+--image-size -1
+--image-size 8
+--label-column kind
+--config nowhere.yaml
+--config empty
+--config words.txt
+--config bad.yaml
+--config list.yaml
+--config unknown.yaml
+--config seeds.yaml
+--config typed.yaml
+--config twice.yaml
+--plugin nowhere.py
+--plugin words.txt
+--memry 3
+--no-such-option
+stray
+--out words.txt
+--out words.txt/below
+--seed
+""".strip().splitlines()
+
+SELECT = """
+
+--pool pool.parquet
+--pool pool.parquet --budget 3
+--budget 3 --out out.csv
+--pool nowhere.parquet --budget 3 --out out.csv
+--pool empty --budget 3 --out out.csv
+--pool words.txt --budget 3 --out out.csv
+--pool bad.parquet --budget 3 --out out.csv
+--pool numbers.parquet --budget 3 --out out.csv
+--pool pool.parquet --budget -1 --out out.csv
+--pool pool.parquet --budget many --out out.csv
+--pool pool.parquet --budget 3 --out nowhere/out.csv
+--pool pool.parquet --budget 3 --out empty
+--pool pool.parquet --budget 3 --out out.xlsx
+--pool pool.parquet --budget 3 --out out
+--pool pool.parquet --budget 3 --out out.csv --strategy best
+--pool pool.parquet --budget 3 --out out.csv --strategy full
+--pool pool.parquet --budget 3 --out out.csv --strategy accuacl --memory pool.parquet
+--pool pool.parquet --budget 3 --out out.csv --memory nowhere.parquet --past 5
+--pool pool.parquet --budget 3 --out out.csv --memory wide.parquet --past 5
+--pool pool.parquet --budget 3 --out out.csv --labelled nowhere.parquet
+--pool pool.parquet --budget 3 --out out.csv --labelled bad.parquet
+--pool pool.parquet --budget 3 --out out.csv --past -1
+--pool pool.parquet --budget 3 --out out.csv --past some
+--pool pool.parquet --budget 3 --out out.csv --lam 2
+--pool pool.parquet --budget 3 --out out.csv --seed -1
+--pool pool.parquet --budget 3 --out out.csv --seed one
+--pool pool.parquet --budget 3 --out out.csv --engine cloud
+--pool pool.parquet --budget 3 --out out.csv --workers -1
+--pool pool.parquet --budget 3 --out out.csv --plugin nowhere.py
+--pool pool.parquet --budget 3 --out out.csv --id-column key
+--pool pool.parquet --budget 3 --out pool.parquet
+--pool pool.parquet --budget 3 --out out.csv stray
+--pool pool.parquet --budget 3 --out out.csv --bugdet 4
+--pool nanpool.parquet --budget 3 --out out.csv --strategy entropy
+--pool sums.parquet --budget 3 --out out.csv --strategy entropy
+""".splitlines()[1:-1]
+
+EMBED = """
+
+--data numbers.parquet --out out
+--data numbers.parquet --out out --run nowhere
+--data numbers.parquet --out out --run empty
+--data numbers.parquet --out out --run empty --model net.py:build
+--data numbers.parquet --out out --weights words.txt
+--data numbers.parquet --out words.txt --model net.py:build
+--data numbers.parquet --out out --model nowhere.py:build
+--data numbers.parquet --out out --model net.py
+--data numbers.parquet --out out --model net.py:missing
+--data numbers.parquet --out out --model net.py:text
+--data x.npy --out out --model net.py:small
+--data x.npy --out out --model net.py:softmax
+--data x.npy --out out --model net.py:build --weights words.txt
+--data x.npy --out out --model net.py:build --weights nowhere.safetensors
+--data x.npy --out out --model net.py:build --device gpu
+--data x.npy --out out --model net.py:build --batch 0
+--data x.npy --out out --model net.py:build --shard-rows 0
+--data x.npy --out out --model net.py:build --image-size -1
+--data nowhere.npy --out out --model net.py:build
+--data words.txt --out out --model net.py:build
+--data empty --out out --model net.py:build
+--data badimages --out out --model net.py:build
+--data bad.parquet --out out --model net.py:build
+--data lonely3.npy --out out --model net.py:build
+--data badimages --out badimages/pool --model net.py:build
+--data x.npy --model net.py:build
+--out out --model net.py:build
+--data x.npy --out out --model net.py:build stray
+""".splitlines()[1:-1]
+
+PROJECT = """
+
+nothing
+new
+new p
+new p --images nowhere
+new p --images empty
+new p --images words.txt
+new p --images badimages --texts texts.csv
+new p --images badimages --label-column kind
+new p --images badimages --task-column task
+new p --images badimages --model resnet50
+new p --images badimages --model nowhere.py:build
+new p --images badimages --image-size 0
+new p --images badimages --mean a,b,c
+new p --images badimages --std 1,2
+new p --vectors nowhere.parquet
+new p --vectors words.txt
+new p --vectors bad.parquet
+new p --vectors nanvectors.parquet
+new p --vectors strings.parquet
+new p --vectors numbers.parquet --label-column nothing
+new p --vectors numbers.parquet --classes a,a
+new p --vectors numbers.parquet --per-round 0
+new p --vectors numbers.parquet --per-round some
+new p --vectors numbers.parquet --rounds 0
+new p --vectors numbers.parquet --strategy best
+new p --vectors numbers.parquet --learner der
+new p --vectors numbers.parquet --holdout 2
+new p --vectors numbers.parquet --close-at 0
+new p --vectors numbers.parquet --memory -1
+new p --vectors numbers.parquet --epochs 0
+new p --vectors numbers.parquet --lr 0
+new p --vectors numbers.parquet --head wide
+new p --vectors numbers.parquet --keep all
+new p --vectors numbers.parquet --seed -1
+new p --vectors numbers.parquet --device gpu
+new p --vectors numbers.parquet --ignore x
+new p --vectors numbers.parquet --no-such 1
+new full --vectors numbers.parquet
+new words.txt --vectors numbers.parquet
+new p --texts nowhere.csv
+new p --texts words.txt
+new p --texts blank.csv
+new p --texts quote.csv
+new p --texts ragged.csv
+new p --texts texts.csv --column body
+new p --texts texts.csv --label-column nothing
+new p --texts bad.jsonl --column text
+new p --texts twice.csv
+new p --table nowhere.csv
+new p --table ragged.csv
+new p --table twicecolumn.csv
+new p --table texts.csv --id-column nothing
+new p --table texts.csv --label-column nothing
+new p --table texts.csv --ignore nothing
+add
+add nowhere --images badimages
+add full --images badimages
+add words.txt --texts texts.csv
+serve nowhere
+serve full
+train nowhere
+train full
+status nowhere
+status full
+export nowhere --out out
+export full --out out
+forget nowhere a
+forget full a
+person nowhere add Ada
+person full add Ada
+label nowhere --from numbers.csv
+label full --from numbers.csv
+label
+push nowhere --label-studio http://127.0.0.1:1
+push full --label-studio http://127.0.0.1:1
+pull nowhere --label-studio http://127.0.0.1:1
+""".splitlines()[1:-1]
+
+OTHERS = """
+nothing
+rum
+--no-such
+sweep
+sweep nowhere.yaml
+sweep words.txt
+sweep bad.yaml
+sweep list.yaml
+sweep unknown.yaml
+sweep seeds.yaml
+sweep grid.yaml --engine cloud
+sweep grid.yaml --workers -1
+sweep grid.yaml --only strategy
+sweep grid.yaml --only colour=red
+sweep grid.yaml --only strategy=best
+sweep grid.yaml --plugin nowhere.py
+sweep grid.yaml --gpus -1
+sweep emptylist.yaml
+sweep nogrids.yaml
+paper
+paper mian
+paper main --scale huge
+paper main --only colour=red
+paper main --only seed=99
+paper main --workers -1
+report
+report nowhere --out r.html
+report empty --out r.html
+report words.txt --out r.html
+report empty --out nowhere/r.html
+report bad.csv --out r.html
+report empty --out r.docx
+report empty --format pdf
+bench --strategy best
+bench --strategy bages
+bench --json nowhere/b.json
+bench --no-such
+doctor stray
+""".strip().splitlines()
+
+USES = [
+    *(f"run {use}" for use in RUN_VALUES),
+    *(f"select {use}" for use in SELECT),
+    *(f"embed {use}" for use in EMBED),
+    *(f"project {use}" for use in PROJECT),
+    *OTHERS,
+]
+
+NET = """
+import torch
+from torch import nn
+
+def build():
+    return nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 3))
+
+def softmax():
+    return nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
+
+def small():
+    return nn.Linear(7, 3)
+
+def text():
+    return "a net"
+"""
+FILES = {
+    "words.txt": "just words\n",
+    "net.py": NET,
+    "numbers.csv": "a,b,label\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n",
+    "ragged.csv": "text,label\none,a\ntwo,b,c\n",
+    "quote.csv": 'text,label\n"one,a\ntwo,"b"\n',
+    "texts.csv": "text,label\nhello,a\nyou,b\nthere,a\n",
+    "blank.csv": "text\n \n",
+    "twice.csv": "id,text\n1,a\n1,b\n",
+    "twicecolumn.csv": "a,a\n1,2\n",
+    "nolabel.csv": "a,b\n1,2\n",
+    "bad.json": "{",
+    "bad.jsonl": '{"text": "a"}\n{"text"\n',
+    "bad.parquet": "PAR1",
+    "bad.arrow": "ARROW",
+    "bad.npz": "PK",
+    "bad.csv": "a,b\n1\n",
+    "bad.yaml": "a: [1\n",
+    "list.yaml": "- a\n- b\n",
+    "unknown.yaml": "colour: red\n",
+    "seeds.yaml": "seeds: 3\n",
+    "typed.yaml": "memory: much\n",
+    "twice.yaml": "labels: 3\nbudget: 4\n",
+    "grid.yaml": "strategy: [uniform, entropy]\ntasks: 1\n",
+    "emptylist.yaml": "strategy: []\n",
+    "nogrids.yaml": "grids: 3\n",
+    "full/mine.txt": "somebody's file\n",
+    "badimages/train/cat/0.png": "no image",
+    "badimages/test/cat/0.png": "no image",
+}
+
+
+def place(folder: Path) -> None:
+    """Make the files that the wrong uses name."""
+    for name, text in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (folder / "empty").mkdir()
+    for split, side in (("train", 4), ("test", 6)):
+        (folder / "sizes" / split / "cat").mkdir(parents=True)
+        Image.new("RGB", (side, side)).save(folder / "sizes" / split / "cat" / "0.png")
+    np.save(folder / "x.npy", np.ones((4, 2), np.float32))
+    np.save(folder / "lonely.npy", np.ones((4, 2), np.float32))
+    np.save(folder / "lonely3.npy", np.ones((4, 2, 2), np.float32))
+    np.savez(folder / "three.npz", x=np.ones((4, 2)), y=np.arange(3))
+    np.savez(folder / "nan.npz", x=np.full((4, 2), np.nan), y=np.arange(4) % 2)
+    p = np.full((6, 3), 1 / 3, np.float32)
+    pool = {"id": list(range(6)), "embedding": [[1.0, 2.0]] * 6}
+    tables = {
+        "pool": pool | {"probability": p.tolist()},
+        "wide": pool | {"embedding": [[1.0] * 5] * 6, "probability": p.tolist()},
+        "nanpool": pool | {"probability": [[float("nan")] * 3] * 6},
+        "sums": pool | {"probability": (3 * p).tolist()},
+        "numbers": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
+        "strings": {"a": ["x", "y"]},
+        "nanvectors": {"embedding": [[1.0, float("nan")]]},
+    }
+    for name, columns in tables.items():
+        pq.write_table(pa.table(columns), folder / f"{name}.parquet")
