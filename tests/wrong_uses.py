@@ -132,8 +132,6 @@ RUN_VALUES = """
 --device cuda:99
 --device tpu
 --image-size -1
---image-size 8
---label-column kind
 --config nowhere.yaml
 --config empty
 --config words.txt
