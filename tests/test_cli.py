@@ -104,7 +104,7 @@ def test_the_package_is_a_command_too():
         ("bench --n 5 --json folder", "folder is a folder"),
         ("project status folder", "folder holds no project"),
         ("project new a --vectors binary", "binary is not a readable Parquet file"),
-        ("project new a --texts folder", "folder cannot be read: is a directory"),
+        ("project new a --texts folder", "folder is a folder without files called task-1, task-2, ...; give a file."),
     ],
 )
 def test_a_wrong_place_is_told_in_one_sentence(command, says, tmp_path, monkeypatch, capsys):

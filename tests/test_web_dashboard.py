@@ -19,19 +19,19 @@ from web_project import PATIENCE, browse, image_project, link, log_in, running
 expect.set_options(timeout=1000 * PATIENCE)
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with image_project(tmp_path_factory.mktemp("dashboard"), per_round=4) as project:
+@pytest.fixture
+def project(tmp_path):
+    with image_project(tmp_path, per_round=4) as project:
         yield project
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def server(project):
     with running(project) as address:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(server, project):
     with browse(server) as client:
         log_in(client, project, "Ada")
@@ -100,10 +100,10 @@ def test_the_stamp_changes_with_what_is_shown_and_with_nothing_else(client, proj
     assert client.get("/api/changes").json() != before
 
 
-@pytest.mark.parametrize("path", ["/api/map", "/api/item/0", "/api/changes"])
-def test_strangers_see_nothing(server, path):
+def test_strangers_see_nothing(server):
     with browse(server) as stranger:
-        assert stranger.get(path).status_code == 401
+        for path in ("/api/map", "/api/item/0", "/api/changes"):
+            assert stranger.get(path).status_code == 401
 
 
 def test_ticks_are_round_and_hold_everything():

@@ -12,13 +12,13 @@ from web_project import browse, image_project, log_in, running
 PER_ROUND = 6
 
 
-@pytest.fixture(scope="module")
-def project(tmp_path_factory):
-    with image_project(tmp_path_factory.mktemp("review"), per_round=PER_ROUND) as project:
+@pytest.fixture
+def project(tmp_path):
+    with image_project(tmp_path, per_round=PER_ROUND) as project:
         yield project
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(project):
     """Ada, who has labelled three of six, skipped one, and leaves two."""
     with running(project) as address, browse(address) as client:
