@@ -110,7 +110,8 @@ def test_ridge_is_refused_where_features_do_not_stay():
         ({}, "er", "mlp"),
         ({"learner": "ridge"}, "ridge", "linear"),
         ({"keep": "statistics"}, "ridge", "linear"),
-        ({"learner": "der++"}, "der++", "mlp"),
+        ({"learner": "der++"}, "der++", "linear"),
+        ({"kind": "tables"}, "er", "mlp"),
         ({"head": "linear"}, "er", "linear"),
         ({"kind": "texts"}, "ridge", "linear"),
         ({"kind": "texts", "learner": "er"}, "er", "linear"),
@@ -119,3 +120,13 @@ def test_ridge_is_refused_where_features_do_not_stay():
 def test_vectors_are_learned_by_a_small_network_unless_another_is_asked_for(given, learner, head):
     made = make({"kind": "vectors"} | given)
     assert (made.learner, made.head) == (learner, head)
+    assert made.lr == (0.02 if head == "mlp" else 0.05)
+
+
+@pytest.mark.parametrize(("batch", "epochs"), [(8, 4), (32, 50)])
+def test_what_is_easy_does_not_diverge(tmp_path, batch, epochs):
+    """Classes far apart, learned by what projects of vectors take by themselves."""
+    with new_project(tmp_path / "p", 2, batch=batch, epochs=epochs, strategy="uniform") as project:
+        assert project.settings.head == "mlp"
+        while not project.advance().finished:
+            answer(project)

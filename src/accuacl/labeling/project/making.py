@@ -20,9 +20,11 @@ def make(given: dict[str, Any]) -> ProjectSettings:
     if not model:
         model = default_model(str(kind))
     trained = model == SCRATCH or bool(given.get("finetune"))
-    defaults: dict[str, Any] = measured_best(str(kind), trained, given) | (
-        {"epochs": 30, "lr": 0.03} if trained else {}
-    )
+    defaults: dict[str, Any] = {**measured_best(str(kind), trained, given)}
+    if trained:
+        defaults |= {"epochs": 30, "lr": 0.03}
+    elif given.get("head", defaults["head"]) == "mlp":
+        defaults["lr"] = 0.02  # faster, training may diverge
     if given.get("head") == "projection":
         defaults["width"] = models.PROJECTED
     if model.rpartition(":")[0].endswith(".py"):
@@ -50,7 +52,7 @@ def measured_best(kind: str, trained: bool, given: dict[str, Any]) -> dict[str, 
     return {
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
-        "head": "mlp" if columns and learner != "ridge" and not trained else "linear",
+        "head": "mlp" if columns and learner == "er" and not trained else "linear",
         "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
     }

@@ -91,7 +91,7 @@ class ProjectSettings(pydantic.BaseModel):
     head: Literal["linear", "mlp", "projection"] = Field(
         "linear",
         description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn). "
-        "Unset: mlp for vectors and tables, unless ridge learns them; else linear.",
+        "Unset: mlp for vectors and tables that er learns, else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
     image_size: int = Field(
