@@ -1,4 +1,4 @@
-"""The pictures in docs/labelling.md, taken from the real page: python tests/web_screenshots.py
+"""The pictures in docs/labelling.md and docs/fraud.md, taken from the real page: python tests/web_screenshots.py
 
 Two folders of scikit-learn's digits, labelled by a script that knows them and is wrong now and then, through the page
 where there is a picture to take and through the store elsewhere.
@@ -16,7 +16,7 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 from accuacl.base.progress import Progress, ignore
-from accuacl.labeling.project import Project, make, read_images
+from accuacl.labeling.project import Project, TableOptions, make, read_images, read_table
 from accuacl.labeling.store import Person
 from accuacl.labeling.web.trainer import Trainer
 from web_browser import Watch, browser
@@ -103,6 +103,31 @@ def shoot_leads(page: Any, server: str, project: Project) -> None:
     shoot(page, "people")
 
 
+CLAIM = {
+    "Month": "Mar", "DayOfWeek": "Sunday", "Make": "Mazda", "AccidentArea": "Urban", "Sex": "Male", "Age": "71",
+    "MaritalStatus": "Single", "Fault": "Policy Holder", "PolicyType": "Sedan - All Perils", "VehicleCategory": "Sedan",
+    "VehiclePrice": "more than 69000", "Deductible": "400", "DriverRating": "3", "Days_Policy_Accident": "more than 30",
+    "PastNumberOfClaims": "none", "AgeOfVehicle": "more than 7", "PoliceReportFiled": "No", "WitnessPresent": "No",
+    "AgentType": "External", "NumberOfSuppliments": "none", "AddressChange_Claim": "no change",
+}  # fmt: skip
+
+
+def shoot_record(chromium: Any, watch: Watch, folder: Path) -> None:
+    """A row of a table, as people see it."""
+    rows = [CLAIM | {"PolicyNumber": str(11 + i), "Age": str(71 - i)} for i in range(8)]
+    lines = [",".join(rows[0])] + [",".join(row.values()) for row in rows]
+    (folder / "claims.csv").write_text("\n".join(lines) + "\n")
+    settings = make({"kind": "tables", "per_round": 8, "rounds": 1, "strategy": "uniform"})
+    items = read_table(folder / "claims.csv", TableOptions(id="PolicyNumber"))
+    Project.begin(folder / "claims", settings, ["fine", "fraud"], items)
+    with Project.open(folder / "claims") as project, running(project, trainer=TestTrainer(project)) as server:
+        page = watch.page(chromium)
+        page.goto(f"{server}/login#token={project.store.add_person('Ada', lead=True)}")
+        page.wait_for_selector("#desk[data-seen]")
+        shoot(page, "record")
+        page.close()
+
+
 def main() -> None:
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp())
     write_digits(folder / "digits")
@@ -114,6 +139,7 @@ def main() -> None:
         people = [project.store.person_of(project.store.add_person(name)) for name in ("Grace", "Katherine")]
         trainer = StopsHalfway(project)
         with running(project, trainer=trainer) as server, browser() as chromium:
+            shoot_record(chromium, watch, folder)
             page = watch.page(chromium)
             page.goto(f"{server}/login#token={project.store.add_person('Ada', lead=True)}")
             page.wait_for_selector("#view img")
