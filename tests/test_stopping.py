@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen, next_target
 from commands import accuacl
 from effort import times
 from scripted import answer, new_project
@@ -72,3 +72,11 @@ def test_a_project_says_it(tmp_path):
         expected = forecast(curve, next_target(curve))
         assert project.estimates().forecast == expected
     assert f"task 1: {expected.text}" in " ".join(accuacl("project", "status", tmp_path / "p").stdout.split())
+
+
+def test_the_next_target_is_above_the_curve_too():
+    """Where the last round was worse than the ones before by chance, what they have reached is no target."""
+    curve = [Measured(30, 9, 12), Measured(70, 8, 12)]
+    assert 100 * 8 / 12 < 70 < foreseen(curve, [70])[0][1]
+    assert next_target(curve) > foreseen(curve, [70])[0][1]
+    assert forecast(curve, next_target(curve)).labels != 0

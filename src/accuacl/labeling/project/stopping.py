@@ -103,10 +103,11 @@ def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
 
 
 def next_target(curve: Sequence[Measured]) -> int | None:
-    """The first of the targets above what the last held-out answers say; None without any."""
+    """The first of the targets above what the last held-out answers and the curve through all say; None without any."""
     if not curve or not curve[-1].held:
         return None
-    reached = 100 * curve[-1].right / curve[-1].held
+    expected = [middle for _, middle, _ in foreseen(curve, [curve[-1].labels])]
+    reached = max([100 * curve[-1].right / curve[-1].held, *expected])
     return next((target for target in TARGETS if target > reached), None)
 
 
