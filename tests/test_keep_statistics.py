@@ -87,9 +87,9 @@ def test_texts_are_erased_and_the_page_says_so(tmp_path):
         tmp_path / "p", make(SUMS | {"kind": "texts", "per_round": 4, "rounds": 1, "text_features": 16, "holdout": 0.5})
     )
     project.store.add_person("Ada")
-    texts = [f"{word} number {i}" for i in range(6) for word in ("yes", "no")]
-    for _ in range(2):
-        project.add(NewItems("texts", "here", [str(i) for i in range(12)], texts=texts))
+    texts = [f"{word} number {i}" for i in range(12) for word in ("yes", "no")]
+    for half in (texts[:12], texts[12:]):
+        project.add(NewItems("texts", "here", [str(i) for i in range(12)], texts=half))
     finish_texts(project)
     held = held_items(project)
     assert len(held) == 4

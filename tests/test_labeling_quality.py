@@ -218,7 +218,7 @@ def test_wrong_labels_are_found_and_the_most_doubtful_comes_first(tmp_path):
 
 
 def test_without_embeddings_what_the_model_said_before_is_used(tmp_path, monkeypatch):
-    with new_project(tmp_path / "p") as project:
+    with new_project(tmp_path / "p", head="linear") as project:
         finish(project)
         monkeypatch.setattr(type(project.settings), "frozen", property(lambda self: False))
         ada, labels = project.store.people()[0], project.store.labels()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,8 +152,3 @@ def test_the_plan_of_the_house_is_that_of_the_code():
     picture = load_file(docs / "rooms.py")
     assert set(picture.PLACES) == rooms - {"base"}
     assert (docs / "images" / "rooms.svg").read_text() == picture.draw(), "run: python docs/rooms.py"
-
-
-def test_the_version_is_written_the_same_everywhere():
-    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())
-    assert project["project"]["version"] == accuacl.__version__
