@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import lzma
 import os
 import statistics
 import tempfile
@@ -27,7 +28,8 @@ from projects import add_to_csv, read_csv
 from accuacl.labeling.project import Project, TableOptions, by_task, export, make, read_table
 
 START, END = "<!-- benchmarks/fraud.py writes from here -->", "<!-- to here -->"
-OPTIONS = TableOptions(id="PolicyNumber", label="FraudFound_P", task="Year")
+TRUTH, ID = "FraudFound_P", "PolicyNumber"
+OPTIONS = TableOptions(id=ID, ignored=(TRUTH,), task="Year")
 NAMES = {"0": "fine", "1": "fraud"}
 RANKED = 500
 
@@ -59,13 +61,16 @@ def main() -> None:
 
 def run(claims: Path, strategy: str, seed: int) -> dict[str, str]:
     """One project from its first round to its export."""
+    with lzma.open(claims, "rt", newline="") as file:
+        known = {row[ID]: NAMES[row[TRUTH]] for row in csv.DictReader(file)}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "claims"
         settings = make({"kind": "tables", "strategy": strategy, "seed": seed, "per_round": 50, "rounds": 4})
         Project.begin(place, settings, list(NAMES.values()), *by_task(read_table(claims, OPTIONS)))
         with Project.open(place) as project:
             person = project.store.person_of(project.store.add_person("script"))
-            truth = [NAMES[label] for task in project.tasks.all() for label in project.tasks.table(task.index)["label"]]
+            names = [name for task in project.tasks.all() for name in project.tasks.table(task.index)["name"]]
+            truth = [known[name] for name in names]
             classes = {label.name: label.id for label in project.store.classes()}
             found: list[list[int]] = []
             while not project.advance().finished:
@@ -74,11 +79,9 @@ def run(claims: Path, strategy: str, seed: int) -> dict[str, str]:
                 labels = project.store.labels()
                 found.append([len(labels), sum(truth[item] == "fraud" for item in labels)])
             export(project, Path(folder) / "out", claims, "text", lambda progress: None)
-            names = [name for task in project.tasks.all() for name in project.tasks.table(task.index)["name"]]
             asked = {names[item] for item in project.store.labels()}
         ranked = most_likely(Path(folder) / "out" / "predictions.csv", asked)
-        is_fraud = {name: label == "fraud" for name, label in zip(names, truth, strict=True)}
-        return {"found": json.dumps(found), "ranked": str(sum(is_fraud[name] for name in ranked))}
+        return {"found": json.dumps(found), "ranked": str(sum(known[name] == "fraud" for name in ranked))}
 
 
 def most_likely(path: Path, asked: set[str]) -> list[str]:
