@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
@@ -179,6 +179,7 @@ VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_s
 
 @examples(60, 1000)
 @given(st.lists(VALUES, max_size=30), st.lists(VALUES, max_size=5))
+@example([False, 0], [])
 def test_any_column_becomes_finite_rows_that_do_not_depend_on_each_other(values, others):
     known = json.loads(json.dumps(column(values or [None])))
     rows = encoded(known, *values)
@@ -205,7 +206,8 @@ def test_separators_and_compressed_files(tmp_path, separator, suffix):
     text = '\ufeffid;"a, b";c\n1;"x\ny";2\n\n2;"";3\n'.replace(";", separator)
     path = tmp_path / f"t{suffix}"
     path.write_bytes(lzma.compress(text.encode()) if suffix.endswith("xz") else text.encode())
-    items = read_table(path, TableOptions())
+    with pytest.warns(UserWarning, match="1 of 2 rows run over several lines, first lines 2 to 3"):
+        items = read_table(path, TableOptions())
     assert items.names == ["1", "2"]
     assert items.shown == [{"a, b": "x\ny", "c": "2"}, {"a, b": "", "c": "3"}]
 
@@ -223,8 +225,9 @@ def test_parquet_has_its_own_kinds(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "says"),
     [
-        ("a,b\n1,2,3\n", TableOptions(), "line 2 has 3 cells, the first line 2 names"),
-        ("a,a\n1,2\n", TableOptions(), "'a' is there more than once"),
+        ("a,b\n1,2,3\n", TableOptions(), "line 2 has 3 fields and the header 2"),
+        ("a,a\n1,2\n", TableOptions(), "two columns named 'a'"),
+        ('a,b\n1,"2\n3,4\n', TableOptions(), "a quotation mark in the row that begins in line 2 does not fit"),
         ("a,b\n", TableOptions(), "has no rows"),
         ("", TableOptions(), "has no rows"),
         ("id,label\n1,2\n", TableOptions(label="label"), "no columns to learn from"),
@@ -342,3 +345,18 @@ def test_new_and_add_from_the_command_line(tmp_path):
     wrong = accuacl("project", "new", tmp_path / "q", "--texts", tmp_path / "t.csv", "--ignore", "a")
     assert wrong.returncode == 2
     assert "go with --table" in wrong.stderr
+
+
+@pytest.mark.parametrize("suffix", [".csv.xz", ".csv.gz", ".jsonl.bz2"])
+def test_a_damaged_compressed_file_is_named(tmp_path, suffix):
+    (tmp_path / f"t{suffix}").write_bytes(b"not compressed at all")
+    with pytest.raises(InputError, match=f"t{suffix}"):
+        read_table(tmp_path / f"t{suffix}", TableOptions())
+    (tmp_path / "t.csv.xz").write_bytes(lzma.compress(b"a,b\n1,2\n" * 1000)[:-40])
+    with pytest.raises(InputError, match="damaged"):
+        read_table(tmp_path / "t.csv.xz", TableOptions())
+
+
+def test_what_is_quoted_in_the_header_separates_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text('a,"b;c;d;e"\n1,2\n')
+    assert read_table(tmp_path / "t.csv", TableOptions()).shown == [{"a": "1", "b;c;d;e": "2"}]

@@ -1,21 +1,31 @@
-"""Tables as files: CSV, TSV, JSON, JSON lines, Parquet, Arrow. Rows in are rows out, or the line is named."""
+"""Tables as files: CSV, TSV, JSON, JSON lines, Parquet, Arrow. Rows in are rows out, or the line is named.
+
+Files of text may be compressed: .csv.xz, .jsonl.gz, ...
+"""
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import json
+import lzma
 import warnings
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, reason
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
-COLUMNAR = (".parquet", ".arrow")
+COLUMNAR = (".parquet", ".pq", ".arrow")
 SUFFIXES = (*DELIMITERS, ".json", *LINES, *COLUMNAR)
+OTHER_DELIMITERS = ";\t|"  # in files that are called .csv all the same
+COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
@@ -45,7 +55,7 @@ def read_table(path: Path) -> Table:
     """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines."""
     import pyarrow as pa
 
-    suffix = path.suffix.lower()
+    suffix = _format(path)
     if suffix in COLUMNAR:
         try:
             return Table(path, open_columnar(path).read())
@@ -61,12 +71,12 @@ def read_table(path: Path) -> Table:
 
 def column_names(path: Path) -> list[str]:
     """The names of the columns; of most formats only the beginning is read."""
-    suffix = path.suffix.lower()
+    suffix = _format(path)
     if suffix in COLUMNAR:
         return list(open_columnar(path).schema_arrow.names)
     if suffix in DELIMITERS:
-        with reading(path), path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-            return next(csv.reader(file, delimiter=DELIMITERS[suffix]), [])
+        with _opened(path, errors="replace") as file:
+            return next(csv.reader(file, delimiter=_delimiter(file, DELIMITERS[suffix])), [])
     return read_table(path).names
 
 
@@ -101,6 +111,37 @@ class ArrowFile:
         return iter(self.read(columns).to_batches(max_chunksize=size))
 
 
+def _format(path: Path) -> str:
+    """The suffix that says the format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else path.suffix.lower()
+
+
+@contextmanager
+def _opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
+    """A file of text, compressed or not; InputError where it is not."""
+    opener = COMPRESSED.get(path.suffix.lower(), open)
+    try:
+        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
+    except (lzma.LZMAError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from None
+
+
+def _delimiter(file: IO[str], usual: str) -> str:
+    """What separates the fields, by the header."""
+    header = file.readline()
+    file.seek(0)
+
+    def fields(delimiter: str) -> int:
+        found = next(csv.reader([header], delimiter=delimiter), [])
+        return 0 if any('"' in field for field in found) else len(found)  # it cuts a quoted name
+
+    return max(usual + OTHER_DELIMITERS, key=fields)  # the first of the best
+
+
 def _delimited(path: Path, delimiter: str) -> Table:
     import pyarrow as pa
 
@@ -110,8 +151,8 @@ def _delimited(path: Path, delimiter: str) -> Table:
     several: list[tuple[int, int]] = []  # first and last line of rows that have several
     line = 0
     try:
-        with reading(path), path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.reader(file, delimiter=delimiter, strict=True)
+        with _opened(path) as file:
+            reader = csv.reader(file, delimiter=_delimiter(file, delimiter), strict=True)
             for row in reader:
                 begins, line = line + 1, reader.line_num
                 if not row:
@@ -125,8 +166,6 @@ def _delimited(path: Path, delimiter: str) -> Table:
                     several.append((begins, line))
                 rows.append(row)
                 lines.append(begins)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
     except csv.Error as error:
         raise InputError(
             f"{path}: a quotation mark in the row that begins in line {line + 1} does not fit ({error}); close it, and "
@@ -150,13 +189,11 @@ def _json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
     rows, lines = [], []
     number = 0
     try:
-        with reading(path), path.open(encoding="utf-8-sig") as file:
+        with _opened(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     rows.append(_object(json.loads(line), f"{path}: line {number}"))
                     lines.append(number)
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(
             f"{path}: line {number} is not JSON ({error}); write one object a line, or name the file .csv, .tsv or "
@@ -167,9 +204,9 @@ def _json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
 
 def _json(path: Path) -> tuple[list[dict[str, Any]], None]:
     try:
-        with reading(path):
-            content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        with _opened(path) as file:
+            content = json.load(file)
+    except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if it has an object a line.") from None
     if not isinstance(content, list):
         raise InputError(f"{path} holds no list; write a list of objects, [{{...}}, {{...}}].")

@@ -151,10 +151,11 @@ def _encode_dates(column: Column, values: list[Any]) -> NDArray[np.float64]:
 def _encode_categories(column: Column, values: list[Any]) -> NDArray[np.float64]:
     place = {"": 0} | {value: 1 + i for i, value in enumerate(column["values"])}
     out, known = np.zeros((len(values), len(place) + SHARED)), dict[Any, int]()
-    for value in set(values):
+    kinds = [(type(value), value) for value in values]  # False is not 0 here
+    for kind, value in set(kinds):
         name = _category(value)
-        known[value] = place[name] if name in place else len(place) + _hash(name) % SHARED
-    out[np.arange(len(values)), [known[value] for value in values]] = 1
+        known[kind, value] = place[name] if name in place else len(place) + _hash(name) % SHARED
+    out[np.arange(len(values)), [known[key] for key in kinds]] = 1
     return out
 
 

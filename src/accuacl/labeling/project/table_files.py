@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
-import lzma
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from accuacl import data
 from accuacl.base.errors import InputError
-from accuacl.base.files import reading, reason
 from accuacl.labeling.project.new_items import NewItems, TableOptions, task_column, there
 from accuacl.labeling.project.tables import LONGEST_TEXT, encodable, labels_in, no_column, unique_names
 
-OPENERS: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open, "": open}
-SEPARATORS = ",;\t|"
 ID = "id"  # the column that names the rows, where it is there and no other is given
 
 
@@ -26,7 +20,7 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     later: the options are those of an earlier table; this one need not have the columns that were left out.
     """
     path = there(path, "a .csv, .tsv or Parquet file")
-    names, rows = _parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _text(path)
+    names, rows = _columns(path)
     for name in (options.id, *(() if later else (options.label, *options.ignored))):
         if name and name not in names:
             raise no_column(path, name, names)
@@ -56,52 +50,11 @@ def _check_value(path: Path, number: int, value: Any) -> None:
             raise InputError(f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it.")
 
 
-def _text(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """Names of columns, and rows, of a .csv or .tsv file."""
-    opener = OPENERS.get(path.suffix.lower(), open)
-    tab = ".tsv" in path.suffixes[-2:]
-    csv.field_size_limit(2**27)
-    try:
-        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig") as file:
-            return _rows(path, file, "\t" if tab else "")
-    except (UnicodeDecodeError, csv.Error, lzma.LZMAError, EOFError) as error:
-        raise InputError(
-            f"{path} is not a .csv or .tsv file in UTF-8, nor Parquet ({reason(error)}); write it as one of these."
-        ) from None
-
-
-def _rows(path: Path, file: IO[str], separator: str) -> tuple[list[str], list[dict[str, Any]]]:
-    first = file.readline()
-    separator = separator or max(SEPARATORS, key=lambda one: len(next(csv.reader([first], delimiter=one), [])))
-    file.seek(0)
-    reader = csv.reader(file, delimiter=separator)
-    names = [name.strip() or f"column {i + 1}" for i, name in enumerate(next(reader, []))]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"{path}: the column {twice!r} is there more than once; give a first line with a name for each column."
-        )
-    rows = []
-    for cells in reader:
-        if not cells:
-            continue  # an empty line
-        if len(cells) != len(names):
-            raise InputError(
-                f"{path}: line {reader.line_num} has {len(cells)} cells, the first line {len(names)} names; mend it."
-            )
-        rows.append(dict(zip(names, cells, strict=True)))
-    return names, rows
-
-
-def _parquet(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
-    """The same of a Parquet file; dates become text, and what is neither text, number, date nor truth is left out."""
+def _columns(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names of columns, and rows. Dates become text; what is neither text, number, date nor truth is left out."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); write it again.") from error
+    table = data.read_table(path).columns
     kinds = pa.types
     binary = (kinds.is_nested, kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary)
     names = [field.name for field in table.schema if not any(test(field.type) for test in binary)]
