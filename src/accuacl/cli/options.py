@@ -51,14 +51,19 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 
 def with_settings(
-    model: type[BaseModel], without: Collection[str] = (), defaults: bool = False
+    model: type[BaseModel], without: Collection[str] = (), defaults: bool = False, varying: Collection[str] = ()
 ) -> Callable[[Command], Command]:
     """Give a command an option for every field of a settings model, in place of its `**given`.
 
     The field's description is the option's help. What is not given on the command line is None. without: fields that
-    get no option. defaults: whether the help names the fields' default values.
+    get no option. defaults: whether the help names the fields' default values. varying: fields whose defaults follow
+    from others, which their descriptions say.
     """
-    options = [_option(name, field, defaults) for name, field in model.model_fields.items() if name not in without]
+    options = [
+        _option(name, field, defaults and name not in varying)
+        for name, field in model.model_fields.items()
+        if name not in without
+    ]
 
     def decorate(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()

@@ -17,7 +17,7 @@ from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tas
 NO_OPTION = ("kind", "digest")  # settings that follow from others
 
 
-@with_settings(ProjectSettings, without=NO_OPTION, defaults=True)
+@with_settings(ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))
 def new(
     directory: Directory,
     *,
