@@ -109,8 +109,8 @@ class ProjectSettings(pydantic.BaseModel):
     lr: float = Field(
         0.05,
         gt=0,
-        description="Learning rate; it falls along a cosine to 0.001. Unset: 0.05, for --head mlp 0.02, for networks that "
-        "are trained 0.03.",
+        description="Learning rate; it falls along a cosine to 0.001. Unset: 0.05, for --head mlp 0.02, for networks "
+        "that are trained 0.03.",
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
