@@ -171,7 +171,8 @@ class Waiting:
     def find_spec(name, *more):
         if name == module:
             print("here", flush=True)
-            time.sleep(300)
+            for _ in range(30_000):  # a signal just before one long sleep would wait for its end
+                time.sleep(0.01)
 
 sys.meta_path.insert(0, Waiting)
 from accuacl.__main__ import main
@@ -182,10 +183,10 @@ main()
 @pytest.mark.parametrize("module", ["accuacl.cli", "typer", "pydantic", "accuacl.experiment.config", "torch"])
 def test_interrupted_while_it_loads_it_says_one_line(tmp_path, module):
     command = [sys.executable, "-c", WAITING, module, "run", "--out", "out"]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "here\n"
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=300)
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "here\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=300)
     assert process.returncode in (130, -signal.SIGINT)  # the latter if it came through an `exec`; a shell says 130
     assert said.startswith("accuacl: interrupted")
     assert said.count("\n") == 1
