@@ -29,6 +29,7 @@ from accuacl.labeling.store import (
     leases,
     opinions,
     people,
+    records,
     review,
     rounds,
     sessions,
@@ -37,23 +38,6 @@ from accuacl.labeling.store import (
 from accuacl.labeling.store.database import Database
 from accuacl.labeling.store.given import GivenLabel
 from accuacl.labeling.store.leases import NOTHING, Expected
-from accuacl.labeling.store.records import (
-    Act,
-    Answer,
-    BatchDone,
-    Class,
-    ClassChange,
-    Guideline,
-    LabelEvent,
-    Person,
-    Pick,
-    Proposal,
-    Rating,
-    Reviewed,
-    Status,
-    Turn,
-    Work,
-)
 
 LEASE = 120.0  # seconds
 MANY = 100
@@ -89,7 +73,7 @@ class Store:
         with self._db.write() as tx:
             return sessions.invite(tx, name)
 
-    def person_of(self, token: str) -> Person | None:
+    def person_of(self, token: str) -> records.Person | None:
         """Whose invitation it is; None if it is nobody's, used, expired or revoked."""
         with self._db.read() as tx:
             return sessions.find(tx, token)
@@ -99,7 +83,7 @@ class Store:
         with self._db.write() as tx:
             return sessions.enter(tx, token)
 
-    def person_of_session(self, session: str) -> Person | None:
+    def person_of_session(self, session: str) -> records.Person | None:
         """Whose session it is; None if it is over. Its use keeps it going."""
         with self._db.read() as tx:
             person, old = sessions.person_of(tx, session)
@@ -125,86 +109,86 @@ class Store:
         with self._db.write() as tx:
             people.set_role(tx, name, lead)
 
-    def work(self) -> dict[int, Work]:
+    def work(self) -> dict[int, records.Work]:
         """What each person has done, how fast, and how far others agree."""
         with self._db.read() as tx:
             return work.work(tx)
 
-    def people(self) -> list[Person]:
+    def people(self) -> list[records.Person]:
         """Everyone who ever had access, revoked or not."""
         with self._db.read() as tx:
             return people.everyone(tx)
 
     # Classes
 
-    def classes(self) -> list[Class]:
+    def classes(self) -> list[records.Class]:
         """All classes by number, merged ones too."""
         with self._db.read() as tx:
             return classes.every(tx)
 
-    def add_class(self, name: str, person: Person | None = None) -> Class:
+    def add_class(self, name: str, person: records.Person | None = None) -> records.Class:
         """Add a class, with the next number."""
         with self._db.write() as tx:
             return classes.add(tx, name, person)
 
-    def rename_class(self, id: int, name: str, person: Person | None = None) -> None:
+    def rename_class(self, id: int, name: str, person: records.Person | None = None) -> None:
         """Give a class another name; its labels stay."""
         with self._db.write() as tx:
             classes.rename(tx, id, name, person)
 
-    def merge_class(self, id: int, into: int, person: Person | None = None) -> None:
+    def merge_class(self, id: int, into: int, person: records.Person | None = None) -> None:
         """From now on all labels of class `id`, old and new, count as labels of `into`."""
         with self._db.write() as tx:
             classes.merge(tx, id, into, person)
 
-    def class_changes(self) -> list[ClassChange]:
+    def class_changes(self) -> list[records.ClassChange]:
         """The latest additions, renamings and merges, the last first; only that one can be undone."""
         with self._db.read() as tx:
             return classes.changes(tx)
 
-    def undo_class_change(self, person: Person, event: int) -> ClassChange:
+    def undo_class_change(self, person: records.Person, event: int) -> records.ClassChange:
         """Undo the latest change of classes; what it was."""
         with self._db.write() as tx:
             return classes.undo(tx, person, event)
 
-    def guide(self, person: Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
+    def guide(self, person: records.Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
         """Say what a class means, and which items show it."""
         with self._db.write() as tx:
             guidelines.guide(tx, person, class_id, text, examples)
 
-    def guidelines(self) -> dict[int, Guideline]:
+    def guidelines(self) -> dict[int, records.Guideline]:
         """What classes mean, of those for which it has been said."""
         with self._db.read() as tx:
             return guidelines.guidelines(tx)
 
-    def propose(self, person: Person, name: str, request: str) -> Proposal:
+    def propose(self, person: records.Person, name: str, request: str) -> records.Proposal:
         """Propose a class."""
         with self._db.write() as tx:
             return guidelines.propose(tx, person, name, request)
 
-    def proposals(self) -> list[Proposal]:
+    def proposals(self) -> list[records.Proposal]:
         """The classes that were proposed and wait for a lead."""
         with self._db.read() as tx:
             return guidelines.proposals(tx)
 
-    def settle(self, person: Person, proposal: int, name: str | None) -> int | None:
+    def settle(self, person: records.Person, proposal: int, name: str | None) -> int | None:
         """Add a class that was proposed, under that name; name None: do not."""
         with self._db.write() as tx:
             return guidelines.settle(tx, person, proposal, name)
 
     # Rounds
 
-    def open_round(self, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
+    def open_round(self, task: int, round: int, picks: Sequence[records.Pick], twice: Collection[int] = ()) -> None:
         """Offer picks to people, the items `twice` to two each; opening the same round again changes nothing."""
         with self._db.write() as tx:
             rounds.open_round(tx, task, round, picks, twice)
 
-    def status(self) -> Status | None:
+    def status(self) -> records.Status | None:
         """The state of the latest round; None before the first."""
         with self._db.read() as tx:
             return rounds.status(tx)
 
-    def picks(self, task: int, round: int) -> list[Pick]:
+    def picks(self, task: int, round: int) -> list[records.Pick]:
         """The round's picks by rank."""
         with self._db.read() as tx:
             return rounds.picks(tx, task, round)
@@ -239,7 +223,7 @@ class Store:
         with self._db.read() as tx:
             return rounds.complete(tx, task, round, share)
 
-    def enough(self, person: Person) -> None:
+    def enough(self, person: records.Person) -> None:
         """Let the open round be closed with the answers that it has."""
         with self._db.write() as tx:
             people.check(tx, person)
@@ -265,32 +249,36 @@ class Store:
 
     # Leases
 
-    def lease(self, person: Person, seconds: float = LEASE) -> Pick | None:
+    def lease(self, person: records.Person, seconds: float = LEASE) -> records.Pick | None:
         """What the person should label next, leased to them for so many seconds; None if nothing is free."""
         with self._db.write() as tx:
             return leases.lease(tx, person, seconds)
 
     def turn(
-        self, person: Person, act: Act | None = None, expected: Expected = NOTHING, seconds: float = LEASE
-    ) -> Turn:
+        self,
+        person: records.Person,
+        act: records.Act | None = None,
+        expected: Expected = NOTHING,
+        seconds: float = LEASE,
+    ) -> records.Turn:
         """Record what the person did, and lease them the next item, in one transaction."""
         with self._db.write() as tx:
             done = None if act is None else answers.do(tx, person, act, seconds)
             pick = leases.lease(tx, person, seconds, expected)
             ahead, undo = leases.ahead(tx, person, AHEAD, expected), answers.undoable(tx, person) is not None
-            return Turn(done, pick, ahead, rounds.status(tx), classes.every(tx), undo)
+            return records.Turn(done, pick, ahead, rounds.status(tx), classes.every(tx), undo)
 
-    def held(self, person: Person) -> Pick | None:
+    def held(self, person: records.Person) -> records.Pick | None:
         """The item that the person has now."""
         with self._db.read() as tx:
             return leases.held(tx, person)
 
-    def renew(self, person: Person, item: int, seconds: float = LEASE) -> None:
+    def renew(self, person: records.Person, item: int, seconds: float = LEASE) -> None:
         """Extend the person's lease to so many seconds from now."""
         with self._db.write() as tx:
             leases.renew(tx, person, item, seconds)
 
-    def release(self, person: Person, item: int) -> None:
+    def release(self, person: records.Person, item: int) -> None:
         """Give the item back."""
         with self._db.write() as tx:
             leases.release(tx, person, item)
@@ -298,33 +286,33 @@ class Store:
     # Batches: many items at once, with the model's guesses
 
     def lease_batch(
-        self, person: Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
-    ) -> list[Pick]:
+        self, person: records.Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
+    ) -> list[records.Pick]:
         """Items with a guess, leased to the person; it is recorded that they have been shown the guesses."""
         with self._db.write() as tx:
             return batches.lease(tx, person, most, seconds, expected)
 
-    def renew_batch(self, person: Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
+    def renew_batch(self, person: records.Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
         """Extend the person's leases; the items that they have lost meanwhile."""
         with self._db.write() as tx:
             return batches.renew(tx, person, items, seconds)
 
-    def release_batch(self, person: Person, items: Sequence[int]) -> None:
+    def release_batch(self, person: records.Person, items: Sequence[int]) -> None:
         """Give items back."""
         with self._db.write() as tx:
             batches.release(tx, person, items)
 
-    def label_batch(self, person: Person, labels: Mapping[int, int], request: str) -> BatchDone:
+    def label_batch(self, person: records.Person, labels: Mapping[int, int], request: str) -> records.BatchDone:
         """Label many items of the open round, {item: class}, in one transaction."""
         with self._db.write() as tx:
             return batches.label(tx, person, labels, request)
 
-    def undo_batch(self, person: Person, batch: str, request: str, seconds: float = LEASE) -> list[int]:
+    def undo_batch(self, person: records.Person, batch: str, request: str, seconds: float = LEASE) -> list[int]:
         """Undo what is left of the person's request `batch`; the items, leased to them again."""
         with self._db.write() as tx:
             return batches.undo(tx, person, batch, seconds, request)
 
-    def show_guess(self, person: Person, pick: Pick) -> None:
+    def show_guess(self, person: records.Person, pick: records.Pick) -> None:
         """Record that the person has been shown the model's guess."""
         with self._db.write() as tx:
             batches.show(tx, person, pick)
@@ -336,27 +324,27 @@ class Store:
 
     # Answers. The client makes up `request`: sent again, it returns the same and adds nothing.
 
-    def label(self, person: Person, item: int, class_id: int, request: str) -> int:
+    def label(self, person: records.Person, item: int, class_id: int, request: str) -> int:
         """Label an item of the open round; the event's id."""
         with self._db.write() as tx:
             return answers.label(tx, person, item, class_id, request)
 
-    def skip(self, person: Person, item: int, request: str) -> int:
+    def skip(self, person: records.Person, item: int, request: str) -> int:
         """Skip an item of the open round, which cannot be labelled; the event's id."""
         with self._db.write() as tx:
             return answers.skip(tx, person, item, request)
 
-    def undo(self, person: Person, request: str, seconds: float = LEASE) -> int | None:
+    def undo(self, person: records.Person, request: str, seconds: float = LEASE) -> int | None:
         """Undo the person's last label or skip in the open round; the item, leased to them again, or None."""
         with self._db.write() as tx:
             return answers.undo(tx, person, seconds, request)
 
-    def can_undo(self, person: Person) -> bool:
+    def can_undo(self, person: records.Person) -> bool:
         """Whether the person has something to undo in the open round."""
         with self._db.read() as tx:
             return answers.undoable(tx, person) is not None
 
-    def correct(self, person: Person, item: int, class_id: int, request: str) -> int:
+    def correct(self, person: records.Person, item: int, class_id: int, request: str) -> int:
         """Change the label of an item that has one, in any round, open or closed; the event's id."""
         with self._db.write() as tx:
             return answers.correct(tx, person, item, class_id, request)
@@ -370,13 +358,13 @@ class Store:
 
     # Opinions, and items whose answers are known
 
-    def opinions_wanted(self, person: Person) -> int:
+    def opinions_wanted(self, person: records.Person) -> int:
         """About how many items of the open round the person can be asked for a second opinion now."""
         with self._db.read() as tx:
             current = rounds.open_now(tx)
             return 0 if current is None else len(opinions.wanted(tx, person, current, MANY))
 
-    def ratings(self) -> list[Rating]:
+    def ratings(self) -> list[records.Rating]:
         """All labels that people have given by themselves: first ones and second opinions, not corrections."""
         with self._db.read() as tx:
             return opinions.ratings(tx)
@@ -391,39 +379,39 @@ class Store:
         with self._db.write() as tx:
             opinions.set_gold(tx, known)
 
-    def mark_gold(self, person: Person, items: Sequence[int], gold: bool = True) -> int:
+    def mark_gold(self, person: records.Person, items: Sequence[int], gold: bool = True) -> int:
         """Make labelled items gold, with the labels they have, or ordinary again; how many."""
         with self._db.write() as tx:
             return opinions.mark_gold(tx, person, items, gold)
 
     # Review
 
-    def everything(self) -> list[Reviewed]:
+    def everything(self) -> list[records.Reviewed]:
         """All items that were ever offered, with their present answers."""
         with self._db.read() as tx:
             return review.everything(tx)
 
-    def relabel(self, person: Person, items: Sequence[int], class_id: int, request: str) -> int:
+    def relabel(self, person: records.Person, items: Sequence[int], class_id: int, request: str) -> int:
         """Give items another label, skipped ones too; how many. A request sent again changes nothing."""
         with self._db.write() as tx:
             return review.relabel(tx, person, items, class_id, request)
 
-    def comment(self, person: Person, items: Sequence[int], text: str, request: str) -> None:
+    def comment(self, person: records.Person, items: Sequence[int], text: str, request: str) -> None:
         """Write a comment to items."""
         with self._db.write() as tx:
             review.comment(tx, person, items, text, request)
 
-    def flag(self, person: Person, item: int, reason: str, request: str) -> None:
+    def flag(self, person: records.Person, item: int, reason: str, request: str) -> None:
         """Ask a lead to look at an item."""
         with self._db.write() as tx:
             flags.flag(tx, person, item, reason, request)
 
-    def unflag(self, person: Person, items: Sequence[int]) -> int:
+    def unflag(self, person: records.Person, items: Sequence[int]) -> int:
         """Take down the flags of items; how many there were."""
         with self._db.write() as tx:
             return flags.unflag(tx, person, items)
 
-    def answers(self, items: Iterable[int] | None = None) -> list[Answer]:
+    def answers(self, items: Iterable[int] | None = None) -> list[records.Answer]:
         """The present answer for each item that has one: its class with merges applied, who gave it and when."""
         with self._db.read() as tx:
             return answers.answers(tx, items)
@@ -432,12 +420,12 @@ class Store:
         """The present class of each labelled item, merges applied."""
         return {a.item: a.class_id for a in self.answers(items) if a.class_id is not None}
 
-    def history(self, item: int) -> list[LabelEvent]:
+    def history(self, item: int) -> list[records.LabelEvent]:
         """Everything that ever happened to an item."""
         with self._db.read() as tx:
             return answers.history(tx, item)
 
-    def requests(self, prefix: str) -> dict[str, LabelEvent]:
+    def requests(self, prefix: str) -> dict[str, records.LabelEvent]:
         """The events of the requests that begin with `prefix`, first to last."""
         with self._db.read() as tx:
             return answers.requests(tx, prefix)
