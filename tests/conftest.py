@@ -7,6 +7,7 @@ import signal
 import tempfile
 
 import hypothesis
+import pytest
 
 hypothesis.settings.register_profile("steady", deadline=None)  # a busy machine is no fault
 hypothesis.settings.load_profile("steady")
@@ -19,3 +20,14 @@ os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="accuacl-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
 collect_ignore = ["old"]  # runs and projects of the version before, with files of their users
+
+
+@pytest.fixture
+def ada(store):
+    """Who labels in the `store` of a test."""
+    return store.person_of(store.add_person("Ada"))
+
+
+@pytest.fixture
+def bob(store):
+    return store.person_of(store.add_person("Bob"))

@@ -24,16 +24,6 @@ def store(tmp_path, clock):
         yield store
 
 
-@pytest.fixture
-def ada(store):
-    return store.person_of(store.add_person("Ada"))
-
-
-@pytest.fixture
-def bob(store):
-    return store.person_of(store.add_person("Bob"))
-
-
 def opened(store, count=8, round=0, guess=1):
     store.open_round(0, round, [Pick(10 * round + i, i, {}, guess, 0.5) for i in range(count)])
 

@@ -28,16 +28,6 @@ def store(tmp_path, clock):
         yield store
 
 
-@pytest.fixture
-def ada(store):
-    return store.person_of(store.add_person("Ada"))
-
-
-@pytest.fixture
-def bob(store):
-    return store.person_of(store.add_person("Bob"))
-
-
 def opened(store, count=4, twice=(0, 2), round=0):
     first = 100 * round
     store.open_round(0, round, [Pick(first + i, i, {}, 0, 0.5) for i in range(count)], {first + i for i in twice})

@@ -51,16 +51,6 @@ def store(tmp_path, clock):
         yield store
 
 
-@pytest.fixture
-def ada(store):
-    return store.person_of(store.add_person("Ada"))
-
-
-@pytest.fixture
-def bob(store):
-    return store.person_of(store.add_person("Bob"))
-
-
 def opened(store, count=4, task=0, round=0, first=10):
     store.open_round(task, round, [Pick(first + i, i, {"magnitude": 1.0 - i / 8}, 1, 0.5) for i in range(count)])
 
