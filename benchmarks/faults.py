@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
-import json
 import random
 import secrets
 import sqlite3
@@ -25,7 +24,7 @@ from pathlib import Path
 from signal import SIGTERM
 from typing import Any
 
-from labels import CLASSES, Server, make_project
+from labels import CLASSES, Server, make_project, post
 
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import counts_as
@@ -106,24 +105,9 @@ class Worker:
 
     def post(self, path: str, body: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:
         """The answer; None if it was refused, or never came."""
-        tries = 0
-        while tries == 0 or not stop.is_set():
-            tries += 1
-            self.again += tries == 2
-            try:
-                headers = {"Content-Type": "application/json", "Cookie": self.cookie}
-                self.line.request("POST", path, json.dumps(body), headers)
-                answer = self.line.getresponse()
-                data = json.loads(answer.read())
-            except (OSError, http.client.HTTPException, ValueError):
-                self.line.close()
-                time.sleep(0.05)
-                continue
-            if answer.status == 200:
-                return dict(data)
-            if answer.status < 500:
-                return None
-        return None
+        status, data, tries = post(self.line, self.cookie, path, body, stop)
+        self.again += tries > 1
+        return data if status == 200 else None
 
 
 def run(directory: Path, people: int, kills: int, seed: int = 0) -> list[Worker]:

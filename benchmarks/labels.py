@@ -25,6 +25,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -87,24 +88,30 @@ class Annotator:
 
     def _post(self, path: str, body: dict[str, object], stop: threading.Event) -> tuple[dict[str, object] | None, int]:
         """The answer, and how many tries it took; None if it was refused, or never came."""
-        tries = 0
-        while tries == 0 or not stop.is_set():
-            tries += 1
-            try:
-                headers = {"Content-Type": "application/json", "Cookie": self.cookie}
-                self.line.request("POST", path, json.dumps(body), headers)
-                answer = self.line.getresponse()
-                data = json.loads(answer.read())
-            except (OSError, http.client.HTTPException, ValueError):
-                self.line.close()
-                time.sleep(0.05)
-                continue
-            if answer.status == 200:
-                return data, tries
-            self.refused[f"{path} {answer.status} {data.get('detail', '')[:60]}"] += 1
-            if answer.status < 500:
-                return None, tries
-        return None, tries
+        status, data, tries = post(self.line, self.cookie, path, body, stop)
+        if status != 200 and data:
+            self.refused[f"{path} {status} {data.get('detail', '')[:60]}"] += 1
+        return data if status == 200 else None, tries
+
+
+def post(
+    line: http.client.HTTPConnection, cookie: str, path: str, body: dict[str, Any], stop: threading.Event
+) -> tuple[int, dict[str, Any], int]:
+    """Status, answer and tries. It is sent again while the server is away or fails, until `stop`."""
+    status, data, tries = 0, {}, 0
+    while tries == 0 or not stop.is_set():
+        tries += 1
+        try:
+            line.request("POST", path, json.dumps(body), {"Content-Type": "application/json", "Cookie": cookie})
+            answer = line.getresponse()
+            status, data = answer.status, dict(json.loads(answer.read()))
+        except (OSError, http.client.HTTPException, ValueError):
+            line.close()
+            time.sleep(0.05)
+            continue
+        if status < 500:
+            break
+    return status, data, tries
 
 
 class Server:
