@@ -7,7 +7,7 @@ import io
 import json
 import lzma
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,11 @@ TASKS = 3
 
 @dataclass
 class Data:
-    """pools: what projects label. truth: class of every item. tests, answers: what only the judge sees."""
+    """pools: what projects label. truth: class of every item. tests, answers: what only the judge sees.
+
+    wrong: this share of the annotator's answers is another class. weights: what a test example counts for, where its
+    class is more or less frequent in the pool than in the test set.
+    """
 
     name: str
     kind: str
@@ -34,6 +38,8 @@ class Data:
     truth: list[str]
     tests: list[Any]
     answers: list[list[str]] = field(default_factory=list)
+    wrong: float = 0.0
+    weights: list[np.ndarray] | None = None
 
 
 def clinc150(folder: Path, place: Path, first: int = 0, each: int = 20) -> Data:
@@ -73,7 +79,7 @@ def nslkdd(folder: Path, place: Path) -> Data:
     labels = np.array([row[41] for row in rows])
     draw = np.random.default_rng(0)
     turn, kept = draw.integers(TASKS, size=len(rows)), draw.random(len(rows)) < 0.6
-    data = Data("nslkdd", "vectors", place, {"head": "mlp"}, [], [], [])
+    data = Data(place.name, "vectors", place, {"head": "mlp"}, [], [], [])
     for t, attacks in enumerate(ATTACKS):
         mine = ((labels == "normal") & (turn == t)) | np.isin(labels, attacks)
         pool, test = np.flatnonzero(mine & kept), np.flatnonzero(mine & ~kept)
@@ -130,6 +136,30 @@ def photographs(
     return data
 
 
+def long_tailed(made: Callable[[Path, Path], Data], folder: Path, place: Path) -> Data:
+    """The same with pools in which the rarest class has a twentieth of the commonest, and tests weighted alike."""
+    data = made(folder, place)
+    truth, kept_truth, weights = iter(data.truth), [], []
+    for t, pool in enumerate(list(data.pools)):
+        classes = np.array([next(truth) for _ in pool.names])
+        names, counts = np.unique(classes, return_counts=True)
+        order = np.random.default_rng(t).permutation(len(names))
+        kept = np.maximum(1, (counts * 0.05 ** (order / (len(names) - 1))).astype(int))
+        rows = np.sort(np.concatenate([np.flatnonzero(classes == c)[:k] for c, k in zip(names, kept, strict=True)]))
+        data.pools[t] = pool.only(rows.tolist())
+        kept_truth += classes[rows].tolist()
+        tested = np.array(data.answers[t])
+        share = {c: k / max(1, np.count_nonzero(tested == c)) for c, k in zip(names, kept, strict=True)}
+        weights.append(np.array([share[c] for c in data.answers[t]]))
+    data.truth, data.weights = kept_truth, weights
+    return data
+
+
+def tenth_wrong(made: Callable[[Path, Path], Data], folder: Path, place: Path) -> Data:
+    """The same with an annotator who is wrong one time in ten."""
+    return replace(made(folder, place), wrong=0.1)
+
+
 # The later classes are there to report on what was chosen on the first ones.
 DATA: dict[str, Callable[[Path, Path], Data]] = {
     "clinc150": clinc150,
@@ -139,3 +169,5 @@ DATA: dict[str, Callable[[Path, Path], Data]] = {
     "cifar100-later": partial(cifar100, first=30),
     "tiny-imagenet": tiny_imagenet,
 }
+DATA |= {f"{name}-tail": partial(long_tailed, DATA[name]) for name in ("clinc150", "cifar100")}
+DATA |= {f"{name}-wrong": partial(tenth_wrong, DATA[name]) for name in ("clinc150", "nslkdd", "cifar100")}

@@ -37,7 +37,8 @@ class Judge:
             said = [names[int(c)] for c in seen[p.argmax(axis=1)]]
             hits.append(np.array([a == b for a, b in zip(said, self.data.answers[t], strict=True)]))
             confidences.append(p.max(axis=1).astype(np.float64))
-            accuracies.append(100 * float(hits[-1].mean()))
+            weights = None if self.data.weights is None else self.data.weights[t]
+            accuracies.append(100 * float(np.average(hits[-1], weights=weights)))
         return accuracies, metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
 
     def _raw(self, t: int) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Projects with a scripted annotator: how good are they, how fast, and are their own estimates true?
 
-Data sets of three tasks each, a person who always knows the class and names new ones as they come up. The project
+Data sets of three tasks each, a person who knows the class (NAME-wrong: nine times in ten) and names new ones as they
+come up; the pools of NAME-tail have a long tail, and the truth is weighted alike. The project
 estimates its accuracy and forgetting from the labels that it holds out; here they are compared with the truth, from a
 large test set that no project ever has.
 
@@ -25,6 +26,7 @@ import csv
 import json
 import os
 import platform
+import random
 import shutil
 import statistics
 import time
@@ -61,6 +63,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="Keep the directories of finished projects.")
     parser.add_argument("--table", type=Path, help="Write the table into this Markdown file.")
     parser.add_argument("--results", type=Path, help="Where rows go, instead of OUT/results.csv.")
+    parser.add_argument("--known", nargs="*", type=Path, default=[], help="Tables with rows that are done already.")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="Settings of the projects.")
     given = parser.parse_args()
     if given.data_dir is None:
@@ -68,20 +71,24 @@ def main() -> None:
     more = {key: json.loads(value) for key, value in (one.split("=", 1) for one in given.set)}
     given.out.mkdir(parents=True, exist_ok=True)
     path, opened = given.results or given.out / "results.csv", {}
+
+    def rows() -> list[dict]:
+        return [row for table in [path, *given.known] for row in read_csv(table)]
+
     for seed in given.seeds:  # all of one seed first, so that what is there can be compared at any time
         for name in given.data:
             for learner in given.learners:
                 for strategy in given.strategies:
                     key = {"data": name, "learner": learner, "strategy": strategy, "seed": str(seed)}
                     key |= {"set": " ".join(given.set)} if given.set else {}
-                    if any(key.items() <= row.items() for row in read_csv(path)):
+                    if any(key.items() <= row.items() for row in rows()):
                         continue
                     if name not in opened:
                         opened[name] = prepared(DATA[name](given.data_dir, given.out / "data" / name), given.out, more)
                     row = key | run(*opened[name], given.out, learner, strategy, seed, more, given.keep)
                     print({name: value for name, value in row.items() if name != "curve"}, flush=True)
                     add_to_csv(path, row)
-    text = table(read_csv(path), given)
+    text = table(rows(), given)
     print(text)
     if given.table:
         before, _, rest = given.table.read_text().partition(START)
@@ -127,7 +134,7 @@ def run(
         if state.finished:
             break
         while (pick := project.store.lease(annotator)) is not None:
-            name = data.truth[pick.item]
+            name = answer(data, pick.item, known, seed)
             if name not in known:
                 known[name] = project.store.add_class(name, annotator).id
             project.store.label(annotator, pick.item, known[name], uuid.uuid4().hex)
@@ -136,6 +143,13 @@ def run(
     if not keep:
         shutil.rmtree(place)
     return {key: str(round(value, 3)) for key, value in row.items()} | {"curve": json.dumps(curve)}
+
+
+def answer(data: Data, item: int, known: dict[str, int], seed: int) -> str:
+    """What the annotator says; when wrong, one of the other classes that are known, the same each time."""
+    draw = random.Random(f"{seed} {item}")
+    others = sorted(known.keys() - {data.truth[item]})
+    return draw.choice(others) if others and draw.random() < data.wrong else data.truth[item]
 
 
 def begin(place: Path, settings: ProjectSettings, tasks: Path) -> None:
@@ -225,8 +239,10 @@ def table(rows: list[dict], given: argparse.Namespace) -> str:
                 if group:
                     lines.append(f"| {' | '.join([name, learner, strategy, *cells(group)])} |")
     machine = f"{platform.machine()}, {os.cpu_count()} cores, torch {torch.__version__}"
-    chosen = ("learners", "strategies", "seeds")
-    options = " ".join(f"--{name} {' '.join(map(str, getattr(given, name)))}" for name in chosen)
+    chosen = ("data", "learners", "strategies", "seeds", "known")
+    options = " ".join(
+        f"--{name} {' '.join(map(str, getattr(given, name)))}" for name in chosen if getattr(given, name)
+    )
     command = f"`python benchmarks/projects.py --data-dir DATA {options} --table docs/projects.md`"
     seeds = ", ".join(map(str, given.seeds))
     return "\n".join(lines) + f"\n\nMeans over seeds {seeds}, in percent; {machine}. Command: {command}.\n"
