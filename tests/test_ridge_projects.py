@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from hypothesis import given
@@ -14,9 +16,10 @@ from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
 from accuacl.experiment import make as make_run
 from accuacl.experiment import run as run_experiment
-from accuacl.labeling.project import export, loader, make
+from accuacl.labeling.project import Project, export, loader, make
 from accuacl.labeling.project.inputs import open_task_inputs
 from accuacl.ridge import fit
+from commands import accuacl
 from effort import examples
 from scripted import answer, blobs, class_of, new_project, records, truth
 
@@ -121,6 +124,20 @@ def test_vectors_are_learned_by_a_small_network_unless_another_is_asked_for(give
     made = make({"kind": "vectors"} | given)
     assert (made.learner, made.head) == (learner, head)
     assert made.lr == (0.02 if head == "mlp" else 0.05)
+
+
+def test_a_column_of_embeddings_is_learned_as_those_of_images_are(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(12, 3)).astype(np.float32)
+    listed = pa.table({"id": [str(i) for i in range(12)], "embedding": list(rows)})
+    numbers = pa.table({"id": listed["id"], "a": rows[:, 0], "b": rows[:, 1]})
+    chosen = []
+    for name, table in (("listed", listed), ("numbers", numbers)):
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+        assert accuacl("project", "new", tmp_path / name, "--vectors", tmp_path / f"{name}.parquet").returncode == 0
+        with Project.open(tmp_path / name) as project:
+            s = project.settings
+            chosen.append((s.learner, s.head, s.strategy, s.first_round))
+    assert chosen == [("ridge", "linear", "coverage", "coverage"), ("er", "mlp", "uncertain-coverage", "coverage")]
 
 
 @pytest.mark.parametrize(("batch", "epochs"), [(8, 4), (32, 50)])

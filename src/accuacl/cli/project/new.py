@@ -51,7 +51,9 @@ def new(
         for source in pools:
             if not source.names:
                 raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
-        for task in Project.begin(directory, make(chosen | {"kind": pools[0].kind}), names, *pools):
+        embeddings = pools[0].kind == "vectors" and pools[0].columns is None
+        settings = make(chosen | {"kind": pools[0].kind}, embeddings)
+        for task in Project.begin(directory, settings, names, *pools):
             print_added(task, directory)
     if pools[0].kind == "tables":
         for line in Tasks(directory).schema().summary():

@@ -14,13 +14,16 @@ from accuacl.labeling.project import token_vectors
 from accuacl.labeling.project.settings import NONE, PRETRAINED, SCRATCH, WORD_VECTORS, ProjectSettings, digest
 
 
-def make(given: dict[str, Any]) -> ProjectSettings:
-    """Settings from those given; the others have defaults for the kind of data."""
+def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
+    """Settings from those given; the others have defaults for the kind of data.
+
+    embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
+    """
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = default_model(str(kind))
     trained = model == SCRATCH or bool(given.get("finetune"))
-    defaults: dict[str, Any] = {**measured_best(str(kind), trained, given)}
+    defaults: dict[str, Any] = {**measured_best(str(kind), trained, given, embeddings)}
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":
@@ -43,10 +46,10 @@ def make(given: dict[str, Any]) -> ProjectSettings:
         raise wrong_setting(error) from None
 
 
-def measured_best(kind: str, trained: bool, given: dict[str, Any]) -> dict[str, str]:
+def measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
     """What docs/strategies.md found best for this kind of data. trained: the whole network, not only a head."""
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
-    columns = kind in ("vectors", "tables")
+    columns = kind == "tables" or (kind == "vectors" and not embeddings)
     ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
     learner = given.get("learner", "ridge" if ridge else "er")
     return {

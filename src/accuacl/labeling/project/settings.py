@@ -36,13 +36,13 @@ class ProjectSettings(pydantic.BaseModel):
     kind: Kind = Field(description="Kind of data: images, vectors, texts or tables.")
     strategy: str = Field(
         "",
-        description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for vectors "
-        "and tables uncertain-coverage.",
+        description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for columns "
+        "of numbers and tables uncertain-coverage.",
     )
     learner: str = Field(
         "",
-        description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts and for images under a network that "
-        "stays as it is, er for vectors, tables and networks that are trained.",
+        description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts, embeddings and images under a "
+        "network that stays as it is, er for columns of numbers, tables and networks that are trained.",
     )
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
     keep: Literal["examples", "statistics"] = Field(
@@ -91,7 +91,7 @@ class ProjectSettings(pydantic.BaseModel):
     head: Literal["linear", "mlp", "projection"] = Field(
         "linear",
         description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn). "
-        "Unset: mlp for vectors and tables that er learns, else linear.",
+        "Unset: mlp for columns of numbers and tables that er learns, else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
     image_size: int = Field(
