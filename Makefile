@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 STUDIO := .venv-label-studio
 # Idle OpenMP threads sleep instead of spinning: on shared cores spinning threads slow everything tenfold.
 export OMP_WAIT_POLICY := PASSIVE
+# Keep compiled modules: tests start many processes, and each would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo docs test test-long test-label-studio test-newcomer lint bench setup clean
 help:  ## show the targets

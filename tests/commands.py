@@ -6,7 +6,6 @@ import contextlib
 import io
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import yaml
@@ -17,6 +16,7 @@ from accuacl.cli import main
 from accuacl.cli.screen import console
 from accuacl.strategies import REGISTRY
 from pool_files import Inline
+from processes import Ended
 
 GET = engines.get
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 8, "rounds": 2, "epochs": 1, "pool": 40}
@@ -29,14 +29,6 @@ def last(query: Query) -> Selection:
     '''The last rows of the pool.'''
     return Selection(np.arange(len(query.pool))[::-1][: query.count], {})
 """
-
-
-class Ended(NamedTuple):
-    """How a command ended, and what it wrote."""
-
-    returncode: int
-    stdout: str
-    stderr: str
 
 
 def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool = False) -> Ended:

@@ -1,6 +1,7 @@
 """For all tests."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -19,6 +20,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="accuacl-state-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 
+# Where memory can be used as a disk, tests write there: they wait for the disk thousands of times, and none of them
+# shows what happens when it loses power.
+if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free >> 32:
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"
+
 collect_ignore = ["old"]  # runs and projects of the version before, with files of their users
 
 
@@ -31,3 +37,9 @@ def ada(store):
 @pytest.fixture
 def bob(store):
     return store.person_of(store.add_person("Bob"))
+
+
+def pytest_collection_finish():
+    """What has been collected stays until the end: the garbage collector need not look through it again and again."""
+    gc.collect()
+    gc.freeze()

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import subprocess
-import sys
+import os
 
 import numpy as np
 import pytest
 
 from accuacl import NAMES, bench
-from accuacl.bench import Case, Measurement, threads
+from accuacl.bench import Case, Measurement, measuring, threads
 from accuacl.bench.timing import timed
-
-
-def accuacl(*arguments):
-    run = subprocess.run(
-        [sys.executable, "-c", "from accuacl.cli import main; main()", *map(str, arguments)],
-        capture_output=True, text=True, timeout=300, env={"COLUMNS": "160", "PATH": "/usr/bin:/bin"},
-    )  # fmt: skip
-    return run.returncode, run.stdout, run.stderr
+from commands import accuacl
 
 
 def test_every_strategy_is_in_the_standard_cases():
@@ -79,10 +71,23 @@ def test_threads_are_compared_quiet_and_beside_a_busy_process(monkeypatch):
     assert threads.both(Case("bait", 10, 5_000, 100, 5, m=0)) == []
 
 
-def test_command_prints_a_table_and_writes_json(tmp_path):
+def process_of(case, threads):
+    return os.getpid(), [os.environ.get(name) for name in measuring.THREAD_VARIABLES]
+
+
+def test_each_case_has_a_process_of_its_own_with_the_threads_that_were_asked_for():
+    case = Case("uniform", 60, 6, 4, 5)
+    process, threads = measuring.in_fresh_process(process_of, case, 3, threads=3)
+    assert process != os.getpid()
+    assert threads == ["3"] * 3
+
+
+def test_command_prints_a_table_and_writes_json(tmp_path, monkeypatch):
+    here = lambda function, *given, threads: function(*given)  # noqa: E731
+    monkeypatch.setattr(measuring, "in_fresh_process", here)
     out = tmp_path / "bench.json"
-    options = "--strategy accuacl --strategy bait --n 300 --d 32 --classes 8 --budget 10 --budget 20 --memory 20"
-    code, text, error = accuacl("bench", *options.split(), "--json", out)
+    options = "--strategy accuacl --strategy bait --n 60 --d 8 --classes 4 --budget 10 --budget 20 --memory 20"
+    code, text, error = accuacl("bench", *options.split(), "--json", out, width=160)
     assert code == 0, error
     assert text.count("accuacl ") >= 2
     assert "x dense" in text

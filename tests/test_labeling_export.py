@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import subprocess
 import sys
 import uuid
@@ -24,6 +23,7 @@ from accuacl.labeling.project.learning import PeopleSteps
 from accuacl.labeling.project.loader import load
 from accuacl.labeling.project.making import has_pretrained
 from accuacl.labeling.store import Store
+from commands import accuacl
 from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -231,9 +231,7 @@ def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
 
 
 def cli(*arguments):
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "project", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | {"COLUMNS": "160"})
-    return done.returncode, done.stdout, done.stderr
+    return accuacl("project", *arguments, width=160)
 
 
 def write_blobs(path, task):

@@ -7,7 +7,6 @@ import errno
 import json
 import random
 import signal
-import subprocess
 import sys
 import uuid
 
@@ -21,6 +20,9 @@ from accuacl.base.errors import InputError
 from accuacl.experiment import Journal
 from accuacl.labeling.project import Project, ProjectSettings, make
 from accuacl.labeling.project.taught import held_out
+from dying import project_until
+from effort import times
+from processes import Running
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, outcome, records, truth
 
 
@@ -372,77 +374,27 @@ def test_settings_of_a_newer_version_are_refused(project):
             act()
 
 
-# A project that is killed at its n-th durable write, or at a random instant, and gone on with.
-DRIVER = """
-import os, random, signal, sys, threading, time
-sys.path.insert(0, sys.argv[2])
-from pathlib import Path
-from scripted import answer, blobs, new_project
-from accuacl.labeling.project import Project
-from accuacl.labeling.store.database import Transaction
-from accuacl.experiment import Journal
-folder, kill = Path(sys.argv[1]), float(sys.argv[3])
-if kill >= 1:
-    count = 0
-    def counted(function):
-        def wrapped(*arguments, **more):
-            global count
-            result = function(*arguments, **more)
-            count += 1
-            if count == int(kill):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-        return wrapped
-    Transaction.event = counted(Transaction.event)
-    import accuacl.base.files as files
-    import accuacl.labeling.project.inputs as inputs
-    import accuacl.labeling.project.tasks as tasks
-    for module in (files, inputs, tasks):
-        for name in ("write_bytes", "write_text", "save_arrays", "_write"):
-            if hasattr(module, name):
-                setattr(module, name, counted(getattr(module, name)))
-    Journal._ask = counted(Journal._ask)
-elif kill:
-    threading.Thread(target=lambda: (time.sleep(kill), os.kill(os.getpid(), signal.SIGKILL)), daemon=True).start()
-project = Project.open(folder)
-while True:
-    if len(project.tasks.all()) < 2:
-        project.add(blobs(len(project.tasks.all()))[0])
-        continue
-    if project.advance().finished:
-        break
-    if (project.state().task, project.state().round) == (0, 1):
-        item = project.store.picks(0, 0)[0].item
-        project.store.correct(project.store.people()[0], item, 0, "the correction")
-    answer(project)
-"""
-
-
-def drive(folder, kill):
-    tests = str(__file__).rpartition("/")[0]
-    command = [sys.executable, "-c", DRIVER, str(folder), tests, str(kill)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-
-
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed") / "p"
     new_project(folder, 0).close()
-    done = drive(folder, 0)
-    assert done.returncode == 0, done.stderr
+    project_until(folder)
     with Project.open(folder) as project:
         return outcome(project), project.store.labels(), project.estimates()
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(times(2, 6)))
 def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, seed):
     folder, draw = tmp_path / "p", random.Random(seed)
     new_project(folder, 0).close()
-    for kills in range(12):
-        done = drive(folder, draw.choice([draw.random(), draw.randint(2, 60)]) if kills < 6 else 0)
-        if done.returncode == 0:
+    for kill in range(7):
+        writes, seconds = draw.choice([(draw.randint(2, 60), 0.0), (0, draw.random() / 2)]) if kill < 6 else (0, 0.0)
+        ended = Running(project_until, folder, writes, seconds).wait()
+        if ended.returncode == 0:
             break
-        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert ended.returncode == 0
+    assert kill >= 2
     with Project.open(folder) as project:
         found, labels, estimates = undisturbed
         assert project.store.labels() == labels

@@ -8,8 +8,8 @@ import random
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,9 @@ from accuacl.experiment import (
     run,
     to_yaml,
 )
+from dying import run_until
+from effort import times
+from processes import Running, start_command
 
 SMALL = {"tasks": 3, "labels": 12, "rounds": 3, "epochs": 2, "memory": 8, "pool": 60}
 
@@ -370,73 +373,20 @@ def test_classes_per_task_divide_the_classes_anew(tmp_path):
 
 # -- killed and gone on with ----------------------------------------------------------------------------------------
 
-# Runs attempts, each in a process of its own, and says how each ended. Forked: importing torch every time takes longer.
-DRIVER = """
-import json, os, signal, sys, time
-from pathlib import Path
-from accuacl.data import load
-from accuacl.experiment import journal, make, run
-
-load("digits")  # and with it scikit-learn, once for all attempts
-
-def die_at(where, count):
-    left = [count]
-    def die():
-        left[0] -= 1
-        if left[0] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-    once, replace = journal.Journal.once, os.replace
-    def meant(kind, task=None, round=None):
-        return where.split()[1] in (kind, f"{task}/{round}/{kind}")
-    def before(self, kind, step, *arguments, **at):
-        def dies(*a):
-            if meant(kind, **at):
-                die()
-            return step(*a)
-        return once(self, kind, dies, *arguments, **at)
-    def after(self, kind, step, *arguments, **at):
-        new = not self.has(kind, **at)
-        result = once(self, kind, step, *arguments, **at)
-        if new and meant(kind, **at):
-            die()
-        return result
-    def renames_then_dies(a, b):
-        replace(a, b)
-        die()
-    def dies_then_renames(a, b):
-        die()
-        replace(a, b)
-    if where.startswith("before "):
-        journal.Journal.once = before
-    elif where.startswith("after "):
-        journal.Journal.once = after
-    elif where == "between file and record":
-        os.replace = renames_then_dies
-    elif where == "file not yet in place":
-        os.replace = dies_then_renames
-
-out, settings, attempts = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
-codes = []
-for attempt in attempts:
-    child = os.fork()
-    if child == 0:
-        die_at(attempt.get("where", "nowhere"), attempt.get("count", 0))
-        run(make(settings), out)
-        os._exit(0)
-    if "seconds" in attempt:
-        time.sleep(attempt["seconds"])
-        os.kill(child, signal.SIGKILL)
-    codes.append(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-print(json.dumps(codes))
-"""
-
 
 def attempts(out, learner, *tries):
-    settings = {"benchmark": "split-digits", "learner": learner} | SMALL | {"tasks": 2, "rounds": 2}
-    command = [sys.executable, "-c", DRIVER, str(out), json.dumps(settings), json.dumps(tries)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """How each of them ended; a try dies where it is told to, or is killed after some seconds."""
+    settings = small(learner=learner, tasks=2, rounds=2)
+    codes = []
+    for given in tries:
+        process = Running(run_until, out, settings, given.get("where", ""), given.get("count", 0))
+        if "seconds" in given:
+            time.sleep(given["seconds"])
+            process.kill()
+        ended = process.wait()
+        assert ended.returncode in (0, -signal.SIGKILL), ended.stderr
+        codes.append(ended.returncode)
+    return codes
 
 
 @pytest.fixture(scope="module")
@@ -446,7 +396,7 @@ def undisturbed(tmp_path_factory):
     def get(learner):
         if learner not in results:
             out = tmp_path_factory.mktemp("undisturbed")
-            assert attempts(out, learner, {}) == [0]
+            run(small(learner=learner, tasks=2, rounds=2), out)
             results[learner] = outcome(out)
         return results[learner]
 
@@ -461,7 +411,8 @@ WHERE += ["after 1/1/train", "between file and record", "file not yet in place"]
 @pytest.mark.parametrize("where", WHERE)
 def test_killed_at_every_kind_of_step(tmp_path, where, undisturbed):
     learner = learners.NAMES[WHERE.index(where) % len(learners.NAMES)]
-    codes = attempts(tmp_path, learner, *({"where": where, "count": count} for count in (1, 2, 3)), {})
+    tries = [{"where": where, "count": count} for count in range(1, times(1, 3) + 1)]
+    codes = attempts(tmp_path, learner, *tries, {})
     assert codes[0] == -signal.SIGKILL
     assert codes[-1] == 0
     assert outcome(tmp_path) == undisturbed(learner)
@@ -470,10 +421,21 @@ def test_killed_at_every_kind_of_step(tmp_path, where, undisturbed):
 @pytest.mark.parametrize("learner", learners.NAMES)
 def test_killed_at_random_instants(tmp_path, learner, undisturbed):
     rng = random.Random(learner)
-    codes = attempts(tmp_path, learner, *({"seconds": rng.uniform(0, 0.07 * (i + 1))} for i in range(8)), {})
+    tries = [{"seconds": rng.uniform(0, 0.07 * (i + 1))} for i in range(times(4, 12))]
+    codes = attempts(tmp_path, learner, *tries, {})
     assert -signal.SIGKILL in codes
     assert codes[-1] == 0
     assert outcome(tmp_path) == undisturbed(learner)
+
+
+def run_and_say_what_was_loaded(out):
+    run(small(tasks=1), out)
+    print(sorted({"sympy", "matplotlib", "pandas"} & set(sys.modules)))
+
+
+def test_a_run_does_not_wait_for_what_it_does_not_use(tmp_path):
+    ended = Running(run_and_say_what_was_loaded, tmp_path).wait()  # torch loads sympy in half a second, for some calls
+    assert (ended.returncode, ended.stdout) == (0, "[]\n"), ended.stderr
 
 
 def test_finished_is_shown_at_once(tmp_path, monkeypatch):
@@ -601,15 +563,9 @@ def test_wrong_settings_are_one_sentence(tmp_path, given, says):
     assert "\n" not in str(raised.value)
 
 
-def cli(*arguments):
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | {"COLUMNS": "120"})
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.fixture
 def command(monkeypatch, capsys):
-    """The same in this process, which is quicker."""
+    """A command, in this process; its exit code, output and errors."""
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["accuacl", *map(str, arguments)])
@@ -620,19 +576,20 @@ def command(monkeypatch, capsys):
     return call
 
 
-def test_command_runs_then_shows_then_refuses_another_config(tmp_path):
+def test_command_runs_then_shows_then_refuses_another_config(tmp_path, command):
     options = [f"--{key}={value}" for key, value in SMALL.items()]
-    code, text, error = cli("run", "--out", tmp_path / "a", *options)
-    assert code == 0, error
+    ended = start_command("run", "--out", tmp_path / "a", *options).wait()  # a run of another process
+    assert ended.returncode == 0, ended.stderr
+    text = ended.stdout
     assert "average accuracy" in text
     start_time = (tmp_path / "a" / "journal.sqlite").stat().st_mtime
-    assert cli("run", "--out", tmp_path / "a", *options)[1].split("query")[0] == text.split("query")[0]
+    assert command("run", "--out", tmp_path / "a", *options)[1].split("query")[0] == text.split("query")[0]
     assert (tmp_path / "a" / "journal.sqlite").stat().st_mtime == start_time
-    code, _, error = cli("run", "--out", tmp_path / "a", *options, "--seed", 5)
+    code, _, error = command("run", "--out", tmp_path / "a", *options, "--seed", 5)
     assert code == 2
     assert "holds a run with seed 0, not 5" in error
     assert len(error.splitlines()) == 1
-    assert cli("run", "--out", tmp_path / "a", *options, "--seed", 5, "--fresh")[0] == 0
+    assert command("run", "--out", tmp_path / "a", *options, "--seed", 5, "--fresh")[0] == 0
 
 
 def test_command_takes_yaml_and_gives_it(tmp_path, command):
@@ -666,14 +623,14 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
 
 def test_two_processes_on_one_directory(tmp_path):
     held = Journal(tmp_path, small().model_dump(), {})
-    code, _, error = cli("run", "--out", tmp_path, *[f"--{key}={value}" for key, value in SMALL.items()])
+    ended = start_command("run", "--out", tmp_path, *[f"--{key}={value}" for key, value in SMALL.items()]).wait()
     held.close()
-    assert code == 2
-    assert "another process" in error
+    assert ended.returncode == 2
+    assert "another process" in ended.stderr
 
 
-def test_missing_data_is_one_sentence(tmp_path):
-    code, _, error = cli("run", "--benchmark", "split-cifar10", "--data-dir", tmp_path, "--out", tmp_path / "run")
+def test_missing_data_is_one_sentence(tmp_path, command):
+    code, _, error = command("run", "--benchmark", "split-cifar10", "--data-dir", tmp_path, "--out", tmp_path / "run")
     assert code == 2
     assert str(tmp_path) in error
     assert "--data-dir" in error

@@ -59,9 +59,8 @@ def new_head(d: int, classes: int, seed: int, bias: bool = True, like: Tensor | 
     bound = d**-0.5
     rows = np.stack([numpy_generator(seed, k).uniform(-bound, bound, d + 1) for k in range(classes)])
     device, dtype = (like.device, like.dtype) if like is not None else (torch.device("cpu"), torch.float32)
-    head = nn.Linear(d, classes, bias=bias, device="meta", dtype=dtype).to_empty(device=device)  # draws nothing
-    with torch.no_grad():
-        head.weight.copy_(torch.from_numpy(rows[:, :d]))
-        if bias:
-            head.bias.copy_(torch.from_numpy(rows[:, d]))
+    head = nn.Linear(d, classes, bias=bias, device="meta")  # draws nothing
+    head.weight = nn.Parameter(torch.tensor(rows[:, :d], dtype=dtype, device=device))
+    if bias:
+        head.bias = nn.Parameter(torch.tensor(rows[:, d], dtype=dtype, device=device))
     return head
