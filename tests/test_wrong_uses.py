@@ -18,7 +18,9 @@ def folder(tmp_path_factory):
 
 
 def content(folder):
-    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
+    """All that is in it, but for what Python leaves beside every file that it imports."""
+    paths = [path for path in folder.rglob("*") if "__pycache__" not in path.parts]
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in paths}
 
 
 def test_there_are_enough_of_them():
