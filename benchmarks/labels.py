@@ -12,6 +12,7 @@ import contextlib
 import http.client
 import json
 import os
+import random
 import secrets
 import signal
 import socket
@@ -33,6 +34,7 @@ from accuacl.labeling.project import NewItems, Project, make
 from accuacl.labeling.web.session import cookie_name
 
 CLASSES = 4
+SETTLING = 5  # seconds, in which the server loads torch and opens the first round
 CLI = "from accuacl.cli import main; main()"
 
 
@@ -62,6 +64,7 @@ class Annotator:
 
     def __post_init__(self) -> None:
         self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)  # opens itself again after a close
+        self.draw = random.Random(self.name)
 
     def work(self, stop: threading.Event) -> None:
         with contextlib.closing(self.line):
@@ -69,6 +72,7 @@ class Annotator:
 
     def _work(self, stop: threading.Event) -> None:
         pick = None
+        self._pause(time.monotonic(), stop)
         while not stop.is_set():
             if pick is None:
                 view, _ = self._post("/api/next", {}, stop)
@@ -82,9 +86,13 @@ class Annotator:
             if view is not None:
                 spent = time.monotonic() - begun
                 self.acks.append(Ack(self.name, said["item"], said["class_id"], request, begun, spent, tries))
-            if self.every:
-                stop.wait(max(0.0, begun + self.every - time.monotonic()))
+            self._pause(begun, stop)
             pick = view and view.get("pick")
+
+    def _pause(self, begun: float, stop: threading.Event) -> None:
+        """People do not answer in step: the time from one answer to the next is drawn at random."""
+        if self.every:
+            stop.wait(max(0.0, begun + self.draw.expovariate(1 / self.every) - time.monotonic()))
 
     def _post(self, path: str, body: dict[str, object], stop: threading.Event) -> tuple[dict[str, object] | None, int]:
         """The answer, and how many tries it took; None if it was refused, or never came."""
@@ -276,12 +284,15 @@ def main() -> None:
         with Project.open(directory) as project:
             status = project.store.status()
     acks = [ack for one in crowd for ack in one.acks]
+    first = min(ack.begun for ack in acks)
     spent = np.array([ack.seconds for ack in acks if ack.tries == 1]) * 1000
+    settled = np.array([ack.seconds for ack in acks if ack.tries == 1 and ack.begun > first + SETTLING]) * 1000
     print(f"{len(acks)} labels acknowledged to {options.people} people; {options.kills} times SIGKILL")
     print(f"{len(acks) / server.up:.0f} labels/s while it was up ({server.up:.1f} s)")
     print(f"a bare loop of SQLite inserts on the same disk: {bare:.0f}/s")
     print(f"processor time of the server: {1000 * server.cpu / max(1, len(acks)):.1f} ms for each label")
     print(f"latency: median {np.median(spent):.0f} ms, 99th percentile {np.percentile(spent, 99):.0f} ms")
+    print(f"99th percentile after the first {SETTLING} s: {np.percentile(settled, 99):.0f} ms")
     print(f"sent again after a kill: {sum(ack.tries > 1 for ack in acks)}")
     print(f"now in task {status.task + 1}, round {status.round + 1}" if status else "no round")
     for what, count in wrong.items():
