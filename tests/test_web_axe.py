@@ -10,13 +10,20 @@ from web_browser import Watch, browser
 from web_project import PATIENCE, image_project, running
 
 expect.set_options(timeout=1000 * PATIENCE)
-PAGES = ["/", "/gallery", "/review", "/review?show=flagged", "/dashboard", "/classes", "/people", "/project", "/item/0"]
+PAGES = ["/", "/gallery", "/review", "/review?show=flagged", "/dashboard", "/classes", "/people", "/project", "/docs"]
+PAGES += ["/item/0"]
 DIALOGS = {"/": ["#help-open", "#add", "#flag", "#guide"], "/classes": ["[data-edit]"]}
 TAB = """() => {
   const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0;
   const every = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
   return every.filter(shown).map((e, i) => (e.dataset.tab = `${i}`));
 }"""
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="module")
@@ -39,50 +46,61 @@ def wrong(page):
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_axe_finds_nothing(server, dark):
+def test_axe_finds_nothing(chromium, server, dark):
     address, project = server
     watch = Watch()
-    with browser() as chromium:
-        page = watch.page(chromium, dark=dark)
-        for path in ("/login", "/nowhere"):
-            page.goto(f"{address}{path}")
-            assert wrong(page) == [], path
-        page.goto(f"{address}/login#token={project.store.invite('Ada')}")
-        page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
-        for path in PAGES:
-            page.goto(f"{address}{path}")
+    page = watch.page(chromium, dark=dark)
+    for path in ("/login", "/nowhere"):
+        page.goto(f"{address}{path}")
+        assert wrong(page) == [], path
+    page.goto(f"{address}/login#token={project.store.invite('Ada')}")
+    page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    for path in PAGES:
+        page.goto(f"{address}{path}")
+        page.wait_for_load_state("networkidle")
+        assert wrong(page) == [], path
+        for opener in DIALOGS.get(path, ()):
+            page.locator(opener).first.click()
             page.wait_for_load_state("networkidle")
-            assert wrong(page) == [], path
-            for opener in DIALOGS.get(path, ()):
-                page.locator(opener).first.click()
-                page.wait_for_load_state("networkidle")
-                assert wrong(page) == [], (path, opener)
-                page.keyboard.press("Escape")
-        page.goto(f"{address}/people")
-        page.wait_for_load_state()
-        page.locator("[data-invite]").first.click()
-        expect(page.locator("#invitation-code svg")).to_be_visible()
-        assert wrong(page) == []
+            assert wrong(page) == [], (path, opener)
+            page.keyboard.press("Escape")
+    page.goto(f"{address}/people")
+    page.wait_for_load_state()
+    page.locator("[data-invite]").first.click()
+    expect(page.locator("#invitation-code svg")).to_be_visible()
+    assert wrong(page) == []
 
 
-def test_the_keyboard_alone_comes_to_every_control(server):
+def test_the_keyboard_alone_comes_to_every_control(chromium, server):
     address, project = server
     watch = Watch()
-    with browser() as chromium:
-        page = watch.page(chromium)
-        page.goto(f"{address}/login#token={project.store.invite('Ada')}")
-        page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
-        for path in PAGES:
-            page.goto(f"{address}{path}")
-            page.wait_for_load_state("networkidle")
-            controls = set(page.evaluate(TAB))
-            assert len(controls) >= 8, path
-            page.evaluate("() => document.activeElement.blur()")
-            reached = set()
-            for _ in range(2 * len(controls) + 10):
-                page.keyboard.press("Tab")
-                reached.add(page.evaluate("() => document.activeElement.dataset.tab ?? ''"))
-                if controls <= reached:
-                    break
-            missing = [page.locator(f"[data-tab='{tab}']").evaluate("e => e.outerHTML") for tab in controls - reached]
-            assert missing == [], path
+    page = watch.page(chromium)
+    page.goto(f"{address}/login#token={project.store.invite('Ada')}")
+    page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    for path in PAGES:
+        page.goto(f"{address}{path}")
+        page.wait_for_load_state("networkidle")
+        controls = set(page.evaluate(TAB))
+        assert len(controls) >= 8, path
+        page.evaluate("() => document.activeElement.blur()")
+        reached = set()
+        for _ in range(2 * len(controls) + 10):
+            page.keyboard.press("Tab")
+            reached.add(page.evaluate("() => document.activeElement.dataset.tab ?? ''"))
+            if controls <= reached:
+                break
+        missing = [page.locator(f"[data-tab='{tab}']").evaluate("e => e.outerHTML") for tab in controls - reached]
+        assert missing == [], path
+
+
+def test_nothing_is_wider_than_a_phone(chromium, server):
+    address, project = server
+    watch = Watch()
+    page = watch.page(chromium, phone=True)
+    page.goto(f"{address}/login#token={project.store.invite('Ada')}")
+    page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    for path in PAGES:
+        page.goto(f"{address}{path}")
+        page.wait_for_load_state("networkidle")
+        wide, left = page.evaluate("() => [document.documentElement.scrollWidth - innerWidth, scrollX]")
+        assert (wide <= 0, left) == (True, 0), path

@@ -565,6 +565,25 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     assert sorted(labels(project)) == [0, 1, 1]
 
 
+def test_examples_of_a_class_are_chosen_under_review(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for key in "112":
+        press(page, key)
+    page.goto(f"{server}/review?label=0")
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("#example-of")).to_have_value("0")  # what is looked at
+    page.locator("#select-all").click()
+    page.get_by_role("button", name="Use as example").click()
+    expect(page.locator("#chosen")).to_have_text("2 are now examples of cat.")
+    cats = [item for item, label in project.store.labels().items() if label == 0]
+    assert sorted(project.store.guidelines()[0].examples) == cats
+    page.goto(server)
+    is_seen(page)
+    page.keyboard.press("c")
+    expect(page.locator("#guidelines-list h3")).to_have_text("cat")
+    expect(page.locator("#guidelines-list img")).to_have_count(2)
+
+
 def test_tall_images_are_shown_whole_in_a_grid(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     Image.new("RGB", (100, 300)).save(tall := io.BytesIO(), "PNG")

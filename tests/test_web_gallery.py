@@ -86,7 +86,7 @@ def test_labels_are_saved_together_once_and_undone(client, project):
     first, again = (confirm(client, {0: 0, 2: 0, 99: 0}).json() for _ in range(2))
     assert first == again
     assert first["saved"] == [0, 2]
-    assert first["refused"] == ["item 99 has not been picked; label one that has."]
+    assert first["refused"] == ["Item 99 has not been picked; label one that has."]
     assert first["state"]["labelled"] == 2
     undone = client.post("/api/gallery/undo", json={"batch": "a-request", "request": "undo-it-all"}).json()
     assert undone["undone"] == [0, 2]
@@ -196,6 +196,43 @@ def test_a_click_strikes_out_and_what_was_confirmed_is_undone(chromium, watch, s
     assert project.store.labels() == {}
 
 
+def test_a_wrong_one_is_given_its_class_in_place_by_keys(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("2")  # example 2 is a dog
+    expect(page.get_by_role("button", name="Confirm 3 as cat, 1 as another class")).to_be_visible()
+    page.keyboard.press("1")  # no, it is what the model says
+    expect(page.get_by_role("button", name="Confirm 4 as cat", exact=True)).to_be_visible()
+    page.keyboard.press("2")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("/")
+    expect(page.get_by_label("Class of example 4", exact=True)).to_be_focused()
+    page.keyboard.type("dog")
+    page.keyboard.press("Enter")  # back to the example
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("x")  # example 6 is left for later
+    page.keyboard.press("Enter")
+    expect(page.locator("#said")).to_have_text("Saved: 1 as cat, 2 as dog.")
+    assert project.store.labels() == {0: 0, 2: 1, 4: 1}
+    expect(page.locator("#struck-title")).to_have_text("1 example is struck out")
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_have_text("Undone: 3.")
+    expect(page.get_by_role("button", name="Confirm 1 as cat, 2 as another class")).to_be_visible()  # as before
+
+
+def test_a_wrong_one_is_given_its_class_in_place_by_the_pointer(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    page.locator("#groups li[data-item='0'] img").click()
+    before = page.locator("#groups li[data-item='2']").bounding_box()
+    page.get_by_label("Class of example 0", exact=True).select_option(label="dog")
+    assert page.locator("#groups li[data-item='2']").bounding_box() == before  # nothing moves under the pointer
+    page.get_by_role("button", name="Strike out the others of cat instead").click()  # it keeps its class
+    page.get_by_role("button", name="Confirm 1 as another class").click()
+    saved(page, 1, "dog")
+    assert project.store.labels() == {0: 1}
+    expect(page.locator("#struck-title")).to_have_text("3 examples are struck out")
+
+
 def test_nothing_is_confirmed_that_was_not_on_the_screen(chromium, watch, server, project):
     page = watch.page(chromium)
     held = {}
@@ -242,6 +279,7 @@ def test_an_image_that_cannot_be_shown_is_struck_out(chromium, watch, server, pr
     page.goto(f"{server}/gallery")
     expect(page.locator("#groups li[data-item='0']")).to_contain_text("This image cannot be shown.")
     expect(page.locator("#groups li[data-item='0'] input")).to_be_checked()
+    expect(page.locator("#groups li[data-item='0'] select")).to_have_count(0)  # nobody has seen what it is
     watch.complaints[:] = [text for text in watch.complaints if "404" not in text]
 
 
@@ -250,7 +288,7 @@ def test_a_label_that_somebody_else_gave_is_said(chromium, watch, server, projec
     ada = project.store.people()[0]
     project.store.label_batch(ada, {0: 1}, "in-another-tab")
     page.keyboard.press("Enter")
-    expect(page.locator("#errors")).to_contain_text("item 0 is already labelled or skipped")
+    expect(page.locator("#errors")).to_contain_text("Item 0 is already labelled or skipped")
     saved(page, 3, "cat")
     assert project.store.labels() == {0: 1, 2: 0, 4: 0, 6: 0}
 

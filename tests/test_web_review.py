@@ -128,7 +128,7 @@ def test_gold_is_marked_by_leads_alone_and_what_differs_is_to_settle(client, pro
     page = client.get("/review").text
     assert "1 example has labels of several people: they agree in 0 %, Fleiss&#39; kappa -1.00" in page
     assert "; 1 to settle." in page
-    assert "was asked too and said: " in client.get(f"/item/{picks[1]}").text
+    assert "was asked too, and labelled it: " in client.get(f"/item/{picks[1]}").text
     client.post("/api/relabel", json={"items": picks[1:2], "class_id": label, "request": "settled-now"})
     assert found(client, "show=settle") == set()
     assert client.post("/api/gold", json={"items": picks[:2], "gold": False}).status_code == 200

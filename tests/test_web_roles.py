@@ -6,16 +6,29 @@ import io
 import re
 import zipfile
 
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from starlette.testclient import TestClient
 
+from accuacl.base.errors import InputError
+from accuacl.labeling.project import Project, make
+from accuacl.labeling.web.app import make_app
 from effort import wait_until
 from web_browser import Watch, browser
 from web_project import PATIENCE, browse, image_project, log_in, picture, running
 
 expect.set_options(timeout=1000 * PATIENCE)
 UPLOAD = "0" * 32
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    with browser() as launched:
+        yield launched
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +70,9 @@ POSTS = {
     "/api/people/1/role": {"lead": True},
     "/api/people/0/invite": {},
     "/api/people/0/revoke": {},
+    "/api/classes/0/examples": {"items": [0]},
     "/api/round/enough": {},
+    "/api/tasks/0/end": {},
     "/api/uploads": {},
     f"/api/uploads/{UPLOAD}/finish": {},
     "/api/unflag": {"items": [0]},
@@ -238,61 +253,141 @@ def test_a_round_is_closed_early_and_everything_is_downloaded(lead, annotator, p
         assert f"{pick['item']},1,1," in archive.read("labels.csv").decode()
 
 
-def test_a_lead_does_it_in_the_browser(server, project, lead):
+def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):
     watch = Watch()
-    with browser() as chromium:
-        page = watch.page(chromium)
-        project.store.add_person("Grace", lead=True)
-        page.goto(f"{server}/login#token={project.store.invite('Grace')}")
-        page.wait_for_selector("#desk[data-seen]")
-        page.get_by_role("link", name="People").click()
-        page.wait_for_load_state()
-        page.locator("#invite-name").fill("Mary")
-        page.keyboard.press("Enter")
-        expect(page.locator("#invitation-code svg path")).to_have_count(1)
-        invited = page.locator("#invitation-link").input_value()
-        page.get_by_role("link", name="Project").click()
-        page.wait_for_load_state()
-        files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": png(50 + i)} for i in range(3)]
-        page.locator("#files").set_input_files([*files, {"name": "x.png", "mimeType": "image/png", "buffer": b"no"}])
-        expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 files left out"))
-        expect(page.locator("#sent-trouble")).to_contain_text("x.png")
-        page.get_by_role("link", name="Classes").click()
-        page.wait_for_load_state()
-        page.locator("#add-name").fill("DOG")
-        page.keyboard.press("Enter")
-        expect(page.locator("#add-trouble")).to_contain_text("There is already “dog”.")
-        page.locator("#add-name").fill("tiger")
-        page.keyboard.press("Enter")
-        expect(page.get_by_role("rowheader", name="tiger")).to_be_visible()
-        page.wait_for_load_state()
-        page.get_by_role("button", name="Undo").click()
-        expect(page.get_by_role("rowheader", name="tiger")).to_be_hidden()
-        page.wait_for_load_state()
-        page.get_by_role("button", name="Change dog").click()
-        page.locator("#guide-text").fill("barks")
-        page.get_by_role("button", name="Save the guideline").click()
-        expect(page.get_by_text("barks").first).to_be_visible()
-        # Mary is an annotator: she proposes what a lead adds.
-        mary = watch.page(chromium)
-        mary.goto(invited)
-        mary.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
-        assert mary.get_by_role("link", name="People").count() == 0
-        mary.keyboard.press("c")
-        expect(mary.locator("#guidelines-list")).to_contain_text("barks")
-        mary.locator("#guidelines-close").click()
-        mary.keyboard.press("a")
-        mary.locator("#new-name").fill("Dog")
-        mary.keyboard.press("Enter")
-        expect(mary.get_by_role("button", name="Use “dog”")).to_be_visible()
-        mary.locator("#new-name").fill("zebra")
-        mary.keyboard.press("Enter")
-        expect(mary.locator("#said")).to_have_text("zebra has been proposed; a lead decides.")
-        mary.keyboard.press("f")
-        mary.locator("#flag-reason").fill("blurred")
-        mary.keyboard.press("Enter")
-        expect(mary.locator("#said")).to_have_text("Flagged.")
+    page = watch.page(chromium)
+    project.store.add_person("Grace", lead=True)
+    page.goto(f"{server}/login#token={project.store.invite('Grace')}")
+    page.wait_for_selector("#desk[data-seen]")
+    page.get_by_role("link", name="People").click()
+    page.wait_for_load_state()
+    page.locator("#invite-name").fill("Mary")
+    page.keyboard.press("Enter")
+    expect(page.locator("#invitation-code svg path")).to_have_count(1)
+    invited = page.locator("#invitation-link").input_value()
+    page.get_by_role("link", name="Project").click()
+    page.wait_for_load_state()
+    files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": png(50 + i)} for i in range(3)]
+    page.locator("#files").set_input_files([*files, {"name": "x.png", "mimeType": "image/png", "buffer": b"no"}])
+    page.locator("#add-later").click()
+    expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 files left out"))
+    expect(page.locator("#sent-trouble")).to_contain_text("x.png")
+    page.get_by_role("link", name="Classes").click()
+    page.wait_for_load_state()
+    page.locator("#add-name").fill("DOG")
+    page.keyboard.press("Enter")
+    expect(page.locator("#add-trouble")).to_contain_text("There is already “dog”.")
+    page.locator("#add-name").fill("tiger")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("rowheader", name="tiger")).to_be_visible()
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("rowheader", name="tiger")).to_be_hidden()
+    page.wait_for_load_state()
+    page.get_by_role("button", name="Change dog").click()
+    page.locator("#guide-text").fill("barks")
+    page.get_by_role("button", name="Save the guideline").click()
+    expect(page.get_by_text("barks").first).to_be_visible()
+    # Mary is an annotator: she proposes what a lead adds.
+    mary = watch.page(chromium)
+    mary.goto(invited)
+    mary.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    assert mary.get_by_role("link", name="People").count() == 0
+    mary.keyboard.press("c")
+    expect(mary.locator("#guidelines-list")).to_contain_text("barks")
+    mary.locator("#guidelines-close").click()
+    mary.keyboard.press("a")
+    mary.locator("#new-name").fill("Dog")
+    mary.keyboard.press("Enter")
+    expect(mary.get_by_role("button", name="Use “dog”")).to_be_visible()
+    mary.locator("#new-name").fill("zebra")
+    mary.keyboard.press("Enter")
+    expect(mary.locator("#said")).to_have_text("zebra has been proposed; a lead decides.")
+    mary.keyboard.press("f")
+    mary.locator("#flag-reason").fill("blurred")
+    mary.keyboard.press("Enter")
+    expect(mary.locator("#said")).to_have_text("Flagged.")
     assert "zebra" in [one.name for one in project.store.proposals()]
     assert [row.comments for row in project.store.everything() if row.flagged] == [("blurred",)]
     complaints = [text for text in watch.complaints if "409" not in text]  # the file that is no image
     assert complaints == []
+
+
+DROP = """([files]) => {
+  const transfer = new DataTransfer();
+  for (const [name, bytes] of files) transfer.items.add(new File([new Uint8Array(bytes)], name, { type: "image/png" }));
+  for (const kind of ["dragenter", "drop"]) {
+    const event = new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true });
+    document.querySelector("h1").dispatchEvent(event);
+  }
+}"""
+
+
+def test_a_lead_starts_the_next_task_with_files_that_were_dropped(chromium, tmp_path):
+    watch = Watch()
+    with image_project(tmp_path) as project, running(project) as server:
+        page = watch.page(chromium)
+        page.on("dialog", lambda dialog: dialog.accept())
+        page.goto(f"{server}/login#token={project.store.add_person('Ada')}")
+        page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+        page.keyboard.press("1")
+        expect(page.locator("#said")).to_have_text("Saved: cat.")
+        page.goto(f"{server}/project")
+        page.evaluate(DROP, [[[f"{i}.png", list(png(70 + i))] for i in range(3)]])
+        expect(page.locator("#staged-said")).to_have_text("3 files, less than 0.1 MB")
+        page.locator("#add-not").click()
+        expect(page.locator("#staged")).to_be_hidden()
+        page.evaluate(DROP, [[[f"{i}.png", list(png(70 + i))] for i in range(3)]])
+        page.evaluate(DROP, [[["more.png", list(png(80))]]])  # dropped later, and added to the others
+        expect(page.locator("#staged-said")).to_have_text("4 files, less than 0.1 MB")
+        expect(page.locator("#add-later")).to_have_text("Add as task 2")
+        expect(page.locator("#staged-when")).to_have_text("Task 2 begins when task 1 is done.")
+        assert len(project.tasks.all()) == 1  # nothing is sent before a button says what for
+        page.get_by_role("button", name="End task 1 and start task 2").click()
+        expect(page.locator("#sent-said")).to_have_text("Task 2 has been added: 4 examples.")
+        expect(page.locator("#present-title")).to_have_text("Task 2")  # without a reload
+        expect(page.locator("#tasks tbody tr").first).to_contain_text("done")
+        assert (project.store.used(0), project.store.status().task) == (1, 1)
+        # Of the last task nothing is left to start: it ends, and the button says that the next one starts at once.
+        page.get_by_role("button", name="End task 2 now").click()
+        expect(page.locator("#present")).to_contain_text("add data for the next task")
+        page.locator("#files").set_input_files([{"name": "9.png", "mimeType": "image/png", "buffer": png(90)}])
+        expect(page.locator("#add-now")).to_be_hidden()
+        page.get_by_role("button", name="Start task 3").click()
+        expect(page.locator("#present-title")).to_have_text("Task 3")
+        page.goto("about:blank")
+    assert watch.complaints == []
+
+
+def test_a_task_that_waits_is_started_by_ending_the_present_one(lead, project):
+    now = lead.get("/api/tasks").json()
+    present = now["present"]
+    assert [task["stage"] for task in now["tasks"]][present + 1 :] == ["waiting"] * (len(now["tasks"]) - present - 1)
+    assert lead.post(f"/api/tasks/{present + 1}/end", json={}).status_code == 409
+    assert lead.post(f"/api/tasks/{present}/end", json={}).status_code == 200
+    wait_until(lambda: lead.get("/api/tasks").json()["present"] == present + 1)
+
+
+@pytest.mark.parametrize("kind", ["tables", "texts", "vectors"])
+def test_a_file_of_every_kind_becomes_tasks(tmp_path, kind):
+    settings = make({"kind": kind, "model": "none", "per_round": 2, "rounds": 1})
+    with Project.create(tmp_path / "p", settings, ["good", "bad"]) as project:
+        uploads = project.uploads()
+        for number in range(2):
+            rows = {"text": [f"line {i} of {number}" for i in range(4)], "size": [0.5, 1.5, 2.0, 9.0]}
+            rows |= {"task": ["a", "b", "b", "a"]} if number else {}
+            path = tmp_path / f"{number}.{'csv' if kind == 'texts' else 'parquet'}"
+            write_table(path, rows)
+            upload = uploads.begin()
+            uploads.take(upload, path.name, path.read_bytes())
+            with pytest.raises(InputError, match=f"a task of {kind} is one file"):
+                uploads.take(upload, path.name, path.read_bytes())
+            assert [task.count for task in uploads.finish(upload)] == ([2, 2] if number else [4])
+        with TestClient(make_app(project), base_url="http://127.0.0.1") as client:
+            client.post("/api/login", json={"token": project.store.add_person("Ada")}).raise_for_status()
+            assert ".parquet" in client.get("/project").text
+
+
+def write_table(path, columns):
+    table = pa.table(columns)
+    pa_csv.write_csv(table, path) if path.suffix == ".csv" else pq.write_table(table, path)

@@ -100,7 +100,7 @@ class PeopleSteps:
     def query(self, known: KnownFromPeople) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
         known = known.with_asked(self.store.unasked(known.task.index))
-        if not len(known.left):
+        if not len(known.left) or self.store.has_ended(known.task.index):
             return {"ids": [], "scores": {}, "guess": [], "confidence": []}
         self._say(known, "choosing", "choosing")
         budget = self._budget(known)
@@ -162,6 +162,7 @@ class PeopleSteps:
             **({"merged": list(self._merged().items())} if self.settings.keep == STATISTICS else {}),
             **({"late": late} if late else {}),
             **({"given": given} if given else {}),
+            **({"ended": True} if self.store.has_ended(task) else {}),
         }
 
     def _held_out(self, picked: dict[str, Any]) -> list[int]:
@@ -185,7 +186,7 @@ class PeopleSteps:
         return with_answer(known, answer)
 
     def needs_training(self, known: KnownFromPeople) -> bool:
-        return True
+        return known.last_round or not known.ended
 
     def train(self, known: KnownFromPeople) -> Handle:
         """As in an experiment; the handle says which columns of the head count."""

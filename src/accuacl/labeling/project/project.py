@@ -36,7 +36,7 @@ from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.stopping import Measured
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
-from accuacl.labeling.store import Status, Store, clean_name
+from accuacl.labeling.store import Person, Status, Store, clean_name
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.forgetting import Forgetting
@@ -160,6 +160,13 @@ class Project:
                 if i + 1 == len(several) and not added:
                     raise
         return added
+
+    def end_task(self, person: Person, task: int) -> None:
+        """End the task that is being labelled with the labels that it has, so that the next one can begin."""
+        state = self.state()
+        if state.finished or state.task != task:
+            raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
+        self.store.end_task(person, task)
 
     def trust_code(self) -> None:
         """Let the Python file of the project's own model run, now and later."""

@@ -21,6 +21,7 @@ class KnownFromPeople(Known):
     held: tuple[Labels, ...] = ()  # the held-out items of each task
     merged: Labels = field(default_factory=dict)  # classes that count as others; where only sums are kept
     answered: int = 0  # how many items of this task people have labelled, held-out ones too
+    ended: bool = False  # whether a lead had ended the task when the round was closed, so that only the last trains
 
 
 def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
@@ -43,6 +44,7 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
         held=tuple(held),
         merged=dict(answer.get("merged", ())),
         answered=known.answered + len(answer["labels"]) + len(late) - len(answer.get("given", ())),
+        ended=answer.get("ended", False),
     )
 
 

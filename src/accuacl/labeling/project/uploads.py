@@ -15,9 +15,12 @@ from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, write_bytes, writing
-from accuacl.base.progress import ignore
-from accuacl.labeling.project.images import image_type, read_images
-from accuacl.labeling.project.tables import read_texts, read_vectors
+from accuacl.labeling.project.arriving import by_task
+from accuacl.labeling.project.images import image_type
+from accuacl.labeling.project.new_items import NewItems, TableOptions
+from accuacl.labeling.project.sources import read_like
+from accuacl.labeling.project.table_files import read_table
+from accuacl.labeling.project.tables import read_vectors
 from accuacl.labeling.project.tasks import TaskInfo
 
 if TYPE_CHECKING:
@@ -29,8 +32,9 @@ MOST_BYTES = 4 * 2**30  # of all files of a task
 LONGEST_STEM = 80
 UPLOADED = {
     "images": (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
-    "texts": (".csv", ".jsonl"),
+    "texts": (".csv", ".tsv", ".json", ".jsonl", ".parquet"),
     "vectors": (".parquet",),
+    "tables": (".csv", ".tsv", ".parquet"),
 }
 TYPES = {
     "image/jpeg": ".jpg",
@@ -81,7 +85,7 @@ class Uploads:
             if counts is None:
                 raise InputError("this upload is not known here, or over; begin again.")
             if kind != "images" and counts[0]:
-                raise InputError("a task of texts or vectors is one file; send each on its own.")
+                raise InputError(f"a task of {kind} is one file; send each on its own.")
             if counts[0] >= MOST_FILES or counts[1] + len(data) > MOST_BYTES:
                 raise InputError(f"a task may have {MOST_FILES} files with {MOST_BYTES} bytes; send fewer.")
             path = self._place(upload) / f"{stem}{suffix}"
@@ -90,8 +94,8 @@ class Uploads:
             write_bytes(path, data)
             counts[0], counts[1] = counts[0] + 1, counts[1] + len(data)
 
-    def finish(self, upload: str, column: str = "text") -> TaskInfo:
-        """Make the files the next task; if that is refused, they are removed."""
+    def finish(self, upload: str, column: str = "text") -> list[TaskInfo]:
+        """Make the files the next task, or one for each that a column `task` names; if refused, they are removed."""
         with self._turn, writing(self._folder):
             counts = self._begun.pop(upload, None)
             if counts is None or not counts[0]:
@@ -99,14 +103,17 @@ class Uploads:
             final = self._folder / upload
             os.rename(self._place(upload), final)
         try:
-            if self._project.settings.kind == "images":
-                return self._project.add(read_images(final, ignore))
-            (file,) = final.iterdir()
-            texts = self._project.settings.kind == "texts"
-            return self._project.add(read_texts(file, column) if texts else read_vectors(file))
+            return self._project.add_each(by_task(self._read(final, column)))
         except BaseException:
             shutil.rmtree(final, ignore_errors=True)
             raise
+
+    def _read(self, folder: Path, column: str) -> NewItems:
+        tasks, kind = self._project.tasks, self._project.settings.kind
+        path = folder if kind == "images" else next(folder.iterdir())
+        if tasks.all() or kind in ("images", "texts"):
+            return read_like(tasks, kind, path, column)
+        return read_vectors(path) if kind == "vectors" else read_table(path, TableOptions())
 
     def _place(self, upload: str) -> Path:
         return self._folder / f"{UNFINISHED}{upload}"

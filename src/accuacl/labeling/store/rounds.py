@@ -76,13 +76,14 @@ def status(tx: Transaction) -> Status | None:
 
 def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
     """Whether the round can be closed: each pick is labelled or skipped, by two people where it should be, or a lead
-    has said that it is enough, or this share of the picks is answered and nobody is busy with another one.
+    has said that it is enough or has ended the task, or this share of the picks is answered and nobody is busy with
+    another one.
     """
     if not _exists(tx, task, round):
         return False
     left = _left(tx, task, round)
     done = left == 0 and waited_for(tx, task, round) == 0
-    if done or tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps([task, round])):
+    if done or _is_enough(tx, task, round) or has_ended(tx, task):
         return True
     total = _tally(tx, task, round)[0]
     if share == 1 or total - left < max(1, math.ceil(share * total)):
@@ -99,6 +100,25 @@ def enough(tx: Transaction, person: Person) -> None:
     if tx.one("SELECT 1 FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL", *current) is None:
         raise InputError("nothing of this round has been labelled yet; label something first.")
     tx.event("enough", person=person.id, text=json.dumps(current))
+
+
+def end_task(tx: Transaction, person: Person, task: int) -> None:
+    """Let the task that is being labelled end with the answers that it has; saying it again changes nothing."""
+    newest = latest(tx)
+    if newest is None or newest[0] != task:
+        raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
+    if not has_ended(tx, task):
+        tx.event("enough", person=person.id, text=json.dumps([task]))
+
+
+def has_ended(tx: Transaction, task: int) -> bool:
+    """Whether a lead has ended the task, so that no more of its items are offered."""
+    return _is_enough(tx, task)
+
+
+def _is_enough(tx: Transaction, *which: int) -> bool:
+    """Whether a lead has said so of a task, or of one of its rounds: (task,) or (task, round)."""
+    return tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
 
 
 def close(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:

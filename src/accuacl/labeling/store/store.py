@@ -229,6 +229,17 @@ class Store:
             people.check(tx, person)
             rounds.enough(tx, person)
 
+    def end_task(self, person: records.Person, task: int) -> None:
+        """Let a task end with the answers that it has: its open round is closed, and no other follows."""
+        with self._db.write() as tx:
+            people.check(tx, person)
+            rounds.end_task(tx, person, task)
+
+    def has_ended(self, task: int) -> bool:
+        """Whether a lead has ended the task."""
+        with self._db.read() as tx:
+            return rounds.has_ended(tx, task)
+
     def close_round(self, task: int, round: int, share: float = 1.0) -> dict[int, int]:
         """Freeze a complete round: {item: class, or -1 if it has none}; closing it again gives the same labels.
 

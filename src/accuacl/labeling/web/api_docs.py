@@ -55,14 +55,19 @@ def _calls(schema: dict[str, Any]) -> list[dict[str, Any]]:
 def _field(name: str, schema: dict[str, Any], needed: bool) -> dict[str, Any]:
     kinds = [schema, *schema.get("anyOf", ())]
     kind = " or ".join(str(each["type"]) for each in kinds if each.get("type", "null") != "null") or "any"
-    limits = [f"{least} {schema[key]:g}{unit}" for key, (least, unit) in LIMITS.items() if key in schema]
+    limits = [text for least, most, unit in LIMITS if (text := _range(schema.get(least), schema.get(most), unit))]
     return {"name": name, "kind": ", ".join([kind, *limits]), "needed": needed}
 
 
-LIMITS = {
-    "minimum": ("from", ""),
-    "minLength": ("at least", " characters"),
-    "maxLength": ("at most", " characters"),
-    "minItems": ("at least", " of them"),
-    "maxItems": ("at most", " of them"),
-}
+LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]
+
+
+def _range(least: float | None, most: float | None, unit: str) -> str:
+    """As a text; the largest number that an integer may be is of no interest.
+
+    >>> _range(8, 100, " characters"), _range(None, 400, " characters"), _range(0, None, "")
+    ('8 to 100 characters', 'up to 400 characters', 'from 0')
+    """
+    if most is None:
+        return "" if least is None else f"from {least:g}{unit}"
+    return f"{least:g} to {most:g}{unit}" if least else f"up to {most:g}{unit}"

@@ -101,12 +101,12 @@ def said(estimate: Estimate | None) -> str:
     """An estimate as text: the value and its interval.
 
     >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
-    ('80 (49 to 94)', '-')
+    ('80 (49 to 94)', '–')
     >>> said(Estimate(57.0, -0.3, 89.0, 7))
     '57 (0 to 89)'
     """
     if estimate is None:
-        return "-"
+        return "\N{EN DASH}"
     value, low, high = (f"{number:z.0f}" for number in (estimate.value, estimate.low, estimate.high))
     return f"{value} ({low} to {high})"
 

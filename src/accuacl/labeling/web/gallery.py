@@ -60,7 +60,8 @@ def confirm(body: ConfirmRequest, request: Request, person: Limited) -> View:
     app = request.app.state
     app.requests.take(person.id, len(body.labels) - 1)
     done = app.project.store.label_batch(person, {one.item: one.class_id for one in body.labels}, body.request)
-    return {"saved": done.saved, "refused": list(done.refused.values()), **views.state(app, person)}
+    refused = [text[:1].upper() + text[1:] for text in done.refused.values()]
+    return {"saved": done.saved, "refused": refused, **views.state(app, person)}
 
 
 @router.post("/api/gallery/undo")

@@ -8,6 +8,7 @@ from fastapi import APIRouter, HTTPException, Path, Request
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Reviewed
+from accuacl.labeling.web import views
 from accuacl.labeling.web.session import Limited, Someone
 
 router = APIRouter(prefix="/api")
@@ -45,10 +46,7 @@ def item(item: Number, request: Request, person: Limited) -> dict[str, Any]:
 @router.get("/changes")
 def changes(request: Request, person: Someone) -> dict[str, Any]:
     """A text that is another one when the dashboard would be."""
-    app = request.app.state
-    now = app.trainer.now
-    busy = "busy" if now.busy else now.trouble
-    return {"stamp": f"{app.project.store.latest_change()}/{len(app.project.tasks.all())}/{busy}"}
+    return {"stamp": views.stamp(request.app.state)}
 
 
 def _state(row: Reviewed | None) -> tuple[int, int]:

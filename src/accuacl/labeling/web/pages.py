@@ -21,11 +21,11 @@ Number = Annotated[int, Path(ge=0, le=2**62)]
 DONE = {
     "label": "labelled it",
     "skip": "skipped it",
-    "opinion": "was asked too and said:",
+    "opinion": "was asked too, and labelled it",
     "undo": "undid that",
-    "correct": "labelled it anew:",
-    "comment": "wrote:",
-    "guess": "was shown the model's guess:",
+    "correct": "labelled it again",
+    "comment": "wrote",
+    "guess": "was shown the model's guess",
     "flag": "flagged it",
     "unflag": "took down the flag",
 }
@@ -53,7 +53,8 @@ def label(request: Request, person: Someone) -> str:
 @router.get("/dashboard")
 def show_dashboard(request: Request, person: Someone) -> str:
     """How good the model is and what people have done."""
-    return render(request, "dashboard.html", person, here="dashboard", **dashboard.gather(request.app.state))
+    app = request.app.state
+    return render(request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app))
 
 
 @router.get("/item/{item}")
@@ -70,9 +71,9 @@ def item(item: Number, request: Request, person: Someone) -> str:
     history = [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            DONE[event.kind],
+            "was asked too, and skipped it" if event.kind == "opinion" and event.class_id is None else DONE[event.kind],
             (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
-            people.get(event.person, ""),
+            people.get(event.person, "someone"),
         )
         for event in store.history(item)
         if event.kind in DONE

@@ -16,6 +16,7 @@ from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
 
 router = APIRouter()
+NONE = "\N{EN DASH}"
 View = dict[str, Any]
 
 
@@ -86,6 +87,7 @@ def _invitation(request: Request, token: str) -> View:
 
 def _row(person: Person, work: Work | None) -> View:
     seconds = work.seconds if work else None
+    agreed = f"{100 * work.agreed / work.compared:.0f} % of {work.compared}" if work and work.compared else NONE
     return {
         "id": person.id,
         "name": person.name,
@@ -93,8 +95,8 @@ def _row(person: Person, work: Work | None) -> View:
         "lead": person.lead,
         "labels": work.labels if work else 0,
         "skips": work.skips if work else 0,
-        "pace": f"{seconds:.1f} s" if seconds is not None else "-",
-        "agreement": f"{100 * work.agreed / work.compared:.0f} % of {work.compared}" if work and work.compared else "-",
+        "pace": f"{seconds:.1f} s" if seconds is not None else NONE,
+        "agreement": agreed,
         "corrected": work.corrected if work else 0,
-        "last": time.strftime("%d %b %H:%M", time.localtime(work.last)) if work and work.last else "-",
+        "last": time.strftime("%d %b %H:%M", time.localtime(work.last)) if work and work.last else NONE,
     }

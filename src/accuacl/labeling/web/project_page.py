@@ -1,4 +1,4 @@
-"""The page of a project for its leads: add data by dropping files, close a round, download what there is."""
+"""The page of a project for its leads: add data by dropping files, end rounds and tasks, download what there is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, export
+from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, Project, ProjectState, export
+from accuacl.labeling.web import views
+from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead
 
@@ -43,30 +45,56 @@ class Receiving:
 @router.get("/project", response_class=HTMLResponse)
 def show(request: Request, person: Lead) -> str:
     """The tasks, the round, and what can be done with them."""
-    project = request.app.state.project
-    state, store = project.state(), project.store
-    tasks = [
-        (task.index + 1, task.count, len(task.bad), store.used(task.index), _stage(task.index, state))
-        for task in project.tasks.all()
-    ]
-    kind = project.settings.kind
+    project, stamp = request.app.state.project, views.stamp(request.app.state)
+    state, kind = project.state(), project.settings.kind
     return render(
         request,
         "project.html",
         person,
         here="project",
-        tasks=tasks,
+        stamp=stamp,
+        tasks=_tasks(project, state),
         state=state,
+        ended=not state.finished and project.store.has_ended(state.task),
         kind=kind,
         suffixes=", ".join(UPLOADED[kind]),
         largest=LARGEST_UPLOAD // 2**20,
     )
 
 
-def _stage(task: int, state: Any) -> str:
+@router.get("/api/tasks")
+def tasks(request: Request, person: Lead) -> View:
+    """All tasks, the present one, counted from 0, and whether it is finished."""
+    project = request.app.state.project
+    state = project.state()
+    return {"tasks": _tasks(project, state), "present": state.task, "finished": state.finished}
+
+
+def _tasks(project: Project, state: ProjectState) -> list[View]:
+    return [
+        {
+            "number": task.index + 1,
+            "examples": task.count,
+            "left_out": len(task.bad),
+            "labels": project.store.used(task.index),
+            "stage": _stage(task.index, state),
+        }
+        for task in project.tasks.all()
+    ]
+
+
+def _stage(task: int, state: ProjectState) -> str:
     if task > state.task:
         return "waiting"
     return "done" if task < state.task or state.finished else f"round {state.round + 1} of {state.rounds}"
+
+
+@router.post("/api/tasks/{task}/end")
+def end_task(task: Number, request: Request, person: Lead) -> View:
+    """End the present task, counted from 0, with the labels that it has; the next one begins."""
+    request.app.state.project.end_task(person, task)
+    request.app.state.trainer.poke()
+    return {}
 
 
 @router.post("/api/round/enough")
@@ -100,10 +128,11 @@ async def take(
 
 @router.post("/api/uploads/{upload}/finish")
 def finish(upload: UploadId, body: FinishRequest, request: Request, person: Lead) -> View:
-    """Make the next task of the files."""
-    task = request.app.state.uploads.finish(upload, body.column)
+    """Make the next task of the files, or several tasks, if the file has a column that is called task."""
+    added = request.app.state.uploads.finish(upload, body.column)
     request.app.state.trainer.poke()
-    return {"task": task.index + 1, "count": task.count, "bad": len(task.bad)}
+    count, bad = sum(task.count for task in added), sum(len(task.bad) for task in added)
+    return {"task": added[0].index + 1, "tasks": len(added), "count": count, "bad": bad}
 
 
 @router.get("/export")

@@ -23,6 +23,13 @@ def state(app: State, person: Person) -> View:
     return _state(app, person, store.status(), store.classes(), store.can_undo(person))
 
 
+def stamp(app: State) -> str:
+    """A text that is another one when something has changed. A page takes it before it gathers what it shows."""
+    now: Activity = app.trainer.now
+    busy = "busy" if now.busy else now.trouble
+    return f"{app.project.store.latest_change()}/{len(app.project.tasks.all())}/{busy}"
+
+
 def _state(app: State, person: Person, status: Status | None, classes: list[Class], undo: bool) -> View:
     now: Activity = app.trainer.now
     phase = _phase(app, status, now)

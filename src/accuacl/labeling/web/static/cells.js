@@ -1,8 +1,10 @@
-// One example of the gallery. It can be confirmed once it has been on the screen, whole.
+// One example of the gallery. It can be confirmed once it has been on the screen, whole. One that is struck out can be
+// given its class in place, or is labelled later.
 import { make, record } from "/static/elements.js";
 import { painted } from "/static/images.js";
 
 const KEPT = "accuacl-struck";
+const given = new Map(); // an item: the class that it was given, also while the page is drawn again
 const watched = new WeakMap(); // an edge: its cell
 const watcher = new IntersectionObserver(
   (entries) => {
@@ -12,8 +14,11 @@ const watcher = new IntersectionObserver(
 );
 
 export class Cell {
-  constructor(shown, name) {
+  constructor(shown, group, classes) {
     this.item = shown.item;
+    this.group = group;
+    this.classes = classes;
+    this.chosen = null; // the class that it is given instead of the group's
     this.seen = false;
     this.element = make("li");
     this.element.dataset.item = shown.item;
@@ -22,13 +27,14 @@ export class Cell {
     this.box.type = "checkbox";
     this.box.tabIndex = -1;
     this.box.checked = struck.has(this.item);
-    this.box.setAttribute("aria-label", `Strike out example ${this.item}: it is not ${name}`);
-    this.box.addEventListener("change", () => struck.set(this.item, this.box.checked));
+    this.box.setAttribute("aria-label", `Strike out example ${this.item}: it is not ${group.name}`);
+    this.box.addEventListener("change", () => this.struckOut());
     this.edges = [make("span", undefined, "edge"), make("span", undefined, "edge")];
     const label = make("label", undefined, "cell");
     const sure = shown.confidence === null ? "" : `${Math.round(100 * shown.confidence)} %`;
     label.append(this.box, this.edges[0], this.content(shown), make("span", sure, "what"), this.edges[1]);
     this.element.append(label);
+    if (classes.some(({ id }) => id === given.get(this.item))) this.choose(given.get(this.item));
     this.watch();
   }
 
@@ -50,8 +56,9 @@ export class Cell {
       await this.img?.decode();
     } catch {
       this.img.replaceWith(make("span", "This image cannot be shown.", "snip"));
+      this.broken = true;
       this.box.checked = true;
-      struck.set(this.item, true);
+      this.struckOut();
       return;
     }
     for (const edge of this.edges) {
@@ -71,6 +78,42 @@ export class Cell {
 
   strike(on = !this.box.checked) {
     if (this.box.checked !== on) this.box.click();
+  }
+
+  // The class that it is labelled with when the group is confirmed; null: none.
+  get label() {
+    return this.box.checked ? this.chosen : this.group.id;
+  }
+
+  struckOut() {
+    struck.set(this.item, this.box.checked);
+    given.delete(this.item);
+    this.select?.remove();
+    this.select = this.chosen = null;
+    this.element.classList.remove("moved");
+    if (!this.box.checked || this.broken) return;
+    this.select = make("select", undefined, "instead");
+    this.select.setAttribute("aria-label", `Class of example ${this.item}`);
+    const others = this.classes.filter(({ id }) => id !== this.group.id);
+    this.select.append(new Option("label it later", ""), ...others.map(({ id, name }) => new Option(name, id)));
+    this.select.addEventListener("change", () => this.choose(this.select.value === "" ? null : Number(this.select.value)));
+    this.element.append(this.select);
+  }
+
+  // Give it another class than the group's; null: label it later.
+  choose(id) {
+    if (id === this.group.id) return this.strike(false);
+    if (!this.box.checked) {
+      this.box.checked = true;
+      this.struckOut();
+    }
+    if (!this.select) return;
+    this.select.value = id ?? "";
+    this.chosen = id;
+    struck.set(this.item, id === null);
+    if (id === null) given.delete(this.item);
+    else given.set(this.item, id);
+    this.element.classList.toggle("moved", id !== null);
   }
 }
 

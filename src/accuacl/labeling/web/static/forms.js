@@ -14,13 +14,13 @@ async function submit(form, trouble) {
   }
 }
 
-for (const form of document.querySelectorAll("form[data-post], dialog form:not([method])")) {
-  const trouble = form.querySelector("[data-trouble]");
-  form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    if (!form.dataset.sure || confirm(form.dataset.sure)) submit(form, trouble);
-  });
-}
+// Also the forms of cards that are drawn later.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (!form.dataset.post) return;
+  event.preventDefault();
+  if (!form.dataset.sure || confirm(form.dataset.sure)) submit(form, form.querySelector("[data-trouble]"));
+});
 
 // On a phone the names of the pages do not all fit.
 document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });

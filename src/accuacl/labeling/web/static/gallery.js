@@ -1,15 +1,18 @@
 // The gallery: the batch grouped by the model's guess. The wrong ones are struck out, and one key confirms the rest.
 import { Refused, get, newId, pause, post, send } from "/static/api.js";
-import { Cell, struck } from "/static/cells.js";
+import { struck } from "/static/cells.js";
 import { make } from "/static/elements.js";
+import { Group, vertically } from "/static/groups.js";
 import { onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { progress, waiting } from "/static/progress.js";
 
 const at = (id) => document.getElementById(id);
+const NUMBERS = "1234567890"; // keys of classes
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
-let groups = []; // { id, name, cells, element, button }
+let groups = [];
 let state = null;
+let classes = [];
 let guesses = true; // whether the model has any for this round
 let left = []; // items that were struck out and wait to be labelled one by one
 let busy = false;
@@ -24,15 +27,26 @@ function draw(view) {
   state = view.state;
   progress(state);
   if (view.groups) {
+    classes = view.classes;
     guesses = view.guesses;
     const known = view.groups.flatMap((group) => group.items);
     left = known.filter(({ item }) => struck.has(item)).map(({ item }) => item);
     const open = view.groups.map((group) => ({ ...group, items: group.items.filter(({ item }) => !struck.has(item)) }));
-    groups = open.filter((group) => group.items.length).map(drawGroup);
+    groups = open.filter((group) => group.items.length).map((group) => new Group(group, classes, confirm));
     at("groups").replaceChildren(...groups.map((group) => group.element));
+    at("numbers").replaceChildren(...numbered());
   }
   arrange();
   if (view.groups) focus(groups[0]?.cells[0]);
+}
+
+// The classes that a number key gives to the example with the focus.
+function numbered() {
+  return classes.slice(0, NUMBERS.length).map(({ name }, i) => {
+    const pair = make("span");
+    pair.append(make("kbd", NUMBERS[i]), ` ${name}`);
+    return pair;
+  });
 }
 
 // Which of the parts of the page are shown.
@@ -49,35 +63,6 @@ function arrange() {
   at("undo").disabled = !confirmed.length;
 }
 
-function drawGroup({ class_id, name, items }) {
-  const group = { id: class_id, name, cells: items.map((shown) => new Cell(shown, name)) };
-  group.element = make("section", undefined, "group");
-  const title = make("h2", name);
-  title.id = `group-${class_id}`;
-  group.element.setAttribute("aria-labelledby", title.id);
-  group.count = make("span", "", "soft count");
-  group.button = make("button", "", "main");
-  group.button.addEventListener("click", () => confirm(group));
-  const invert = make("button", "Invert");
-  invert.setAttribute("aria-label", `Strike out the others of ${name} instead`);
-  invert.addEventListener("click", () => invertGroup(group));
-  const head = make("div", undefined, "head");
-  head.append(title, group.count, invert, group.button);
-  const list = make("ul", undefined, items[0].kind === "image" ? "sheet pictures" : "sheet rows");
-  list.append(...group.cells.map((cell) => cell.element));
-  group.element.append(head, list);
-  group.element.addEventListener("change", () => count(group));
-  count(group);
-  return group;
-}
-
-function count(group) {
-  const n = group.cells.filter((cell) => !cell.box.checked).length;
-  group.count.textContent = `${n} of ${group.cells.length}`;
-  group.button.replaceChildren(n ? `Confirm ${n} ` : "Set these aside ", make("kbd", "Enter"));
-  group.button.setAttribute("aria-label", n ? `Confirm ${n} as ${group.name}` : `Set all of ${group.name} aside`);
-}
-
 // The arrow keys go from cell to cell; the Tab key comes to one of each group.
 function focus(cell) {
   if (!cell) return;
@@ -92,25 +77,23 @@ function move(key) {
   const all = cells();
   const here = current();
   if (!here) return focus(all[0]);
-  const i = all.indexOf(here);
-  if (key === "arrowleft") return focus(all[i - 1]);
-  if (key === "arrowright") return focus(all[i + 1]);
-  const middle = ({ element }) => {
-    const box = element.getBoundingClientRect();
-    return [box.left + box.width / 2, box.top + box.height / 2];
-  };
-  const [x, y] = middle(here);
-  const way = key === "arrowdown" ? 1 : -1;
-  const beyond = all.map((cell) => [cell, ...middle(cell)]).filter(([, , v]) => way * (v - y) > 4);
-  const row = Math.min(...beyond.map(([, , v]) => way * (v - y)));
-  const inRow = beyond.filter(([, , v]) => way * (v - y) < row + 4);
-  focus(inRow.sort((a, b) => Math.abs(a[1] - x) - Math.abs(b[1] - x))[0]?.[0]);
+  const beside = { arrowleft: -1, arrowright: 1 }[key];
+  focus(beside ? all[all.indexOf(here) + beside] : vertically(all, here, key === "arrowdown" ? 1 : -1));
 }
 
-function invertGroup(group) {
-  for (const cell of group.cells) cell.strike();
-  count(group);
+// Choose from all classes: typing finds one by its name, and Enter or Escape goes back to the example.
+function find(cell) {
+  cell.strike(true);
+  cell.select?.focus();
 }
+
+at("groups").addEventListener("keydown", (event) => {
+  const cell = event.target.matches("select") && current();
+  if (!cell || !["Enter", "Escape"].includes(event.key)) return;
+  event.preventDefault();
+  event.stopPropagation();
+  focus(cell);
+});
 
 // One request at a time; repeated until the server accepts or refuses it.
 async function change(path, body) {
@@ -133,28 +116,36 @@ async function load() {
   if (view) draw(view);
 }
 
-// Label what is not struck out and has been on the screen; what is struck out is set aside.
+const nameOf = (id) => classes.find((one) => one.id === id)?.name;
+
+// How many were saved as what: "3 as cat, 1 as dog".
+function summary(saved) {
+  const counts = new Map();
+  for (const { label } of saved) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return [...counts].map(([id, n]) => `${n} as ${nameOf(id)}`).join(", ");
+}
+
+// Label what has a class and has been on the screen; what is struck out without one is set aside.
 async function confirm(group) {
   if (busy || !group) return;
-  const wanted = group.cells.filter((cell) => !cell.box.checked);
+  const wanted = group.cells.filter((cell) => cell.label !== null);
   const ready = wanted.filter((cell) => cell.seen);
   const unseen = wanted.find((cell) => !cell.seen);
   if (ready.length) {
     const request = newId();
-    const labels = ready.map(({ item }) => ({ item, class_id: group.id }));
+    const labels = ready.map(({ item, label }) => ({ item, class_id: label }));
     const view = await change("/api/gallery/label", { labels, request });
     if (!view) return load();
     for (const text of new Set(view.refused)) refused(text);
     if (view.saved.length) confirmed.push(request);
-    group.cells = group.cells.filter((cell) => !ready.includes(cell));
-    for (const cell of ready) cell.element.remove();
-    say(`Saved: ${view.saved.length} as ${group.name}.`);
+    group.take(ready);
+    say(view.saved.length ? `Saved: ${summary(ready.filter(({ item }) => view.saved.includes(item)))}.` : "Nothing was saved.");
     state = view.state;
     progress(state);
   }
   if (unseen) {
     say(`${wanted.length - ready.length} not saved: they were not on the screen yet.`);
-    count(group);
+    group.count();
     return focus(unseen);
   }
   await setAside(group);
@@ -185,8 +176,12 @@ at("help-open").addEventListener("click", help);
 at("help-close").addEventListener("click", () => at("help").close());
 at("undo").addEventListener("click", undo);
 onKey((key) => {
-  if (key === "x") current()?.strike();
-  else if (key === "i" && current()) invertGroup(groupOf(document.activeElement));
+  const cell = current();
+  const instead = classes[NUMBERS.indexOf(key)];
+  if (key === "x") cell?.strike();
+  else if (cell && instead) groupOf(cell.element).give(cell, instead.id);
+  else if (cell && key === "/") find(cell);
+  else if (key === "i" && cell) groupOf(cell.element).invert();
   else if (key === "u") undo();
   else if (key === "?") help();
   else if (key === "escape") return closeNewest();
@@ -195,7 +190,7 @@ onKey((key) => {
 });
 // These work also where single-key shortcuts are turned off, and while they are held down.
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("dialog, a, button")) return;
+  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("dialog, a, button, select")) return;
   const key = event.key.toLowerCase();
   if (key.startsWith("arrow") && groups.length) move(key);
   else if (key === "enter" && groups.length && !event.repeat) confirm(groupOf(document.activeElement) ?? groups[0]);
@@ -214,7 +209,7 @@ setInterval(async () => {
   if (gone.length && !busy) await load();
 }, RENEW);
 addEventListener("pagehide", () => {
-  const items = cells().filter((cell) => !cell.box.checked).map(({ item }) => item);
+  const items = cells().filter((cell) => cell.label !== null).map(({ item }) => item);
   if (items.length) send("/api/gallery/release", { items }).catch(() => {});
 });
 addEventListener("pageshow", (event) => event.persisted && location.reload());

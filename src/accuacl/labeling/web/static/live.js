@@ -1,5 +1,5 @@
-// The dashboard follows the project without being loaded again: when something has changed, the page is fetched, and
-// its cards take the place of those that differ. The browser parses it, and runs nothing in it.
+// A page of cards follows the project without being loaded again: when something has changed, it is fetched, and its
+// cards take the place of those that differ. The browser parses it, and runs nothing in it.
 import { get, pause } from "/static/api.js";
 
 const EVERY = 2000; // milliseconds
@@ -16,7 +16,7 @@ function fetchPage() {
   });
 }
 
-// A card keeps its place in the page while somebody is in it; it is drawn anew the next time.
+// A card keeps its place in the page while somebody is in it; it is replaced the next time. The stamp of what is shown.
 function replace(page) {
   let left = false;
   const old = document.querySelector(".cards");
@@ -36,20 +36,19 @@ function replace(page) {
   const kept = new Set(wanted);
   for (const card of [...old.children]) if (!kept.has(card)) card.remove();
   wanted.forEach((card, i) => old.children[i] !== card && old.insertBefore(card, old.children[i] ?? null));
-  return !left;
+  return left ? "" : page.querySelector(".cards").dataset.stamp;
 }
 
 async function watch() {
-  let stamp = null;
+  let { stamp } = document.querySelector(".cards").dataset;
   for (;;) {
     try {
       const now = (await get("/api/changes")).stamp;
-      if (stamp !== null && now !== stamp) {
-        const whole = replace(await fetchPage());
-        at("live-said").textContent = "The dashboard has been brought up to date.";
+      if (now !== stamp) {
+        stamp = replace(await fetchPage());
+        at("live-said").textContent = "The page has been brought up to date.";
         dispatchEvent(new Event("project-changed"));
-        stamp = whole ? now : "";
-      } else stamp = now;
+      }
     } catch {
       // the server does not respond, or the session has ended; tried again
     }

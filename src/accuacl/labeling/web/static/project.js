@@ -1,9 +1,48 @@
-// Data that are dropped on the page: one file after another, then a task is made of them.
-import { post } from "/static/api.js";
+// Files become the next task: they are dropped or chosen, then sent one after another when a button says what for.
+import { get, post } from "/static/api.js";
+import { droppedFiles } from "/static/dropped.js";
 
 const at = (id) => document.getElementById(id);
 const SHOWN = 5; // files that were refused, by name
+let staged = [];
+let plan = null; // the tasks, the present one and whether it is finished, when files were staged
 let busy = false;
+
+async function stage(files) {
+  if (busy || !files.length) return;
+  staged = at("files").multiple ? [...staged, ...files] : files.slice(0, 1);
+  at("sent-trouble").replaceChildren();
+  at("sent-said").textContent = "";
+  try {
+    plan = await get("/api/tasks");
+  } catch (error) {
+    at("sent-said").textContent = error.message;
+    return;
+  }
+  const size = staged.reduce((sum, file) => sum + file.size, 0) / 2 ** 20;
+  const what = staged.length === 1 ? staged[0].name : `${staged.length} files`;
+  at("staged-said").textContent = `${what}, ${size < 0.1 ? "less than 0.1" : size.toFixed(1)} MB`;
+  label();
+  at("staged").hidden = false;
+  at("add-later").focus();
+}
+
+// A task begins when those before it are done: at once, or when the present one ends, which can be said here too.
+function label() {
+  const next = plan.tasks.length + 1;
+  const present = plan.present + 1;
+  const free = plan.finished || !plan.tasks.length;
+  at("add-later").textContent = free ? `Start task ${next}` : `Add as task ${next}`;
+  at("add-now").hidden = free || next > present + 1;
+  at("add-now").textContent = `End task ${present} and start task ${next}`;
+  at("staged-when").textContent = free ? "" : `Task ${next} begins when task ${next - 1} is done.`;
+}
+
+function unstage() {
+  staged = [];
+  at("staged").hidden = true;
+  at("files").value = "";
+}
 
 async function sendFile(upload, file) {
   const headers = { "Content-Type": "application/octet-stream" };
@@ -18,51 +57,67 @@ function refuse(text) {
   list.append(Object.assign(document.createElement("li"), { textContent: text }));
 }
 
-async function send(files) {
-  if (busy || !files.length) return;
-  busy = true;
-  at("sent-trouble").replaceChildren();
-  at("sent").hidden = false;
+// The number of files that the server has taken.
+async function sendAll(upload, files) {
   let good = 0;
+  for (const [i, file] of files.entries()) {
+    at("sent").value = i / files.length;
+    at("sent-said").textContent = `Sending ${i + 1} of ${files.length} …`;
+    try {
+      await sendFile(upload, file);
+      good += 1;
+    } catch (error) {
+      refuse(`${file.name}: ${error.message}`);
+    }
+  }
+  at("sent").value = 1;
+  return good;
+}
+
+async function add(now) {
+  if (busy || !staged.length) return;
+  if (now && !confirm(`End task ${plan.present + 1} with the labels that it has?`)) return;
+  busy = true;
+  const files = staged;
+  unstage();
+  at("sent").hidden = false;
   try {
     const { upload } = await post("/api/uploads", {});
-    for (const [i, file] of files.entries()) {
-      at("sent").value = i / files.length;
-      at("sent-said").textContent = `Sending ${i + 1} of ${files.length} …`;
-      try {
-        await sendFile(upload, file);
-        good += 1;
-      } catch (error) {
-        refuse(`${file.name}: ${error.message}`);
-      }
-    }
-    at("sent").value = 1;
+    const good = await sendAll(upload, files);
     if (!good) throw new Error("Nothing was added.");
     at("sent-said").textContent = "Checking them …";
     const column = at("column")?.value || "text";
-    const { task, count, bad } = await post(`/api/uploads/${upload}/finish`, { column });
+    const { task, tasks, count, bad } = await post(`/api/uploads/${upload}/finish`, { column });
     const left = bad + files.length - good;
-    at("sent-said").textContent = `Task ${task} has been added: ${count} examples${left ? `, ${left} files left out` : ""}.`;
+    const which = tasks > 1 ? `Tasks ${task} to ${task + tasks - 1} have` : `Task ${task} has`;
+    at("sent-said").textContent = `${which} been added: ${count} examples${left ? `, ${left} files left out` : ""}.`;
+    if (now) await post(`/api/tasks/${plan.present}/end`, {});
   } catch (error) {
-    at("sent-said").textContent = error.message;
+    refuse(error.message);
   } finally {
     busy = false;
     at("sent").hidden = true;
-    at("files").value = "";
   }
 }
 
-at("files").addEventListener("change", () => send([...at("files").files]));
-const drop = at("drop");
+at("files").addEventListener("change", () => stage([...at("files").files]));
+at("add-later").addEventListener("click", () => add(false));
+at("add-now").addEventListener("click", () => add(true));
+at("add-not").addEventListener("click", () => {
+  unstage();
+  at("files").focus();
+});
+
+// Files can be dropped anywhere on the page: elsewhere the browser would leave it and open them.
 for (const name of ["dragenter", "dragover"]) {
-  drop.addEventListener(name, (event) => {
+  addEventListener(name, (event) => {
     event.preventDefault();
-    drop.classList.add("over-it");
+    at("drop").classList.add("over-it");
   });
 }
-drop.addEventListener("dragleave", () => drop.classList.remove("over-it"));
-drop.addEventListener("drop", (event) => {
+addEventListener("dragleave", (event) => event.relatedTarget ?? at("drop").classList.remove("over-it"));
+addEventListener("drop", async (event) => {
   event.preventDefault();
-  drop.classList.remove("over-it");
-  send([...event.dataTransfer.files]);
+  at("drop").classList.remove("over-it");
+  stage(await droppedFiles(event.dataTransfer));
 });

@@ -18,13 +18,18 @@ at("select-all").addEventListener("click", () => {
   count();
 });
 
-async function send(path, body) {
+// Nothing in the grid shows what `done` says, so the page is not loaded again then.
+async function send(path, body, done) {
   const items = chosen();
   const tell = (text) => (at("review-trouble").textContent = text);
   if (!items.length) return tell("Select something first.");
   try {
     await post(path, { items, ...body, request: newId() }, () => tell("The server does not respond; trying again."));
-    location.reload();
+    if (!done) return location.reload();
+    for (const box of boxes) box.checked = false;
+    count();
+    tell("");
+    at("chosen").textContent = done(items.length);
   } catch (error) {
     tell(error.message);
   }
@@ -37,6 +42,12 @@ at("relabel").addEventListener("submit", (event) => {
 at("comment").addEventListener("submit", (event) => {
   event.preventDefault();
   send("/api/comment", { text: at("comment-text").value });
+});
+at("use-examples")?.addEventListener("submit", (event) => {
+  event.preventDefault();
+  const [option] = at("example-of").selectedOptions;
+  const done = (n) => `${n} ${n === 1 ? "is now an example" : "are now examples"} of ${option.text}.`;
+  send(`/api/classes/${option.value}/examples`, {}, done);
 });
 at("gold")?.addEventListener("click", () => send("/api/gold", { gold: true }));
 at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false }));

@@ -1,0 +1,65 @@
+// A group of the gallery: the examples that the model takes for one class, with a button that confirms them.
+import { Cell } from "/static/cells.js";
+import { make } from "/static/elements.js";
+
+export class Group {
+  constructor({ class_id, name, items }, classes, confirm) {
+    this.id = class_id;
+    this.name = name;
+    this.cells = items.map((shown) => new Cell(shown, this, classes));
+    this.element = make("section", undefined, "group");
+    const title = make("h2", name);
+    title.id = `group-${class_id}`;
+    this.element.setAttribute("aria-labelledby", title.id);
+    this.counted = make("span", "", "soft count");
+    this.button = make("button", "", "main");
+    this.button.addEventListener("click", () => confirm(this));
+    const invert = make("button", "Invert");
+    invert.setAttribute("aria-label", `Strike out the others of ${name} instead`);
+    invert.addEventListener("click", () => this.invert());
+    const head = make("div", undefined, "head");
+    head.append(title, this.counted, invert, this.button);
+    const list = make("ul", undefined, items[0].kind === "image" ? "sheet pictures" : "sheet rows");
+    list.append(...this.cells.map((cell) => cell.element));
+    this.element.append(head, list);
+    this.element.addEventListener("change", () => this.count());
+    this.count();
+  }
+
+  count() {
+    const right = this.cells.filter((cell) => !cell.box.checked).length;
+    const others = this.cells.filter((cell) => cell.chosen !== null).length;
+    const what = [right && `${right} as ${this.name}`, others && `${others} as another class`].filter(Boolean);
+    this.counted.textContent = `${right} of ${this.cells.length}`;
+    this.button.replaceChildren(what.length ? `Confirm ${right + others} ` : "Set these aside ", make("kbd", "Enter"));
+    this.button.setAttribute("aria-label", what.length ? `Confirm ${what.join(", ")}` : `Set all of ${this.name} aside`);
+  }
+
+  // Strike out the others instead; what has been given another class keeps it.
+  invert() {
+    for (const cell of this.cells) if (cell.chosen === null) cell.strike();
+  }
+
+  give(cell, id) {
+    cell.choose(id);
+    this.count();
+  }
+
+  take(done) {
+    this.cells = this.cells.filter((cell) => !done.includes(cell));
+    for (const cell of done) cell.element.remove();
+  }
+}
+
+// The nearest cell above or below another one, by what the screen shows.
+export function vertically(cells, here, way) {
+  const middle = ({ element }) => {
+    const box = element.getBoundingClientRect();
+    return [box.left + box.width / 2, box.top + box.height / 2];
+  };
+  const [x, y] = middle(here);
+  const beyond = cells.map((cell) => [cell, ...middle(cell)]).filter(([, , v]) => way * (v - y) > 4);
+  const row = Math.min(...beyond.map(([, , v]) => way * (v - y)));
+  const inRow = beyond.filter(([, , v]) => way * (v - y) < row + 4);
+  return inRow.sort((a, b) => Math.abs(a[1] - x) - Math.abs(b[1] - x))[0]?.[0];
+}
