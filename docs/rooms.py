@@ -16,7 +16,7 @@ PLACES = {  # column, row: data goes from left to right
     "fisher": (1, 0), "memory": (1, 1.5), "models": (1, 2.2), "ridge": (1, 2.9),
     "strategies": (2, 0), "learners": (2, 1.6), "data": (2, 2.8), "torch": (2, 3.55), "engines": (2, 4.3),
     "pools": (3, 0), "experiment": (3, 1.6), "reference": (3, 2.6), "bench": (3, 3.5), "skactiveml": (3, 0.8),
-    "embed": (4, 0.4), "report": (4, 2.4), "sweeps": (4, 4.0),
+    "embed": (4, 0.4), "report": (5, 2.8), "sweeps": (4, 3.6),
     "labeling": (5, 1.4), "cli": (6, 2.4),
 }  # fmt: skip
 STEP_X, STEP_Y, WIDTH, HEIGHT, MARGIN = 150, 78, 108, 36, 20

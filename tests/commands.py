@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accuacl import engines, learners, memory
+from accuacl import data, engines, learners, memory
 from accuacl.base.userfile import PREFIX
 from accuacl.cli import main
 from accuacl.cli.screen import console
@@ -64,7 +64,7 @@ def get_inline(name: str, *more: object) -> object:
 @contextlib.contextmanager
 def forgetting():
     """What is registered in this block is forgotten when it ends."""
-    registries = (REGISTRY, learners.REGISTRY, memory.FEATURE_POLICIES)
+    registries = (REGISTRY, learners.REGISTRY, memory.FEATURE_POLICIES, data.OWN_STREAMS)
     before = [set(registry) for registry in registries]
     try:
         yield

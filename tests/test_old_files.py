@@ -23,7 +23,7 @@ import safetensors.numpy
 
 from accuacl.base.progress import ignore
 from accuacl.cli import main
-from accuacl.experiment import Config, environment, make, read_steps, run
+from accuacl.experiment import Config, difference, environment, make, read_steps, run
 from accuacl.labeling.project import Project, export
 from journals import records
 
@@ -45,7 +45,7 @@ def copied(name: str, folder: Path) -> Path:
 def same_machine(journal: Path, config: Config) -> bool:
     """Whether bits can be expected to be the same."""
     (step,) = read_steps(journal, "environment")
-    return {**step.result, "accuacl": ""} == {**environment(config), "accuacl": ""}
+    return difference({**step.result, "accuacl": ""}, {**environment(config), "accuacl": ""}) == ""
 
 
 def settings(learner: str) -> Config:

@@ -7,10 +7,10 @@ import json
 import numpy as np
 import pytest
 
-from accuacl import learners, memory, select
+from accuacl import data, learners, memory, select
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_file
-from accuacl.experiment import make
+from accuacl.experiment import canonical, make, open_stream
 from accuacl.features import Features
 from accuacl.strategies import REGISTRY, load_plugins, register
 from commands import SMALL, accuacl, forgetting
@@ -140,9 +140,91 @@ def test_learners_and_memory_policies_can_be_plugged_in(tmp_path):
     assert make({"memory_policy": "none-new"}).memory_policy == "none-new"
 
 
-@pytest.mark.parametrize("place", [learners, memory])
+STREAM = """
+import numpy as np
+from accuacl import data
+
+@data.register("by-ink")
+def by_ink(dataset, seed):
+    ink = dataset.train.inputs.reshape(len(dataset.train), -1).sum(axis=1)
+    return np.argsort(np.argsort(ink, kind="stable")) * 3 // len(ink)
+"""
+
+
+def test_a_stream_can_be_plugged_in(tmp_path):
+    (tmp_path / "mine.py").write_text(STREAM)
+    options = [f"--{key}={value}" for key, value in (SMALL | {"tasks": 0}).items()]
+    words = ("run", *options, "--arrival=by-ink", "--plugin=mine.py", "--out=a")
+    ended = accuacl(*words, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    result = json.loads((tmp_path / "a" / "result.json").read_text())
+    assert len(result["accuracy_matrix"]) == 3
+    assert result["config"]["arrival"] == "by-ink"
+    load_file(tmp_path / "mine.py")
+    stream = open_stream(make({"arrival": "by-ink", "blur": 0.1}), None, False)
+    ink = stream.dataset.train.inputs.reshape(len(stream.dataset.train), -1).sum(axis=1)
+    means = [ink[task.train].mean() for task in stream]
+    assert means == sorted(means)
+    rows = np.concatenate([task.train for task in stream])
+    assert len(np.unique(rows)) == len(rows) == len(ink)
+    assert sum(len(task.classes) for task in stream) > 10, "classes come back"
+    again = accuacl(*words[:-1], "--out=b", "--classes-per-task=2", cwd=tmp_path)
+    assert (again.returncode, "by-ink makes the tasks, so leave out --classes-per-task" in again.stderr) == (2, True)
+
+
+def test_a_streams_own_test_rows_are_taken_and_its_seed_is_the_streams():
+    seeds = []
+
+    @data.register("halves")
+    def halves(dataset, seed):
+        seeds.append(seed)
+        return np.arange(len(dataset.train)) % 2, np.full(len(dataset.test), 1)
+
+    with pytest.raises(InputError, match=r"task 0 .* 0 test examples"):
+        open_stream(make({"arrival": "halves", "seed": 4, "stream_seed": 5}), None, False)
+    assert seeds == [5]
+    settings = make({"arrival": "halves", "stream_seed": 5}).model_dump()
+    assert canonical(settings)["stream_seed"] == 5, "another seed may make another stream"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("[0, 1]", "gave a list, but there are 1201 training rows; give an array"),
+        ("np.zeros(1201)", "gave an array of float64, shape (1201,)"),
+        ("np.zeros(7, int)", "shape (7,), but there are 1201 training rows"),
+        ("np.full(1201, -2)", "gave a row to task -2; number tasks from 0 on"),
+        ("np.full(1201, -1)", "gave no training row to task 0"),
+        ("np.full(1201, 1)", "gave no training row to task 0"),
+        ("(np.zeros(1201, int), np.zeros(3, int))", "shape (3,), but there are 596 test rows"),
+        ("(1, 2, 3)", "gave 3 arrays"),
+    ],
+)
+def test_a_wrong_stream_names_the_file_and_the_line(tmp_path, answer, says):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import numpy as np\nfrom accuacl import data\n\n\n"
+        f"@data.register('mine')\ndef mine(dataset, seed):\n    return {answer}\n"
+    )
+    load_plugins([file])
+    with pytest.raises(InputError) as refused:
+        open_stream(make({"arrival": "mine"}), None, False)
+    assert f"the stream mine ({file}, line 5) " in str(refused.value)
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize("stream", [3, lambda dataset: 0, lambda dataset, seed, more: 0])
+def test_a_stream_that_cannot_be_called_is_refused_when_it_is_registered(stream):
+    with pytest.raises(InputError, match="must take two arguments, the data set and a seed"):
+        data.register("mine")(stream)
+
+
+TAKEN = {learners: "er", memory: "herding", data: "given"}
+
+
+@pytest.mark.parametrize("place", TAKEN)
 def test_names_that_are_taken_are_refused(place):
-    for name in ("", "er" if place is learners else "herding"):
+    for name in ("", TAKEN[place]):
         with pytest.raises(InputError, match="give it a name that is not taken"):
             place.register(name)
 

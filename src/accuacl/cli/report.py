@@ -16,7 +16,10 @@ from accuacl.cli.screen import console
 
 def report(
     path: Annotated[
-        list[Path], typer.Argument(help="Tables of results (results.csv), runs, or directories that hold either.")
+        list[Path],
+        typer.Argument(
+            help="Tables of results (results.csv) or query times (efficiency.csv), runs, or directories of these."
+        ),
     ],
     out: Annotated[
         Path | None, typer.Option(help="The file to write (default: report.html; of a single run, in its directory).")

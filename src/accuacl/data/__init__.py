@@ -26,14 +26,18 @@ if TYPE_CHECKING:
     from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_data
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
+    from accuacl.data.own_streams import ARRIVALS, register
+    from accuacl.data.own_streams import REGISTRY as OWN_STREAMS
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
     from accuacl.data.table import Table, read_table
     from accuacl.data.vectors import vectors_of
 
 __all__ = [
+    "ARRIVALS",
     "BENCHMARKS",
     "IMAGE_SUFFIXES",
+    "OWN_STREAMS",
     "PUBLISHED",
     "BadImage",
     "Dataset",
@@ -61,6 +65,7 @@ __all__ = [
     "own_data",
     "read_table",
     "reading_image",
+    "register",
     "vectors_of",
 ]
 

@@ -86,12 +86,17 @@ def as_given(dataset: Dataset) -> Arrival:
             "each task, or leave out --arrival given."
         )
     units, tested, names = _numbered(dataset, "task")
+    return with_tests(dataset, units, tested, len(names))
+
+
+def with_tests(dataset: Dataset, units: Ids, tested: Ids, count: int) -> Arrival:
+    """A task for each unit; tested: the unit of each test row, or nothing if a task is tested on its classes."""
     if len(tested):
-        tests = [np.flatnonzero(tested == unit) for unit in range(len(names))]
+        tests = [np.flatnonzero(tested == unit) for unit in range(count)]
     else:
         labels = dataset.train.labels
-        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == u])) for u in range(len(names))]
-    return Arrival(dataset, units, tests, [[unit] for unit in range(len(names))], by_class=False)
+        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == unit])) for unit in range(count)]
+    return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
 
 
 def shared_out(groups: Ids, count: int, seed: int) -> Ids:

@@ -14,6 +14,7 @@ from accuacl.data.answers import wrong_answers
 from accuacl.data.arrival import Arrival, as_given, by_classes, by_looks, places, shared_out
 from accuacl.data.dataset import Dataset
 from accuacl.data.orders import tasks_of
+from accuacl.data.own_streams import as_registered
 from accuacl.data.streams import Stream, Task
 
 Ids = NDArray[np.int64]
@@ -56,15 +57,21 @@ def class_incremental(
     return make_stream(dataset, tasks_of(len(dataset.classes), tasks, classes_per_task, order, seed))
 
 
-def make_stream(dataset: Dataset, groups: Sequence[Sequence[int]] | None, untidy: Untidiness = TIDY) -> Stream:
+def make_stream(
+    dataset: Dataset, groups: Sequence[Sequence[int]] | None, untidy: Untidiness = TIDY, own: str = ""
+) -> Stream:
     """groups: the classes of each task, which `domains` makes superfluous; None: the tasks that the data name.
+
+    own: the name of a stream that was registered, which then makes the tasks.
 
     >>> from accuacl.data import load
     >>> stream = make_stream(load("digits"), [[0, 1], [2, 3]], Untidiness(blur=0.1, imbalance=0.5))
     >>> stream.pools().tolist()
     [[69, 87, 6, 12], [8, 10, 55, 110]]
     """
-    if untidy.domains:
+    if own:
+        arrival = as_registered(dataset, own, untidy.seed)
+    elif untidy.domains:
         arrival = by_looks(dataset, untidy.domains, untidy.seed)
     else:
         arrival = as_given(dataset) if groups is None else by_classes(dataset, groups)

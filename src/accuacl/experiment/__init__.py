@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
     from accuacl.experiment.resultfile import read_result
     from accuacl.experiment.runner import run
-    from accuacl.experiment.setting import device_of, environment, open_stream, training_of, transform_of
+    from accuacl.experiment.setting import device_of, difference, environment, open_stream, training_of, transform_of
     from accuacl.experiment.stream_settings import is_tidy
     from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
     from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
@@ -71,6 +71,7 @@ __all__ = [
     "data_note",
     "decided_by_scale",
     "device_of",
+    "difference",
     "environment",
     "is_tidy",
     "load_arrays",

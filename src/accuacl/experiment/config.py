@@ -13,7 +13,7 @@ from pydantic import Field
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.names import near, no_such
-from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
+from accuacl.data import ARRIVALS, BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
 from accuacl.experiment.defaults import DEFAULTS, OWN, OWN_VECTORS
 from accuacl.experiment.own_network import own_model
 from accuacl.experiment.stream_settings import check_stream, is_tidy
@@ -50,8 +50,9 @@ class Config(pydantic.BaseModel):
         "fixed", description="Arrival: fixed (0..K-1), tasks or classes (permuted by --order-seed), or ids: 3,1,2."
     )
     order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
-    arrival: Literal["classes", "given"] = Field(
-        "classes", description="Tasks: a few new classes at a time, or given, as your own data name them."
+    arrival: str = Field(
+        "classes",
+        description="Tasks: classes, a few new ones at a time; given, as your own data name them; or a --plugin's.",
     )
     domains: int = Field(0, ge=0, description="So many tasks, each with all classes in another look; 0: no looks.")
     recurring: int = Field(0, ge=0, description="How often everything comes back, in tasks put together anew.")
@@ -225,7 +226,7 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("order_seed")
     if not config["label_noise"]:
         unused.add("noise")
-    if is_tidy(config | {"arrival": "classes"}):
+    if is_tidy(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
         unused.add("stream_seed")
     return config | {name: Config.model_fields[name].default for name in unused}
 

@@ -40,14 +40,19 @@ def run_row(run: Path) -> Row:
         **{name: result.get(name) for name in (*CLASS_METRICS, *BY_ROUND)},
         **{f"seconds_{name}": result["seconds"].get(name) for name in SECONDS},
         "version": result["version"],
-        "machine": ", ".join(f"{environment[key]}" for key in ("machine", "cpu", "device"))
-        + f", torch {environment['torch']}, numpy {environment['numpy']}",
+        "machine": _machine(environment),
         "finished": of_run["result"].finished,
         "accuracy_matrix": result["accuracy_matrix"],
         "picked": _picked(result, data["classes"], [step for step in steps if step.kind == "label"]),
         "round_accuracy": _round_accuracy([step for step in steps if step.kind == "test"]),
         "note": data_note(result["config"]["benchmark"], data["train"]["shape"][0]),
     }
+
+
+def _machine(environment: dict[str, Any]) -> str:
+    """The machine and libraries in a line; older runs did not record the processor's name."""
+    parts = [environment[key] for key in ("processor", "machine", "cpu", "device") if key in environment]
+    return ", ".join([*parts, f"torch {environment['torch']}", f"numpy {environment['numpy']}"])
 
 
 def data_note(benchmark: str, examples: int) -> str:

@@ -21,7 +21,7 @@ from accuacl.experiment.known import Handle
 from accuacl.experiment.loop import all_tasks
 from accuacl.experiment.oracle import Oracle
 from accuacl.experiment.reader import read_steps
-from accuacl.experiment.setting import environment
+from accuacl.experiment.setting import difference, environment
 from accuacl.experiment.steps import ExperimentSteps
 from accuacl.experiment.stream_notes import stream_notes
 
@@ -54,10 +54,9 @@ def run(
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
-            if journal.environment != environment(config):
+            if other := difference(journal.environment, environment(config)):
                 warnings.warn(
-                    f"this run was begun with {journal.environment}, now it is {environment(config)}: "
-                    "its result may differ in the last bits from an undisturbed one.",
+                    f"this run was begun with {other}: its result may differ in the last bits from an undisturbed one.",
                     stacklevel=2,
                 )
             torch.set_num_threads(config.threads)

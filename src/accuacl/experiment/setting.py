@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import accuacl
 from accuacl import learners
 from accuacl.base.errors import InputError
+from accuacl.base.machine import cpu_name
 from accuacl.base.progress import OnProgress
-from accuacl.data import Stream, dataset_of, load, make_stream
+from accuacl.data import ARRIVALS, Stream, dataset_of, load, make_stream
 from accuacl.experiment.config import Config
 from accuacl.experiment.stream_settings import groups_of, untidiness_of
 
@@ -35,7 +36,8 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         label_column=config.label_column or "",
         progress=progress,
     )
-    return make_stream(dataset, groups_of(config, len(dataset.classes)), untidiness_of(config))
+    own = "" if config.arrival in ARRIVALS else config.arrival
+    return make_stream(dataset, groups_of(config, len(dataset.classes)), untidiness_of(config), own)
 
 
 def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
@@ -83,4 +85,16 @@ def environment(config: Config) -> dict[str, Any]:
         "cpu": torch.backends.cpu.get_cpu_capability(),
         "machine": platform.machine(),
         "device": device_of(config),
+        "processor": cpu_name(),
     }
+
+
+def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Where an environment is not as it was, in words; what was not recorded then counts as the same.
+
+    >>> difference({"torch": "2.9", "cpu": "AVX2"}, {"torch": "2.13", "cpu": "AVX2", "processor": "x"})
+    'torch 2.9 (now 2.13)'
+    """
+    return ", ".join(
+        f"{key} {before[key]} (now {value})" for key, value in now.items() if before.get(key, value) != value
+    )

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from accuacl.base.errors import InputError
-from accuacl.data import BENCHMARKS, Untidiness, benchmark_tasks
+from accuacl.base.names import no_such
+from accuacl.data import ARRIVALS, BENCHMARKS, OWN_STREAMS, Untidiness, benchmark_tasks
 
 if TYPE_CHECKING:
     from accuacl.experiment.config import Config
@@ -18,12 +19,13 @@ def check_stream(config: Config) -> None:
     """Refuse settings that contradict each other."""
     own = config.benchmark not in BENCHMARKS
     by_classes = [name for name in ("order", "classes_per_task") if getattr(config, name) not in ("fixed", 0)]
-    if config.arrival == "given":
-        if not own:
+    if config.arrival not in (*ARRIVALS, *OWN_STREAMS):
+        raise no_such("arrival", config.arrival, (*ARRIVALS, *OWN_STREAMS))
+    if config.arrival != "classes":
+        if config.arrival == "given" and not own:
             raise InputError(f"{config.benchmark} names no tasks; --arrival given is for your own data.")
-        _leave_out(
-            [*by_classes, *(n for n in ("domains", "recurring") if getattr(config, n))], "the data name the tasks"
-        )
+        who = "the data name" if config.arrival == "given" else f"{config.arrival} makes"
+        _leave_out([*by_classes, *(n for n in ("domains", "recurring") if getattr(config, n))], f"{who} the tasks")
     elif config.domains:
         if config.domains == 1:
             raise InputError("domains is 1; give at least 2 looks, or 0 for none.")
@@ -44,8 +46,8 @@ def is_tidy(settings: Mapping[str, Any]) -> bool:
 
 
 def groups_of(config: Config, classes: int) -> list[list[int]] | None:
-    """The classes of each task; None where the data name the tasks, or where every task has all classes."""
-    if config.arrival == "given" or config.domains:
+    """The classes of each task; None where they do not say what arrives together."""
+    if config.arrival != "classes" or config.domains:
         return None
     return benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
 

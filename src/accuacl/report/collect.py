@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,10 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.experiment import CLASS_METRICS, Config, canonical, metrics, read_csv, row_settings, run_row
 from accuacl.report.statistics.groups import Row
+from accuacl.sweeps import has_query_times
 
 TABLE = "results.csv"  # as sweeps call theirs
+QUERIES = "efficiency.csv"  # as `accuacl paper efficiency` calls its table
 NEEDED = ("average_accuracy", "forgetting")
 NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error", *CLASS_METRICS)
 NESTED = {
@@ -37,9 +39,21 @@ def read(paths: Sequence[Path]) -> list[RowSource]:
     """All tables and runs at these paths.
 
     A file is a table of results. The directory of a run is that run alone, whatever lies below it. Any other directory
-    is all runs and all tables called results.csv in it and below; no other file is opened.
+    is all runs and all tables called results.csv in it and below; no other file is opened. Tables of query times are
+    left to `query_tables`.
     """
-    return [source for path in paths for source in _read(path)]
+    return [source for path in paths if not has_query_times(path) for source in _read(path)]
+
+
+def query_tables(paths: Sequence[Path]) -> list[Path]:
+    """All tables of query times at these paths: files, and those called efficiency.csv in directories."""
+    return list(dict.fromkeys(table for path in paths for table in _query_tables(path)))
+
+
+def _query_tables(path: Path) -> list[Path]:
+    if path.is_dir() and not is_run(path):
+        return [table for table in sorted(path.rglob(QUERIES)) if has_query_times(table)]
+    return [path] if has_query_times(path) else []
 
 
 def merge(sources: Sequence[RowSource]) -> list[Row]:
@@ -52,8 +66,8 @@ def merge(sources: Sequence[RowSource]) -> list[Row]:
     return list(newest.values())
 
 
-def describe(sources: Sequence[RowSource]) -> str:
-    """Where the rows were read from, as a sentence.
+def describe(sources: Sequence[RowSource], queries: Mapping[Path, Sequence[Row]] | None = None) -> str:
+    """Where the rows were read from, as a sentence; queries: rows of query times by their table.
 
     >>> describe([RowSource(Path("a/results.csv"), [{}, {}], True), RowSource(Path("runs/x"), [{}], False)])
     'Read from a/results.csv (2 rows), runs/x (a run).'
@@ -62,6 +76,7 @@ def describe(sources: Sequence[RowSource]) -> str:
     runs = [source.path for source in sources if not source.is_table]
     if runs:
         names.append(f"{runs[0]} (a run)" if len(runs) == 1 else f"{len(runs)} directories of runs")
+    names += [f"{table} ({len(rows)} queries)" for table, rows in (queries or {}).items()]
     return f"Read from {', '.join(names)}."
 
 
@@ -86,7 +101,7 @@ def _read(path: Path) -> list[RowSource]:
         raise InputError(f"there is no {path}; give a results.csv, a run's directory or one that holds runs.")
     sources = [_read_table(table) for table in sorted(path.rglob(TABLE))]
     sources += [_read_run(result.parent) for result in sorted(path.rglob("result.json"))]
-    if not sources:
+    if not sources and not _query_tables(path):
         tables = [table.name for table in sorted(path.glob("*.csv"))]
         what_to_do = "finish a run first or give another folder"
         if tables:

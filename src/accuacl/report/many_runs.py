@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accuacl.report import provenance
+from accuacl.report import provenance, query_costs
 from accuacl.report.figures import bars, curves
 from accuacl.report.figures.discovery import discovery
-from accuacl.report.formats.document import Code, Document, Figure, Heading, Points, Table, Text
+from accuacl.report.formats.document import Block, Code, Document, Heading, Points, Text
 from accuacl.report.statistics import agreement, gains, significance
 from accuacl.report.statistics.groups import Group, Row, make_groups
 from accuacl.report.tables.agreement import agreement_table
@@ -25,12 +25,15 @@ def document(
     unfinished: int = 0,
     notices: Sequence[str] = (),
     source: str = "",
+    query_times: Sequence[Row] = (),
 ) -> Document:
     """The report of these rows.
 
     command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
-    sentences to begin with. source: a sentence on where the rows were read.
+    sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost.
     """
+    if not rows:
+        return Document(title or query_costs.TITLE, [*query_costs.cost_blocks(query_times), Points([source])])
     groups = make_groups(rows)
     report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
@@ -58,6 +61,7 @@ def document(
         _section(report, "Significance", [significance_table(comparisons)])
     if cells_of_paper:
         _section(report, "Agreement with the paper", [Points([*agreed, *orderings]), agreement_table(cells_of_paper)])
+    _section(report, query_costs.TITLE, query_costs.cost_blocks(query_times))
     facts = [*([source] if source else []), *provenance.facts(rows)]
     _section(report, "Where these results come from", [Points(facts)])
     if command:
@@ -80,6 +84,6 @@ def _setups(groups: Sequence[Group]) -> list[list[Group]]:
     ]
 
 
-def _section(report: Document, title: str, blocks: Sequence[Points | Table | Figure]) -> None:
+def _section(report: Document, title: str, blocks: Sequence[Block]) -> None:
     if blocks:
         report.blocks.extend([Heading(title), *blocks])

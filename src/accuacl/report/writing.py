@@ -11,9 +11,10 @@ from accuacl.report import collect, many_runs, one_run
 from accuacl.report.formats import figure_files, latex, markdown, page
 from accuacl.report.statistics.groups import Row, make_groups
 from accuacl.report.tables.means_csv import means_csv
+from accuacl.sweeps import read_query_times
 
 FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # with the suffix of their files
-FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite")
+FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", collect.QUERIES)
 
 
 def write(
@@ -32,10 +33,11 @@ def write(
     """Write the report of the runs and tables at `paths`; returns the file.
 
     A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
-    seeds, by default in report.html here. `data_dir`: where the images of a single run lie. `command`: the one that
-    made all runs, to be shown. `figures`: a folder for every figure as a file of type `figure_type` (svg, pdf or png;
-    by default svg, for LaTeX pdf), which Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`:
-    sentences to begin with. `tell` gets a sentence that says which tables and runs were read.
+    seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
+    `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
+    folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
+    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell` gets a
+    sentence that says which tables and runs were read.
     """
     if not paths:
         raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
@@ -46,9 +48,14 @@ def write(
     _check_out(out, paths)
     _check_figures(figures, figure_type, format, out)
     sources = collect.read(paths)
-    source = collect.describe(sources)
-    tell(source)
+    queries = {table: read_query_times(table) for table in collect.query_tables(paths)}
+    source = collect.describe(sources, queries)
     rows = collect.merge(sources)
+    if not rows and not any(queries.values()):
+        raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
+    if not rows and (choose or format == "csv"):
+        raise InputError(f"{paths[0]} holds query times and no runs; leave out --only and --format csv.")
+    tell(source)
     if choose:
         rows = choose(rows)
     if single:
@@ -56,7 +63,8 @@ def write(
     else:
         # Nobody knows which of the unfinished runs would have been chosen.
         unfinished = 0 if choose else collect.count_unfinished(paths)
-        report = many_runs.document(rows, title, command, unfinished, notices, source)
+        query_times = [row for table in queries.values() for row in table]
+        report = many_runs.document(rows, title, command, unfinished, notices, source, query_times)
     if figures:
         report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
     if format == "csv":

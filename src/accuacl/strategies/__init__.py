@@ -132,7 +132,7 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
             if len(REGISTERED) == before:
                 raise InputError(
                     f'{path} registers nothing; put @accuacl.strategies.register("name") above a strategy, or that of '
-                    "accuacl.learners or accuacl.memory above yours."
+                    "accuacl.learners, accuacl.memory or accuacl.data above yours."
                 )
     return [name for name in REGISTRY if name not in known]
 

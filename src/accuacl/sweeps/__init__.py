@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
-    from accuacl.sweeps.efficiency import QueryCosts, measure_queries
+    from accuacl.sweeps.efficiency import QueryCosts, has_query_times, measure_queries, read_query_times
     from accuacl.sweeps.grid import SCALES, SweepRun, runs_of, titles
     from accuacl.sweeps.outcome import ERROR_FILE, Outcome
     from accuacl.sweeps.paper import EFFICIENCY, RecipeCost, recipe_costs, recipe_runs, write_recipe_table
@@ -27,7 +27,9 @@ __all__ = [
     "QueryCosts",
     "RecipeCost",
     "SweepRun",
+    "has_query_times",
     "measure_queries",
+    "read_query_times",
     "read_recipe",
     "recipe_costs",
     "recipe_runs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ from accuacl.bench import Case
 
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
 MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
+KINDS: dict[str, Callable[[str], Any]] = dict.fromkeys((*SIZES[1:], "extra_bytes"), int) | dict.fromkeys(
+    ("cpu_seconds", "wall_seconds"), float
+)  # of columns that are no text
 SECONDS_EACH = 3.0  # to measure a short query, mostly for starting a process
 
 Row = dict[str, Any]
@@ -41,7 +44,7 @@ def measure_queries(
     """
     cases = _cases(recipe, scale, strategies)
     make_folder(table.parent)
-    rows = _read(table) if table.exists() else []
+    rows = read_query_times(table) if table.exists() else []
     known = {_sizes(row) for row in rows}
     missing = [case for case in cases if _sizes(vars(case)) not in known]
     costs = QueryCosts()
@@ -82,20 +85,32 @@ def _totals(rows: Iterable[Row], queries: int) -> dict[str, tuple[float, float]]
     totals: dict[str, tuple[float, float]] = {}
     for row in rows:
         seconds, most = totals.get(row["strategy"], (0.0, 0.0))
-        totals[row["strategy"]] = seconds + queries * float(row["cpu_seconds"]), max(most, float(row["extra_bytes"]))
+        totals[row["strategy"]] = seconds + queries * row["cpu_seconds"], max(most, row["extra_bytes"])
     return totals
 
 
-def _read(table: Path) -> list[Row]:
+def has_query_times(table: Path) -> bool:
+    """Whether the file's first line is that of a table of query times."""
+    try:
+        with table.open("rb") as file:
+            return file.readline().decode().strip().split(",") == [*SIZES, *MEASURED]
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def read_query_times(table: Path) -> list[Row]:
     """The rows of the table; those without numbers, which earlier versions wrote for refused queries, are left out."""
+    if not has_query_times(table):
+        raise InputError(f"{table} is not a table of query times; remove it or give another.")
     try:
         with table.open(newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{table} cannot be read: {reason(error)}; give another --out.") from None
-    if any(not {*SIZES, *MEASURED} <= set(row) for row in rows):
-        raise InputError(f"{table} is not a table of query times; remove it or give another --out.")
-    return [row for row in rows if row["cpu_seconds"]]
+            return [
+                {name: KINDS.get(name, str)(text) for name, text in row.items()}
+                for row in csv.DictReader(file)
+                if row["cpu_seconds"]
+            ]
+    except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
+        raise InputError(f"{table} cannot be read: {reason(error)}; mend it or give another.") from None
 
 
 def _write(table: Path, rows: Iterable[Row]) -> None:

@@ -201,15 +201,14 @@ class Project:
         """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
         import torch  # slow to load, and needed only here
 
-        from accuacl.experiment import all_tasks, environment
+        from accuacl.experiment import all_tasks, difference, environment
         from accuacl.labeling.project.learning import PeopleSteps
 
         config = self.settings.as_config()
         with _journal(self.directory, self.settings) as journal:
-            if journal.environment != environment(config):
+            if other := difference(journal.environment, environment(config)):
                 warnings.warn(
-                    f"this project was begun with {journal.environment}, now it is {environment(config)}: "
-                    "what it learns may differ in the last bits.",
+                    f"this project was begun with {other}: what it learns may differ in the last bits.",
                     stacklevel=2,
                 )
             torch.set_num_threads(self.settings.threads)

@@ -1,4 +1,4 @@
-"""A document's tables and sentences as LaTeX to \\input; needs booktabs, and graphicx for plots that are files."""
+"""A document's tables and sentences as LaTeX to \\input, with the packages that its first lines name."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ SPECIAL = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "±": r"$\pm$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "/": r"/\allowbreak{}",  # paths are long
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
@@ -23,10 +26,16 @@ SPECIAL = {
 } | {c: f"\\{c}" for c in "&%$#_"}
 
 
+PREAMBLE = r"\usepackage{booktabs} \usepackage{longtable} \usepackage{graphicx} \usepackage[T1]{fontenc}"
+KNOWN = {chr(code) for code in (*range(32, 0x180), *range(0x2013, 0x2027))}  # what pdfTeX can set: letters, dashes
+# Other characters are set by XeTeX and LuaTeX, if the font has them; pdfTeX sets their number.
+OTHERS = r"\providecommand{\anychar}[2]{\ifdefined\Umathcode#1\else[U+#2]\fi}"
+LONG = 40  # rows of a table that may not fit on a page, and letters of a cell that is broken into lines
+
+
 def render(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
-    needs = r"\usepackage{booktabs} \usepackage{graphicx} \usepackage[T1]{fontenc}"
-    parts = [f"% {_one_line(report.title)}\n% In the preamble: {needs}. Paths of figures are relative to this file."]
+    parts = [f"% {_one_line(report.title)}\n% In the preamble: {PREAMBLE}. Paths of figures are relative to this file."]
     for block in report.blocks:
         if isinstance(block, Heading):
             parts.append(rf"\{'sub' * (block.level - 2)}section{{{text(block.text)}}}")
@@ -43,6 +52,8 @@ def render(report: Document, folder: Path) -> str:
             parts.append(_figure(block.caption, link(block.file, folder), r"\linewidth"))
         elif isinstance(block, Picture) and block.file:
             parts.append(_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
+    if any(r"\anychar" in part for part in parts):
+        parts.insert(1, OTHERS)
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,7 +63,11 @@ def text(plain: str) -> str:
     >>> text("a_b & 5 % ^")
     'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
     """
-    return "".join(SPECIAL.get(c, c) for c in _one_line(plain))
+    return "".join(SPECIAL.get(c) or (c if c in KNOWN else _other(c)) for c in _one_line(plain))
+
+
+def _other(character: str) -> str:
+    return rf"\anychar{{{character}}}{{{ord(character):04X}}}"
 
 
 def _one_line(plain: str) -> str:
@@ -60,9 +75,25 @@ def _one_line(plain: str) -> str:
 
 
 def _table(table: Table) -> str:
-    heads, width = len(table.heads), len(table.heads) + len(table.columns)
-    lines = [r"\begin{table}", r"\centering\small", rf"\caption{{{text(table.caption)}}}"]
-    lines += [rf"\begin{{tabular}}{{{'l' * heads}{'r' * len(table.columns)}}}", r"\toprule"]
+    """A table that floats; one that is long, or has sentences in a column, is broken at the ends of pages instead."""
+    cells = [cell for group in table.groups for row in group.rows for cell in row.cells]
+    prose = any(len(cell.text) > LONG for cell in cells)
+    words = r"p{0.6\linewidth}" if prose else "l"
+    kinds = "l" * len(table.heads) + "".join(words if column.text else "r" for column in table.columns)
+    caption, head, body = text(table.caption), "\n".join(_head(table)), "\n".join(_body(table))
+    note = rf"\smallskip\footnotesize {text(table.note)}" if table.note else ""
+    if prose or sum(len(group.rows) for group in table.groups) > LONG:
+        begin = rf"\begin{{longtable}}{{{kinds}}}" + "\n" + rf"\caption{{{caption}}}\\"
+        parts = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
+    else:
+        begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
+        note = f"\n{note}" if note else ""
+        parts = [begin, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}", note, r"\end{table}"]
+    return "\n".join(part for part in parts if part)
+
+
+def _head(table: Table) -> list[str]:
+    heads, lines = len(table.heads), [r"\toprule"]
     if any(column.shared for column in table.columns):
         spans, rules, at = [], [], heads + 1
         for shared, columns in table.headers():
@@ -70,17 +101,18 @@ def _table(table: Table) -> str:
             rules += [rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}"] if shared else []
             at += len(columns)
         lines += [_row([""] * heads + spans), "".join(rules)]
-    lines += [_row([text(name) for name in [*table.heads, *(column.name for column in table.columns)]])]
+    return [*lines, _row([text(name) for name in [*table.heads, *(column.name for column in table.columns)]])]
+
+
+def _body(table: Table) -> list[str]:
+    width, lines = len(table.heads) + len(table.columns), []
     for group in table.groups:
         lines.append(r"\midrule")
         if group.title:
             lines.append(_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{text(group.title)}}}}}"]))
         for row in group.rows:
             lines.append(_row([text(head) for head in row.heads] + [_cell(cell) for cell in row.cells]))
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    if table.note:
-        lines += ["", rf"\smallskip\footnotesize {text(table.note)}"]
-    return "\n".join([*lines, r"\end{table}"])
+    return [*lines, r"\bottomrule"]
 
 
 def _figure(caption: str, path: str, width: str) -> str:

@@ -1,0 +1,46 @@
+"""`accuacl doctor`: what it says of extras, machine, data and caches."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+from accuacl.base.machine import cpu_name
+from accuacl.cli import doctor
+from accuacl.data import caches
+from commands import accuacl
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+
+
+def test_all_extras_that_users_may_need_are_looked_for():
+    extras = PROJECT["optional-dependencies"]
+    assert set(doctor.EXTRAS) == set(extras) - {"docs", "dev"}
+    for extra, (_, modules) in doctor.EXTRAS.items():
+        assert len(modules) == len(extras[extra]), f"{extra}: one module for each distribution"
+
+
+def test_what_is_found_is_said(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setitem(doctor.EXTRAS, "web", ("the page", ("fastapi", "no_such_module")))
+    ended = accuacl("doctor", "--data-dir", tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    for words in (
+        cpu_name(),
+        "torch ",
+        "web (the page): missing; install accuacl[web]",
+        f"folder: {tmp_path}",
+        "cifar10: not found",
+        "0 B in all; a cache may be deleted",
+    ):
+        assert words in ended.stdout, words
+
+
+def test_caches_and_their_sizes(tmp_path, monkeypatch):
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path))
+    (tmp_path / "cifar10-1234").mkdir()
+    (tmp_path / "cifar10-1234" / "images.npy").write_bytes(bytes(3 << 20))
+    assert caches() == {tmp_path / "cifar10-1234": 3 << 20}
+    ended = accuacl("doctor")
+    assert f"{tmp_path / 'cifar10-1234'}: 3.0 MiB" in ended.stdout
+    assert "3.0 MiB in all" in ended.stdout
