@@ -60,10 +60,11 @@ def test_names_that_mean_something_to_tex_compile(tmp_path):
     compiled(tmp_path, "report", widest=0)
 
 
-def test_a_report_of_one_run_compiles(tmp_path):
+def test_a_report_of_one_run_compiles(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     settings = {"benchmark": "split-digits", "tasks": 2, "labels": 4, "rounds": 2, "epochs": 1, "pool": 20, "test": 20}
-    run(make(settings), tmp_path / "run")
-    report.write([tmp_path / "run"], tmp_path / "report.tex", "latex", figures=tmp_path / "figures")
+    run(make(settings), Path("run"))
+    report.write([Path("run")], tmp_path / "report.tex", "latex", figures=tmp_path / "figures")
     log = compiled(tmp_path, "report")
     assert "picked-images" in log
     assert r"\begin{longtable}" in (tmp_path / "report.tex").read_text()
