@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -23,6 +24,8 @@ from accuacl.labeling.project import (
     read_table,
     read_texts,
     read_vectors,
+    unreadable_images,
+    why_unreadable,
 )
 
 NO_OPTIONS = TableOptions()
@@ -80,8 +83,20 @@ def _read(kind: str, path: Path, given: Given, on_progress: OnProgress, project:
 def print_added(task: TaskInfo, directory: Path) -> None:
     """Say what the task has, and which files were left out."""
     console.print(f"task {task.index + 1}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
-    for name, why in list(task.bad.items())[:SHOWN]:
-        console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)
+    _print_left_out(list(task.bad.items())[:SHOWN])
     if len(task.bad) > SHOWN:
         more, file = len(task.bad) - SHOWN, Tasks(directory).folder_of(task.index)
         console.print(f"[yellow]left out:[/yellow] {more} more, named in {escape(str(file))}")
+
+
+def print_unreadable(tasks: Tasks, task: TaskInfo) -> None:
+    """Name the images that were found to be broken when they were embedded."""
+    broken = unreadable_images(tasks, task)
+    _print_left_out([(name, why_unreadable(task, name)) for name in broken[:SHOWN]])
+    if len(broken) > SHOWN:
+        console.print(f"[yellow]left out:[/yellow] {len(broken) - SHOWN} more images of task {task.index + 1}")
+
+
+def _print_left_out(files: Sequence[tuple[str, str]]) -> None:
+    for name, why in files:
+        console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)

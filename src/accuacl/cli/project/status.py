@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from accuacl.cli.project.options import Directory
+from accuacl.cli.project.pools import print_unreadable
 from accuacl.cli.screen import console
 from accuacl.labeling.project import Estimate, Project, Quality, quality
 
@@ -23,7 +24,9 @@ def status(directory: Directory) -> None:
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}
         checked = quality(project.store)
-    console.print(escape(state.text))
+        console.print(escape(state.text))
+        for task in project.tasks.all():
+            print_unreadable(project.tasks, task)
     if state.tasks:
         console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
     if estimates.tasks:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.table_files import read_table
     from accuacl.labeling.project.tables import read_texts, read_vectors
     from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
+    from accuacl.labeling.project.unreadable import unreadable_images, why_unreadable
     from accuacl.labeling.project.uploads import LARGEST_UPLOAD, UPLOADED, Uploads
 
 __all__ = [
@@ -83,6 +84,8 @@ __all__ = [
     "read_texts",
     "read_vectors",
     "take_file",
+    "unreadable_images",
+    "why_unreadable",
 ]
 
 __getattr__ = front_door(__name__)

@@ -19,6 +19,7 @@ from accuacl.base.files import make_folder, reading, write_bytes, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import load_tensors, read_steps, save_tensors
 from accuacl.labeling.project import backbones, loader, table_encoder, table_schema, words
+from accuacl.labeling.project.images import read_images
 from accuacl.labeling.project.inputs import LIMIT
 from accuacl.labeling.project.model_card import model_card
 from accuacl.labeling.project.new_items import NewItems
@@ -46,7 +47,9 @@ def export(
     if onnx and not learned:
         raise InputError("nothing has been learned yet, so there is no model for --onnx; label a round first.")
     kind = project.settings.kind
-    items = read_like(project.tasks, kind, predict, column) if predict is not None else None
+    items = None
+    if predict is not None:
+        items = read_images(predict, tell, whole=True) if kind == "images" else read_like(project.tasks, kind, predict, column)
     make_folder(out)
     written = _labels(project, out)
     if learned:

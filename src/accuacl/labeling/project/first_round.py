@@ -14,12 +14,18 @@ from accuacl.labeling.project.taught import held_out_count
 
 
 def cover_first_round(
-    config: Config, known: Known, budget: int, holdout: float, features: Callable[[Ids], Features]
+    config: Config, known: Known, budget: int, holdout: float, features: Callable[[Ids], Features], given_out: list[int]
 ) -> dict[str, Any]:
-    """Picks whose uniform part is named by `held`; what it holds out does not count as covered."""
+    """Picks whose uniform part is named by `held`; what it holds out does not count as covered.
+
+    given_out: the uniform part, if people have it already.
+    """
     budget = min(budget, len(known.left))
-    drawn = choose_uniformly(config, known, held_out_count(holdout, budget))["ids"]
+    drawn = given_out or choose_uniformly(config, known, held_out_count(holdout, budget))["ids"]
     rest = replace(known, asked=np.append(known.asked, np.array(drawn, np.int64)))
-    covering = choose(config, rest, "coverage", budget - len(drawn), features, np.empty(0, np.int64), 1)
+    more = min(max(0, budget - len(drawn)), len(rest.left))
+    if not more:
+        return {"ids": drawn, "scores": {}, "held": sorted(drawn)}
+    covering = choose(config, rest, "coverage", more, features, np.empty(0, np.int64), 1)
     scores = {name: [None] * len(drawn) + values for name, values in covering["scores"].items()}
     return {"ids": drawn + covering["ids"], "scores": scores, "held": sorted(drawn)}

@@ -22,7 +22,7 @@ from accuacl.base.files import make_folder, reading, sync_folder, write_text
 from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors, read_steps, save_arrays, save_tensors
 from accuacl.labeling.project import learned
 from accuacl.labeling.project.erasing import erase, erased_rows
-from accuacl.labeling.project.forgotten import without_items
+from accuacl.labeling.project.forgotten import PLAN, without_items
 from accuacl.labeling.project.given import drop
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.statistics import load_sums, save_sums
@@ -30,7 +30,6 @@ from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import Store
 from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without
 
-PLAN = "forgetting.json"
 ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from accuacl.labeling.project.tasks import Tasks
 
+PLAN = "forgetting.json"  # what has to be forgotten still, in the project's directory
+
 
 def without_items(
     planned: dict[str, Any], tasks: Tasks, task: int | None, round: int | None, kind: str, result: Any

@@ -20,16 +20,20 @@ Labels = dict[int, tuple[str, str]]  # by item: its class, and who gave it
 
 
 def take_given(store: Store, tasks: Tasks, task: int) -> int:
-    """Take the labels of a task that has a round into the store; how many are new. Classes that are new are added."""
+    """Take the labels of a task that has a round into the store; how many are new."""
+    labels = to_give(store, tasks, task)
+    return store.give(task, labels) if labels else 0
+
+
+def to_give(store: Store, tasks: Tasks, task: int) -> list[GivenLabel]:
+    """The labels of a task as the store takes them. Classes and people that are new are added."""
     labels = given_labels(tasks, task)
-    if not labels:
-        return 0
     classes = {c.name: c.id for c in living(store.classes())}
     for name in dict.fromkeys(label for label, _ in labels.values()):
         if name not in classes:
             classes[name] = store.add_class(name).id
     people = {name: person_named(store, name) for name in dict.fromkeys(who for _, who in labels.values())}
-    return store.give(task, [GivenLabel(item, classes[label], people[who]) for item, (label, who) in labels.items()])
+    return [GivenLabel(item, classes[label], people[who]) for item, (label, who) in labels.items()]
 
 
 def given_labels(tasks: Tasks, task: int) -> Labels:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,31 +22,41 @@ from accuacl.labeling.project.ahead import in_order
 from accuacl.labeling.project.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
+DECODED_AT_ONCE = 1000  # images of a new task; a few seconds
 LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
 
 
-def read_images(folder: Path, tell: OnProgress) -> NewItems:
-    """All images in the folder and those below, each decoded once: what cannot be decoded is left out."""
+def read_images(folder: Path, tell: OnProgress, whole: bool = False) -> NewItems:
+    """All images in the folder and those below; what cannot be read is left out.
+
+    Each is decoded once, of more than a thousand only the headers are read, unless the `whole` of them is asked for:
+    what is broken further on is then found when it is embedded.
+    """
     root = there(folder, "a folder of images").resolve()
     if not root.is_dir():
         raise InputError(f"{folder} is not a folder; give one with images in it.")
     candidates = sorted(_walk(root))
     names, bad = [], {}
-    checked = in_order(lambda name: _trouble(root, name), candidates, cores())
-    for i, (name, trouble) in enumerate(zip(candidates, checked, strict=True)):
-        if trouble:
-            bad[name.encode("utf-8", "replace").decode()] = trouble
+    whole = whole or len(candidates) <= DECODED_AT_ONCE
+    checked = in_order(lambda name: trouble(root, name, whole), candidates, cores())
+    for i, (name, why) in enumerate(zip(candidates, checked, strict=True)):
+        if why:
+            bad[name.encode("utf-8", "replace").decode()] = why
         else:
             names.append(name)
         tell(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
     return NewItems("images", str(root), names, bad=bad)
 
 
-def _trouble(root: Path, name: str) -> str:
-    """Why the image cannot be used; "" if it can."""
+def trouble(root: Path, name: str, whole: bool = True) -> str:
+    """Why the image cannot be used; "" if it can. whole: it is decoded, else only its header is read."""
     try:
         name.encode()  # names are kept as UTF-8
-        check_image(read_inside(root, name))
+        if whole:
+            check_image(read_inside(root, name))
+        else:
+            with open_inside(root, name) as file:
+                _type_of(file)
     except BadImage as error:
         return f"not a readable image ({error.reason})"
     except UnicodeEncodeError:
@@ -56,6 +68,13 @@ def _trouble(root: Path, name: str) -> str:
 
 def read_inside(folder: Path, name: str) -> bytes:
     """The bytes of a file in the folder; links that lead out of it, and anything but plain files, are refused."""
+    with open_inside(folder, name) as file:
+        return file.read(LARGEST_FILE + 1)
+
+
+@contextlib.contextmanager
+def open_inside(folder: Path, name: str) -> Iterator[BinaryIO]:
+    """A file in the folder, open for reading within the block; refused as `read_inside` says."""
     root = folder.resolve()
     path = Path(os.path.realpath(root / name))  # Path.resolve fails on links that lead to themselves
     if not path.is_relative_to(root):
@@ -68,14 +87,18 @@ def read_inside(folder: Path, name: str) -> bytes:
                 raise InputError(f"{name!r} is not a file")
             if state.st_size > LARGEST_FILE:
                 raise InputError(f"{name!r} has {state.st_size} bytes; an image may have at most {LARGEST_FILE}")
-            return file.read(LARGEST_FILE + 1)
+            yield file
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {reason(error)}") from error
 
 
 def image_type(data: bytes) -> str:
     """The MIME type of an image, from its bytes; BadImage if they are not an image, or one too large to decode."""
-    with reading_image("this"), Image.open(io.BytesIO(data)) as image:  # looks at the header only
+    return _type_of(io.BytesIO(data))
+
+
+def _type_of(file: BinaryIO) -> str:
+    with reading_image("this"), Image.open(file) as image:  # looks at the header only
         width, height, kind = image.width, image.height, image.get_format_mimetype()
     if width * height > LARGEST_IMAGE:
         raise BadImage("this", f"{width} x {height} pixels; an image may have at most {LARGEST_IMAGE}")

@@ -25,6 +25,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import device_of, save_arrays
 from accuacl.labeling.project import backbones
 from accuacl.labeling.project.ahead import in_order
+from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
@@ -57,9 +58,11 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     starts = range(0, task.count, PART)
     todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
     _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
-    bad = [row for start in starts for row in (_load(folder / f"{start:09}.safetensors")["bad"] + start).tolist()]
-    shape = [task.count, *_load(folder / f"{0:09}.safetensors")["rows"].shape[1:]]
-    _join(target, [folder / f"{start:09}.safetensors" for start in starts], shape)
+    parts = [folder / f"{start:09}.safetensors" for start in starts]
+    wrong = {row for start, part in zip(starts, parts, strict=True) for row in (_load(part)["bad"] + start).tolist()}
+    bad = sorted(wrong | erased_rows(tasks, task))
+    shape = [task.count, *_load(parts[0])["rows"].shape[1:]]
+    _join(target, parts, shape)
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     return dict(json.loads(made.read_text()))

@@ -17,7 +17,6 @@ import torch
 
 from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.base.randomness import rank as drawn
 from accuacl.data import InputRows, Task
 from accuacl.experiment import (
     Handle,
@@ -41,6 +40,7 @@ from accuacl.experiment import (
 )
 from accuacl.features import Features
 from accuacl.labeling.project import backbones
+from accuacl.labeling.project.first_items import asked_twice, give_out_first, rest_of_uniform
 from accuacl.labeling.project.first_round import cover_first_round
 from accuacl.labeling.project.given import take_given
 from accuacl.labeling.project.inputs import TaskInputs, open_task_inputs, prepare
@@ -77,6 +77,8 @@ class PeopleSteps:
         self.inputs: TaskInputs | None = None  # of these tasks
 
     def begin(self, task: Task, before: KnownFromPeople | None) -> KnownFromPeople:
+        if not self.journal.has("query", task=task.index, round=0):
+            give_out_first(self.settings, self.on_disk, self.store, self.on_disk.all()[task.index], self.overlap)
         pool, carried = self.pool_of(task), carried_over(before)
         if before is not None:
             carried |= {"taught": before.taught, "held": before.held}
@@ -100,15 +102,21 @@ class PeopleSteps:
     def query(self, known: KnownFromPeople) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
         known = known.with_asked(self.store.unasked(known.task.index))
-        if not len(known.left) or self.store.has_ended(known.task.index):
+        first = [] if known.round else self.store.picks(known.task.index, 0)  # what people have already
+        ended = self.store.has_ended(known.task.index)
+        if (ended or not len(known.left)) and not first:
             return {"ids": [], "scores": {}, "guess": [], "confidence": []}
         self._say(known, "choosing", "choosing")
-        budget = self._budget(known)
+        budget = 0 if ended else self._budget(known)
         if known.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or known.weights):
-            picked = cover_first_round(self.config, known, budget, self.settings.holdout, self._seen_first(known))
+            have, seen = [pick.item for pick in first], self._seen_first(known)
+            picked = cover_first_round(self.config, known, budget, self.settings.holdout, seen, have)
+        elif first:
+            ids, draws = rest_of_uniform(self.config, known, first, budget)
+            picked = {"ids": ids, "scores": {"draw": draws}}
         elif known.weights is None:  # nothing has been learned yet, so there is nothing to choose by
-            first = replace(known, round=0)
-            picked = choose_uniformly(self.config, first, self._budget(first))
+            at_first = replace(known, round=0)
+            picked = choose_uniformly(self.config, at_first, self._budget(at_first))
         elif known.round == 0 or self.config.strategy == "uniform":
             picked = choose_uniformly(self.config, known, budget)
         else:
@@ -141,7 +149,10 @@ class PeopleSteps:
     def label(self, known: KnownFromPeople, picked: dict[str, Any]) -> dict[str, Any]:
         """What people said: labels and skips of the round as it closed, and all that was corrected until now."""
         task, r = known.task.index, known.round
-        self.store.open_round(task, r, _picks(picked), asked_twice(picked["ids"], self.overlap, self.settings.seed))
+        had = {pick.item for pick in self.store.picks(task, r)}
+        new = [item for item in picked["ids"] if item not in had]
+        twice = asked_twice(new, self.overlap, self.settings.seed, len(had))
+        self.store.open_round(task, r, _picks(picked), twice)
         take_given(self.store, self.on_disk, task)
         try:
             snapshot = self.store.close_round(task, r, self.settings.close_at)
@@ -149,9 +160,11 @@ class PeopleSteps:
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
+        broken = self._unreadable()
+        snapshot = {item: -1 if item in broken else label for item, label in snapshot.items()}
         now = self.store.labels()
         earlier = {item: label for labels in (known.taught, *known.held) for item, label in labels.items()}
-        late = self._late(known, now, earlier.keys() | snapshot.keys())
+        late = self._late(known, now, earlier.keys() | snapshot.keys() | broken)
         labelled = {item for item, label in snapshot.items() if label >= 0} | {item for item, _ in late}
         given = [item for item in self.store.unasked(task) if item in labelled]
         return {
@@ -164,6 +177,10 @@ class PeopleSteps:
             **({"given": given} if given else {}),
             **({"ended": True} if self.store.has_ended(task) else {}),
         }
+
+    def _unreadable(self) -> set[int]:
+        """Items of all tasks that could not be embedded: whoever has labelled one has taught nothing."""
+        return {int(self.tasks[task].train[row]) for task, made in enumerate(self.made) for row in made["bad"]}
 
     def _held_out(self, picked: dict[str, Any]) -> list[int]:
         return (
@@ -280,15 +297,6 @@ class PeopleSteps:
 
     def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
         self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
-
-
-def asked_twice(items: list[int], share: float, seed: int) -> set[int]:
-    """The share of a round about which two people are asked: those with the smallest hashes of (seed, item).
-
-    >>> len(asked_twice(list(range(40)), 0.1, seed=0))
-    4
-    """
-    return set(sorted(items, key=lambda item: drawn(f"twice/{seed}", item))[: round(share * len(items))])
 
 
 def _picks(picked: dict[str, Any]) -> list[Pick]:

@@ -31,6 +31,7 @@ from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, 
 from accuacl.labeling.project import trust
 from accuacl.labeling.project.erasing import erase_finished
 from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions, learning_curve
+from accuacl.labeling.project.forgotten import PLAN
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
@@ -81,6 +82,7 @@ class Project:
         self.store = Store(directory / "labels.sqlite")
         self.tasks = Tasks(directory)
         self.overlap = settings.overlap  # of the rounds that are opened from now on
+        self._begun: set[int] = set()  # tasks whose first round is known to be chosen
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -199,6 +201,7 @@ class Project:
 
     def advance(self, progress: OnProgress | None = None) -> ProjectState:
         """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
+        self._give_out_first()
         import torch  # slow to load, and needed only here
 
         from accuacl.experiment import all_tasks, difference, environment
@@ -221,6 +224,17 @@ class Project:
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()
+
+    def _give_out_first(self) -> None:
+        """If a task begins now, let people have its first items before anything slow is done."""
+        status, tasks = self.store.status(), self.tasks.all()
+        begins = 0 if status is None else status.task + 1
+        if begins == len(tasks) or (self.directory / PLAN).exists():
+            return
+        if begins == 0 or (status is not None and not status.open and self._finished(status.task)):
+            from accuacl.labeling.project.first_items import give_out_first
+
+            give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
     def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> float:
         """Remove items, by name or number, with their labels and what was learned from them; the proof.
@@ -252,7 +266,10 @@ class Project:
         used = self.store.used(task)
         waiting: Literal["labels", "training", "data"]
         complete = status is not None and self.store.complete(task, round, s.close_at)
-        if status and status.open and not complete:
+        if status and status.open and not self.chosen(task, round):
+            waiting = "training"
+            text = f"task {task + 1}: {status.left} of {status.total} to be labelled; others are still to be chosen."
+        elif status and status.open and not complete:
             waiting = "labels"
             left = f"{status.left} of {status.total} to be labelled"
             if not status.left:
@@ -267,6 +284,19 @@ class Project:
             waiting, text = "data", "everything is labelled and learned; add data for the next task."
         budget = min(s.per_round * s.rounds, tasks[task].count) if tasks else 0
         return ProjectState(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
+
+    def chosen(self, task: int, round: int) -> bool:
+        """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
+        if round == 0 and task not in self._begun and read_steps(self.journal, "query", task=task):
+            self._begun.add(task)
+        return round > 0 or task in self._begun
+
+    def enough(self, person: Person) -> None:
+        """Let the open round be closed with the answers that it has."""
+        status = self.store.status()
+        if status is not None and status.open and not self.chosen(status.task, status.round):
+            raise InputError("the rest of this round is still being chosen; close it when it is there.")
+        self.store.enough(person)
 
     def _finished(self, task: int) -> bool:
         return bool(read_steps(self.journal, "evaluate", task=task))

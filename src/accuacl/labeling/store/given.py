@@ -6,12 +6,12 @@ what was offered to people, and what that costs, is counted without them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from accuacl.labeling.store import classes, people, rounds
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.records import Person
+from accuacl.labeling.store.records import Person, Pick
 
 FIRST = rounds.GIVEN
 
@@ -54,6 +54,15 @@ def give(tx: Transaction, task: int, labels: Iterable[GivenLabel]) -> int:
         tx.event(kind, person=label.person.id, item=label.item, **{"class": label.class_id}, request=request)
         taken += 1
     return taken
+
+
+def begin_round(
+    tx: Transaction, task: int, picks: Sequence[Pick], twice: Collection[int], labels: Iterable[GivenLabel]
+) -> None:
+    """Offer the first picks of a task, unless it has a round already; nobody is shown one whose label is given."""
+    if picks and tx.one("SELECT 1 FROM rounds WHERE task = ?", task) is None:
+        rounds.open_round(tx, task, 0, picks, twice)
+        give(tx, task, labels)
 
 
 def unasked(tx: Transaction, task: int) -> list[int]:

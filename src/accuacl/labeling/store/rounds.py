@@ -18,26 +18,32 @@ from accuacl.labeling.store.schema import APPEND_ONLY
 
 GIVEN = 1_000_000  # the first rank of picks whose labels were there before anybody was asked
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
+OF_ROUND = "SELECT item FROM picks WHERE task = ? AND round = ?"
 
 
 def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
-    """Offer the picks to people, the items `twice` to two each. Opening the same round again changes nothing."""
-    if _exists(tx, task, round):
-        offered = tx.all(
-            "SELECT item FROM picks WHERE task = ? AND round = ? AND rank < ? ORDER BY item", task, round, GIVEN
-        )
-        if [item for (item,) in offered] != sorted(pick.item for pick in picks):
-            raise InputError(f"round {round + 1} of task {task + 1} was opened with other picks; open the next round.")
-        return
-    taken = [p.item for p in picks if tx.one("SELECT 1 FROM picks WHERE item = ?", p.item)]
+    """Offer the picks to people, the items `twice` to two each.
+
+    Opening the same round again adds those that it does not have yet. Items whose labels have been given meanwhile are
+    not offered.
+    """
+    exists = _exists(tx, task, round)
+    offered = {item for (item,) in tx.all(f"{OF_ROUND} AND rank < ?", task, round, GIVEN)}
+    given = {item for (item,) in tx.all("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)}
+    new = [pick for pick in picks if pick.item not in offered | given]
+    if not offered <= {pick.item for pick in picks} or (exists and new and is_closed(tx, task, round)):
+        raise InputError(f"round {round + 1} of task {task + 1} was opened with other picks; open the next round.")
+    taken = [p.item for p in new if tx.one("SELECT 1 FROM picks WHERE item = ?", p.item)]
     if taken or len({p.item for p in picks}) != len(picks):
         again = taken[0] if taken else next(item for item, n in Counter(p.item for p in picks).items() if n > 1)
         raise InputError(f"item {again} is offered a second time; offer each item once.")
-    tx.all("INSERT INTO rounds VALUES (?, ?)", task, round)
-    for p in picks:
+    if not exists:
+        tx.all("INSERT INTO rounds VALUES (?, ?)", task, round)
+    for p in new:
         row = (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence, 1 + (p.item in twice))
         tx.all("INSERT INTO picks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
-    tx.event("open", text=json.dumps([task, round]))
+    if not exists:
+        tx.event("open", text=json.dumps([task, round]))
 
 
 def latest(tx: Transaction) -> tuple[int, int] | None:

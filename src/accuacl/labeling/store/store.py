@@ -179,9 +179,16 @@ class Store:
     # Rounds
 
     def open_round(self, task: int, round: int, picks: Sequence[records.Pick], twice: Collection[int] = ()) -> None:
-        """Offer picks to people, the items `twice` to two each; opening the same round again changes nothing."""
+        """Offer picks to people, the items `twice` to two each; the same round again: add those that it has not yet."""
         with self._db.write() as tx:
             rounds.open_round(tx, task, round, picks, twice)
+
+    def begin_round(
+        self, task: int, picks: Sequence[records.Pick], twice: Collection[int], labels: Iterable[GivenLabel]
+    ) -> None:
+        """Offer the first picks of a task, unless it has a round already, and take labels that were there before."""
+        with self._db.write() as tx:
+            given.begin_round(tx, task, picks, twice, labels)
 
     def status(self) -> records.Status | None:
         """The state of the latest round; None before the first."""

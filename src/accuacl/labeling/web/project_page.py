@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, Project, ProjectState, export
+from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, Project, ProjectState, unreadable_images
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
@@ -71,16 +71,12 @@ def tasks(request: Request, person: Lead) -> View:
 
 
 def _tasks(project: Project, state: ProjectState) -> list[View]:
-    return [
-        {
-            "number": task.index + 1,
-            "examples": task.count,
-            "left_out": len(task.bad),
-            "labels": project.store.used(task.index),
-            "stage": _stage(task.index, state),
-        }
-        for task in project.tasks.all()
-    ]
+    tasks = []
+    for task in project.tasks.all():
+        broken = len(unreadable_images(project.tasks, task))
+        row = {"number": task.index + 1, "examples": task.count - broken, "left_out": len(task.bad) + broken}
+        tasks.append(row | {"labels": project.store.used(task.index), "stage": _stage(task.index, state)})
+    return tasks
 
 
 def _stage(task: int, state: ProjectState) -> str:
@@ -100,7 +96,7 @@ def end_task(task: Number, request: Request, person: Lead) -> View:
 @router.post("/api/round/enough")
 def enough(request: Request, person: Lead) -> View:
     """Close the open round with the answers that it has."""
-    request.app.state.project.store.enough(person)
+    request.app.state.project.enough(person)
     request.app.state.trainer.poke()
     return {}
 
@@ -138,6 +134,8 @@ def finish(upload: UploadId, body: FinishRequest, request: Request, person: Lead
 @router.get("/export")
 def download(request: Request, person: Lead) -> FileResponse:
     """Labels, and the model with a file that loads it, as a ZIP file."""
+    from accuacl.labeling.project import export  # loads torch, which nobody shall wait for who wants to label
+
     project = request.app.state.project
     folder = File(tempfile.mkdtemp(prefix="accuacl-export-"))
     try:

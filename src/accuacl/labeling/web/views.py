@@ -39,6 +39,7 @@ def _state(app: State, person: Person, status: Status | None, classes: list[Clas
         "state": {
             "phase": phase,
             "text": now.text or now.trouble,
+            "preparing": now.busy and status is not None and not app.project.chosen(task, round),
             "progress": now.done,
             "task": task,
             "round": round,
@@ -57,10 +58,10 @@ def _state(app: State, person: Person, status: Status | None, classes: list[Clas
 
 
 def _phase(app: State, status: Status | None, now: Activity) -> str:
-    if now.busy:
-        return "training"
     if status and status.open and (status.left or status.opinions):
         return "labelling"
+    if now.busy:
+        return "training"
     if not app.project.tasks.all():
         return "empty"
     return "done" if app.project.state().finished else "waiting"

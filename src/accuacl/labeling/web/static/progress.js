@@ -7,6 +7,8 @@ export function progress(state) {
   const skipped = state.skipped ? `, ${state.skipped} skipped` : "";
   at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
   bar("round-bar", done, state.total);
+  at("preparing").hidden = !state.preparing;
+  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile: ${state.text}` : "";
   const { used, total } = state.budget;
   at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
   bar("budget-bar", used, total);
@@ -20,7 +22,7 @@ function bar(id, value, max) {
 export function waiting(state) {
   const training = state.phase === "training";
   const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
-  at("waiting-title").textContent = training && !state.total ? "Preparing the first examples" : TITLES[phase];
+  at("waiting-title").textContent = training && (state.preparing || !state.total) ? "Preparing the next examples" : TITLES[phase];
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
   else at("train-bar").removeAttribute("value");
