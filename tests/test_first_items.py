@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import pytest
@@ -125,12 +127,6 @@ def test_a_round_takes_more_picks_until_it_is_closed(tmp_path):
             store.open_round(0, 0, [Pick(5, 0), Pick(6, 1)])
 
 
-def labels_for(project, items):
-    """Labels as a file has them."""
-    class_id, bob = project.store.add_class("class 0").id, person_named(project.store, "Bob")
-    return [GivenLabel(item, class_id, bob) for item in items]
-
-
 def test_what_is_labelled_before_the_rest_is_chosen_is_not_asked_for(tmp_path, monkeypatch):
     """Labels of a file come between the first items and the query."""
     with new_project(tmp_path / "p", **COVERAGE) as project:
@@ -162,14 +158,14 @@ def test_what_is_labelled_between_query_and_opening_is_not_offered(tmp_path):
 
         def given_meanwhile(task, round, picks, twice):
             if round == 1:
-                project.store.give(0, labels_for(project, [picks[0].item]))
+                project.store.give(0, [GivenLabel(picks[0].item, 0, person_named(project.store, "Bob"))])
             open_round(task, round, picks, twice)
 
         project.store.open_round = given_meanwhile
         state = project.advance()
         assert (state.round, state.status.total) == (1, 7)
         project.store.open_round = open_round
-        (item,) = (set(records(project, "000/001/query")["000/001/query"]["ids"])) - set(answer(project))
+        (item,) = set(records(project, "000/001/query")["000/001/query"]["ids"]) - set(answer(project))
         project.advance()
         label = records(project, "000/001/label")["000/001/label"]
         assert [late for late, _ in label["late"]] == label["given"] == [item]
@@ -275,3 +271,22 @@ def test_of_many_images_the_headers_are_read_and_the_rest_when_they_are_embedded
         assert project.advance().status.total == 10
         ended = command("project", "status", "p", cwd=tmp_path, width=200)
         assert "left out: 003.png: not a readable image (" in ended.stdout
+
+
+def test_people_have_the_first_items_before_torch_is_loaded(tmp_path):
+    new_project(tmp_path / "p", **COVERAGE).close()
+    code = (
+        "import sys, pathlib\n"
+        "import accuacl.labeling.web.server\n"
+        "from accuacl.labeling.project import Project, project\n"
+        "def advance(*_):\n"
+        "    print('torch' in sys.modules, opened.store.status().left)\n"
+        "    raise SystemExit\n"
+        "opened = Project.open(pathlib.Path('p'))\n"
+        "import builtins\n"
+        "real = builtins.__import__\n"
+        "builtins.__import__ = lambda name, *more: advance() if name == 'torch' else real(name, *more)\n"
+        "opened.advance()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert ended.stdout == "False 2\n", ended.stderr

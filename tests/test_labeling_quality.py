@@ -14,8 +14,8 @@ from sklearn.metrics import cohen_kappa_score
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import add_gold, likely_mistakes, quality
 from accuacl.labeling.project.agreement import cohen, fleiss
-from accuacl.labeling.project.intervals import share
 from accuacl.labeling.project.first_items import asked_twice
+from accuacl.labeling.project.intervals import share
 from accuacl.labeling.project.mistakes import doubtful
 from accuacl.ridge import fit
 from effort import times

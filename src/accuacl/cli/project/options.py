@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from accuacl.base.allocation import one_heap
 from accuacl.labeling.label_studio import TOKEN
 from accuacl.labeling.project import Project
 
@@ -39,7 +40,8 @@ Server = Annotated[
 
 
 def open_project(directory: Path, trust_code: bool) -> Project:
-    """The project in a directory; trust_code: from now on this user runs its model's Python file."""
+    """The project in a directory, to train; trust_code: from now on this user runs its model's Python file."""
+    one_heap()  # before there are threads
     project = Project.open(directory)
     if trust_code:
         project.trust_code()

@@ -25,8 +25,8 @@ def status(directory: Directory) -> None:
         people = {person.id: person.name for person in project.store.people()}
         checked = quality(project.store)
         console.print(escape(state.text))
-        for task in project.tasks.all():
-            print_unreadable(project.tasks, task)
+        for pool in project.tasks.all():
+            print_unreadable(project.tasks, pool)
     if state.tasks:
         console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
     if estimates.tasks:

@@ -5,6 +5,7 @@
 - data come in: `images`, `tables` and `table_files` read them as `new_items`, `arriving` tells
   tasks apart, `tasks` keeps them, `inputs` makes what
   the model takes of them (`words` for texts, `table_schema` and `table_encoder` for tables)
+- people get `first_items` of a task at once; the images that turn out to be broken are named by `unreadable`
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
   says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
 - how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in

@@ -49,7 +49,11 @@ def export(
     kind = project.settings.kind
     items = None
     if predict is not None:
-        items = read_images(predict, tell, whole=True) if kind == "images" else read_like(project.tasks, kind, predict, column)
+        items = (
+            read_images(predict, tell, whole=True)
+            if kind == "images"
+            else read_like(project.tasks, kind, predict, column)
+        )
     make_folder(out)
     written = _labels(project, out)
     if learned:

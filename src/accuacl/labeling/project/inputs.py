@@ -19,6 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import models
+from accuacl.base.allocation import memory_kept
 from accuacl.base.errors import InputError
 from accuacl.base.files import cores, make_folder, reading, replacing, write_text
 from accuacl.base.progress import OnProgress, Progress
@@ -57,7 +58,8 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     say(0)
     starts = range(0, task.count, PART)
     todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
-    _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
+    with memory_kept():
+        _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
     parts = [folder / f"{start:09}.safetensors" for start in starts]
     wrong = {row for start, part in zip(starts, parts, strict=True) for row in (_load(part)["bad"] + start).tolist()}
     bad = sorted(wrong | erased_rows(tasks, task))

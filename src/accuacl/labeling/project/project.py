@@ -268,7 +268,10 @@ class Project:
         complete = status is not None and self.store.complete(task, round, s.close_at)
         if status and status.open and not self.chosen(task, round):
             waiting = "training"
-            text = f"task {task + 1}: {status.left} of {status.total} to be labelled; others are still to be chosen."
+            left = f"{status.left} of the first {status.total} to be labelled"
+            if not status.left:
+                left = f"the first {status.total} are labelled"
+            text = f"task {task + 1}: {left}; the rest of the round is still to be chosen."
         elif status and status.open and not complete:
             waiting = "labels"
             left = f"{status.left} of {status.total} to be labelled"

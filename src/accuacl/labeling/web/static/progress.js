@@ -7,7 +7,7 @@ export function progress(state) {
   const skipped = state.skipped ? `, ${state.skipped} skipped` : "";
   at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
   bar("round-bar", done, state.total);
-  at("preparing").hidden = !state.preparing;
+  at("preparing").hidden = !state.preparing || state.phase === "training";
   at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile: ${state.text}` : "";
   const { used, total } = state.budget;
   at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
