@@ -223,6 +223,19 @@ def test_a_round_is_not_closed_before_it_is_chosen(tmp_path, monkeypatch):
         project.enough(project.store.people()[0])
 
 
+@pytest.mark.parametrize("given", [COVERAGE, UNIFORM])
+def test_a_lead_can_end_a_task_while_its_first_round_is_being_chosen(given, tmp_path, monkeypatch):
+    with new_project(tmp_path / "p", 2, **given) as project:
+        killed_while_preparing(project, monkeypatch)
+        first = [pick.item for pick in project.store.picks(0, 0)]
+        labelled = answer(project, len(first) - 1)
+        project.end_task(project.store.people()[0], 0)
+        assert project.advance().task == 1
+        assert records(project, "000/000/query")["000/000/query"]["ids"] == first
+        assert records(project, "000/000/label")["000/000/label"]["skipped"] == [first[-1]]
+        assert project.store.labels().keys() == set(labelled)
+
+
 def test_nothing_is_learned_from_an_image_that_breaks_after_it_was_labelled(tmp_path, monkeypatch):
     photos = folder_of(tmp_path / "photos", 30)
     with Project.create(tmp_path / "p", make(IMAGES | {"per_round": 8, "holdout": 0})) as project:
