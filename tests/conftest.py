@@ -5,10 +5,13 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 
 import hypothesis
 import pytest
+
+from accuacl.base.userfile import PREFIX
 
 hypothesis.settings.register_profile("steady", deadline=None)  # a busy machine is no fault
 hypothesis.settings.load_profile("steady")
@@ -26,6 +29,15 @@ if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.path.isdir("/dev/shm") and s
     os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"
 
 collect_ignore = ["old"]  # runs and projects of the version before, with files of their users
+
+
+@pytest.fixture(autouse=True)
+def _forget_user_files():
+    """Files of users that are gone with a test's folder: workers of the next test would be told to import them."""
+    yield
+    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+        if not os.path.exists(str(sys.modules[name].__file__)):
+            del sys.modules[name]
 
 
 @pytest.fixture
