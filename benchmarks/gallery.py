@@ -2,8 +2,8 @@
 
 A scripted annotator who makes no mistakes labels rounds of 100 through the page's own requests. One by one it presses
 the key of a class for each example. In the gallery it goes to each wrong one (by arrow keys, or by a click, which
-strikes it out), gives it its class by a number key, and confirms each group with Enter. Every key press and click is one
-action. Run: python benchmarks/gallery.py
+strikes it out), gives it its class by a number key, and confirms each group with Enter. Every key press and click is
+one action. Run: python benchmarks/gallery.py
 """
 
 from __future__ import annotations
