@@ -1,8 +1,8 @@
 """Whether anything that people do can be lost, doubled or invented when the server is killed at any instant.
 
 Annotators label, skip, correct, undo, confirm groups of the gallery, and add and merge classes over HTTP, while the
-server is killed with SIGKILL at random instants and started anew. Then the store is gone through. Run:
-python benchmarks/faults.py
+server is killed with SIGKILL at random instants and started anew; every third time while it trains, every tenth while
+classes are merged. Then the store is gone through. Run: python benchmarks/faults.py
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import http.client
+import json
 import random
 import secrets
 import sqlite3
@@ -18,7 +19,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from signal import SIGTERM
@@ -30,6 +31,8 @@ from accuacl.labeling.project import Project
 from accuacl.labeling.store import counts_as
 from accuacl.labeling.web.session import cookie_name
 
+EPOCHS = 200  # so that a training takes about a second
+MOST_CLASSES = 60  # that are added and merged
 Fact = tuple[str, int | None, int | None]  # kind, item, class
 
 
@@ -46,6 +49,7 @@ class Worker:
     acknowledged: set[str] = field(default_factory=set)
     classes: list[tuple[str, bool]] = field(default_factory=list)  # added, and whether it was merged, acknowledged
     again: int = 0  # requests that were sent more than once
+    doing: str = ""  # the last part of the path of the request that is on its way
 
     def work(self, stop: threading.Event) -> None:
         self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
@@ -55,16 +59,16 @@ class Worker:
                 view = self.post("/api/next", {}, stop)
                 pick = view and view.get("pick")
                 chance = self.rng.random()
-                if self.lead and chance < 0.05 and len(self.classes) < 12:
+                if self.lead and chance < 0.1 and len(self.classes) < MOST_CLASSES:
                     self.merge(stop)
                 elif mine and chance < 0.15:
                     self.act("correct", "/api/correct", stop, self.rng.choice(mine), self.rng.randrange(CLASSES))
-                elif mine and chance < 0.3:
+                elif not pick:  # and nothing is undone: a round is to be closed and learned now and then
+                    stop.wait(0.05)
+                elif mine and chance < 0.25:
                     self.act("undo", "/api/undo", stop)
                 elif chance < 0.35:
                     self.gallery(stop)
-                elif not pick:
-                    stop.wait(0.05)
                 elif chance < 0.42:
                     self.act("skip", "/api/skip", stop, pick["item"])
                 elif self.act("label", "/api/label", stop, pick["item"], self.rng.randrange(CLASSES)):
@@ -105,13 +109,48 @@ class Worker:
 
     def post(self, path: str, body: dict[str, Any], stop: threading.Event) -> dict[str, Any] | None:
         """The answer; None if it was refused, or never came."""
+        self.doing = path.rpartition("/")[2]
         status, data, tries = post(self.line, self.cookie, path, body, stop)
+        self.doing = ""
         self.again += tries > 1
         return data if status == 200 else None
 
 
-def run(directory: Path, people: int, kills: int, seed: int = 0) -> list[Worker]:
-    """Let them work while the server is killed so often, at random instants."""
+def is_training(server: Server, cookie: str) -> bool:
+    """Whether the server says so."""
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)) as line:
+        try:
+            line.request("GET", "/api/state", headers={"Cookie": cookie})
+            return bool(json.loads(line.getresponse().read())["state"]["phase"] == "training")
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return False
+
+
+def wait_until(condition: Callable[[], bool], seconds: float) -> None:
+    """Or for so long."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.002)
+
+
+def aim(number: int, server: Server, workers: Sequence[Worker], rng: random.Random) -> set[str]:
+    """Wait for the instant of a kill; what it hits: a training, and the requests that are on their way."""
+    if number % 3 == 0:
+        wait_until(lambda: is_training(server, workers[0].cookie), 20)
+        time.sleep(rng.uniform(0.0, 0.5))
+        wait_until(lambda: is_training(server, workers[0].cookie), 20)  # the next one, if this one is over by now
+    elif number % 10 == 1:
+        wait_until(lambda: workers[0].doing == "merge", 20)
+        time.sleep(rng.uniform(0.0, 0.01))
+    else:
+        time.sleep(rng.uniform(0.0, 0.8))
+    training = {"training"} if is_training(server, workers[0].cookie) else set()
+    return training | {worker.doing for worker in workers} - {"", "next"}
+
+
+def run(directory: Path, people: int, kills: int, seed: int = 0) -> tuple[list[Worker], Counter[str]]:
+    """Let them work while the server is killed so often; what the kills hit."""
+    hit: Counter[str] = Counter()
     rng, server, workers = random.Random(seed), Server(directory), []
     with Project.open(directory) as project:
         for i in range(people):
@@ -124,11 +163,11 @@ def run(directory: Path, people: int, kills: int, seed: int = 0) -> list[Worker]
     for thread in threads:
         thread.start()
     try:
-        for _ in range(kills):
+        for number in range(kills):
             seen = sum(len(worker.acknowledged) for worker in workers)
             while sum(len(worker.acknowledged) for worker in workers) == seen and server.process.poll() is None:
                 time.sleep(0.01)  # something has come through since the last kill
-            time.sleep(rng.uniform(0.0, 0.8))
+            hit.update(aim(number, server, workers, rng))
             server.kill()
             server.start()
         time.sleep(1.0)
@@ -137,7 +176,7 @@ def run(directory: Path, people: int, kills: int, seed: int = 0) -> list[Worker]
         for thread in threads:
             thread.join(60)
         server.kill(SIGTERM)
-    return workers
+    return workers, hit
 
 
 def audit(directory: Path, workers: Sequence[Worker]) -> dict[str, int]:
@@ -201,14 +240,16 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "project"
-        make_project(directory, 20_000, 100).close()
-        workers = run(directory, options.people, options.kills)
+        make_project(directory, 20_000, 100, EPOCHS).close()
+        workers, hit = run(directory, options.people, options.kills)
         wrong = audit(directory, workers)
         with Project.open(directory) as project:
             status = project.store.status()
     kinds = Counter(worker.sent[request][0] for worker in workers for request in worker.acknowledged)
     print(f"{options.kills} times SIGKILL; acknowledged to {options.people} people:")
     print(", ".join(f"{count} {kind}s" for kind, count in kinds.most_common()))
+    hits = ", ".join(f"{what} {count}" for what, count in hit.most_common())
+    print(f"kills that hit a training or a request on its way: {hits}")
     print(f"{sum(len(worker.classes) for worker in workers)} classes added and merged")
     print(f"sent again after a kill: {sum(worker.again for worker in workers)}")
     print(f"now in task {status.task + 1}, round {status.round + 1}" if status else "no round")

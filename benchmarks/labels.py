@@ -168,13 +168,15 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def make_project(directory: Path, items: int, per_round: int) -> Project:
+def make_project(directory: Path, items: int, per_round: int, epochs: int = 2) -> Project:
     """Vectors in a few clusters: nothing to decode, quick to learn."""
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(items, 16)) + 3 * np.eye(16)[np.arange(items) % CLASSES]
     rounds = items // per_round
     chosen = {"strategy": "uniform", "first_round": "uniform"}  # choosing is not what is measured here
-    settings = make({"kind": "vectors", "per_round": per_round, "rounds": rounds, "epochs": 2, "memory": 100} | chosen)
+    settings = make(
+        {"kind": "vectors", "per_round": per_round, "rounds": rounds, "epochs": epochs, "memory": 100} | chosen
+    )
     project = Project.create(directory, settings, [f"class {i}" for i in range(CLASSES)])
     project.add(NewItems("vectors", "made up", [str(i) for i in range(items)], vectors=vectors.astype(np.float32)))
     return project

@@ -32,11 +32,12 @@ def labels():
 def test_labels_corrections_undos_skips_and_merges_are_kept_once(tmp_path, labels):
     faults = benchmark("faults")
     directory = tmp_path / "project"
-    labels.make_project(directory, items=5000, per_round=40).close()
-    workers = faults.run(directory, people=times(6, 15), kills=times(2, 100))
+    labels.make_project(directory, items=5000, per_round=40, epochs=faults.EPOCHS).close()
+    workers, hit = faults.run(directory, people=times(6, 15), kills=times(2, 100))
     done = [worker.sent[request][0] for worker in workers for request in worker.acknowledged]
     assert {"label", "undo", "correct"} <= set(done)
     assert sum(worker.again for worker in workers) > 0  # kills did hit requests on their way
+    assert hit["training"] > 0
     assert not any(faults.audit(directory, workers).values())
     with Project.open(directory) as project:
         project.advance()  # the file lock of the killed ones holds nobody up
