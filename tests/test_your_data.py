@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
+import gzip
 import json
+import lzma
 import re
 import warnings
 from pathlib import Path
@@ -230,6 +233,25 @@ def test_a_layout_is_read(layout, tmp_path):
         assert content(data.test, images) == expected("test", images)
     assert data.classes == tuple(NAMES)
     assert holds_tasks(place) == ("each task" in layout)
+
+
+@pytest.mark.parametrize(("packed", "pack"), [(".xz", lzma.compress), (".gz", gzip.compress), (".bz2", bz2.compress)])
+@pytest.mark.parametrize("write", [one_csv, two_tsv, json_list, json_lines, for_each_task])
+def test_tables_of_text_may_be_compressed(write, packed, pack, tmp_path):
+    place = write(tmp_path)
+    plain = load(str(place))
+    for file in (place,) if place.is_file() else list(place.iterdir()):
+        file.with_name(file.name + packed).write_bytes(pack(file.read_bytes()))
+        file.unlink()
+    place = place.with_name(place.name + packed) if place != tmp_path else place
+    data = load(str(place))
+    assert holds_vectors(place)
+    assert holds_tasks(place) == (write is for_each_task)
+    np.testing.assert_array_equal(data.train.inputs, plain.train.inputs)
+    np.testing.assert_array_equal(data.test.labels, plain.test.labels)
+    assert {name: values.tolist() for name, values in data.train.columns.items()} == {
+        name: values.tolist() for name, values in plain.train.columns.items()
+    }
 
 
 @pytest.mark.parametrize("write", [class_folders, saved_split])

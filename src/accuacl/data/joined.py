@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.data.arrival import natural
 from accuacl.data.dataset import Dataset, Split
-from accuacl.data.table import SUFFIXES
+from accuacl.data.table import table_suffix
 
 NAME = re.compile(r"task(-.+|[_ ]?\d+.*)", re.IGNORECASE)
 
@@ -25,10 +25,18 @@ def is_task(path: Path) -> bool:
 
 def task_parts(folder: Path) -> list[Path]:
     """The folders, .npz files or tables of the tasks, in order: by the numbers in their names, else by name."""
-    files = (".npz", *SUFFIXES)
     named = [part for part in folder.iterdir() if is_task(part)] if folder.is_dir() else []
-    parts = [part for part in named if part.is_dir() or part.suffix in files]
-    return sorted(parts, key=lambda part: natural(part.stem))
+    parts = [part for part in named if part.is_dir() or part.suffix == ".npz" or table_suffix(part)]
+    return sorted(parts, key=lambda part: natural(task_name(part)))
+
+
+def task_name(path: Path) -> str:
+    """What a task is called after its file or folder.
+
+    >>> task_name(Path("task-1.csv.xz")), task_name(Path("Task 2"))
+    ('task-1', 'Task 2')
+    """
+    return path.name[: -len(suffix)] if (suffix := table_suffix(path)) else path.stem
 
 
 class Joined:

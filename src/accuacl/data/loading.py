@@ -17,10 +17,10 @@ from accuacl.data import arrays, cifar, folders, holdout, parquet, tables
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import Dataset, check_labels
 from accuacl.data.digits import digits
-from accuacl.data.joined import join, task_parts
+from accuacl.data.joined import join, task_name, task_parts
 from accuacl.data.source import RawDataset, Source
 from accuacl.data.splits import SplitFiles, find_tables
-from accuacl.data.table import SUFFIXES
+from accuacl.data.table import COLUMNAR, COMPRESSED, TEXTS, table_suffix
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Published:
 
 
 PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
-FILES = (".npz", ".npy", *SUFFIXES)
+ARRAYS = (".npz", ".npy")
 NAME_IT = "with --data-dir or in the environment variable ACCUACL_DATA"
 TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
 PUBLISHED = {
@@ -93,7 +93,7 @@ def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions,
     """The data set in a file or folder of one's own, or in those that it has for each task."""
     parts = task_parts(place)
     if parts:
-        return join(name, [(p.stem, _own(str(p), p, cache_dir, options, label_column)) for p in parts])
+        return join(name, [(task_name(p), _own(str(p), p, cache_dir, options, label_column)) for p in parts])
     fields, files = arrays.find(place), find_tables(place)
     if label_column and (fields or not files):
         raise InputError(f"{place} is no table, so it has no column {label_column!r}; leave out --label-column.")
@@ -133,10 +133,13 @@ def own_data(name: str, data_dir: Path | None = None, what: str = "data set", kn
     """The file or folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known`."""
     data_dir = _data_dir(data_dir)
     for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
-        if place.is_dir() or (place.is_file() and place.suffix.lower() in FILES):
+        if place.is_dir() or (place.is_file() and (place.suffix.lower() in ARRAYS or table_suffix(place))):
             return place
         if place.is_file():
-            raise InputError(f"{place} is no data set that can be read; give a folder, or a file {', '.join(FILES)}.")
+            raise InputError(
+                f"{place} is no data set that can be read; give a folder, or a file {', '.join((*ARRAYS, *COLUMNAR))}, "
+                f"{', '.join(TEXTS)} (these also with {', '.join(COMPRESSED)})."
+            )
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
     meant = near(name, known)
     hint = f"did you mean {meant}? The" if meant else "the"

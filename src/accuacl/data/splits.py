@@ -10,7 +10,7 @@ from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading
-from accuacl.data.table import SUFFIXES
+from accuacl.data.table import SUFFIXES, table_suffix
 
 SAVED = "state.json"  # what Hugging Face `datasets` writes beside the Arrow files of a split
 TESTS = (r"test", r"val(id|idation)?")
@@ -28,7 +28,7 @@ class SplitFiles:
 def find_tables(place: Path) -> SplitFiles | None:
     """The tables in a folder, or the one that a file is; None if there are none."""
     if place.is_file():
-        return SplitFiles(place, (place,)) if place.suffix.lower() in SUFFIXES else None
+        return SplitFiles(place, (place,)) if table_suffix(place) else None
     if (place / SAVED).is_file():
         return SplitFiles(place, saved_files(place))
     for folder in (place, place / "data"):
@@ -46,9 +46,10 @@ def find_tables(place: Path) -> SplitFiles | None:
 
 def shards(folder: Path, split: str, suffix: str) -> list[Path]:
     """The files of a split: `train.csv`, or all of `train-00000-of-00003.parquet` and so on."""
-    files = sorted(p for p in folder.glob(f"*{suffix}") if re.fullmatch(rf"{split}(-.*)?", p.stem))
+    named = rf"{split}(-.*)?"
+    files = sorted(p for p in folder.glob(f"*{suffix}") if re.fullmatch(named, p.name.removesuffix(suffix)))
     for file in files:
-        of = re.fullmatch(r".*-\d+-of-(\d+)", file.stem)
+        of = re.fullmatch(r".*-\d+-of-(\d+)", file.name.removesuffix(suffix))
         if of and int(of[1]) != len(files):
             raise InputError(f"{folder} has {len(files)} of the {int(of[1])} shards of {file.name}; add the others.")
     return files

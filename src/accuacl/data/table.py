@@ -23,9 +23,10 @@ from accuacl.base.files import reading, reason
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
 COLUMNAR = (".parquet", ".pq", ".arrow")
-SUFFIXES = (*DELIMITERS, ".json", *LINES, *COLUMNAR)
 OTHER_DELIMITERS = ";\t|"  # in files that are called .csv all the same
 COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+TEXTS = (*DELIMITERS, ".json", *LINES)
+SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
 INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
@@ -67,6 +68,15 @@ def read_table(path: Path) -> Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _column(path, name, [row.get(name) for row in rows]) for name in names}
     return Table(path, pa.table(columns), lines)
+
+
+def table_suffix(path: Path) -> str:
+    """How the name of a table's file ends, or "" if it is none.
+
+    >>> table_suffix(Path("claims.CSV.xz")), table_suffix(Path("claims.txt"))
+    ('.csv.xz', '')
+    """
+    return next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), "")
 
 
 def column_names(path: Path) -> list[str]:
