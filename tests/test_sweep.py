@@ -412,6 +412,17 @@ def test_what_is_known_about_the_data_is_told_at_once_and_kept(tmp_path):
     assert told == ["half of it"]
 
 
+def test_a_table_with_another_label_column_is_swept_and_notes_on_it_are_told_once(tmp_path):
+    lines = [f"{i},{'ab'[i % 2]},{i % 2}" for i in range(40)]
+    (tmp_path / "own.csv").write_text("\n".join(["n,species,task", *lines]))
+    spec = {"benchmark": str(tmp_path / "own.csv"), "label_column": "species", "strategy": "uniform", "seeds": [0, 1]}
+    done = accuacl("sweep", sweep_file(tmp_path, **spec), "--out", tmp_path / "out", width=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("own.csv has no test split; a fifth of each class, 8 of 40 examples, is held out") == 1
+    assert done.stdout.count("note:") == 1
+    assert "Warning" not in done.stdout + done.stderr
+
+
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     path = sweep_file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
     command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
@@ -446,6 +457,6 @@ def test_a_run_that_an_orphan_still_holds_is_waited_for(tmp_path):
     out.mkdir(parents=True)
     orphan = threading.Timer(0.3, Lock(out / "lock").release)
     orphan.start()
-    row = do_job(job_for(run, tmp_path / "out", None, ()), lambda progress: None)
+    row = do_job(job_for(run, tmp_path / "out", None, ()), lambda progress: None).row
     orphan.join()
     assert row["strategy"] == "uniform"

@@ -34,9 +34,9 @@ class SweepRun:
         return settings_key(canonical(self.config.model_dump()))
 
     @property
-    def data(self) -> tuple[str, int]:
-        """The benchmark and the size of its images."""
-        return self.config.benchmark, self.config.image_size
+    def data(self) -> tuple[str, int, str]:
+        """The benchmark, the size of its images and the column with its classes."""
+        return self.config.benchmark, self.config.image_size, self.config.label_column or ""
 
 
 def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[SweepRun]:

@@ -7,6 +7,7 @@ A run that fails is reported and does not stop the others.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -53,16 +54,23 @@ def run_missing(
         missing = [run for run in runs if run.key not in known]
         on_progress(Progress(len(outcome.rows), len(runs), work=0.0))
         problems, notes = _prepare_data(missing, data_dir, len(outcome.rows), on_progress)
-        for text in dict.fromkeys([*notes, *(str(row.get("note") or "") for row in outcome.rows)]):
-            if text:
-                on_note(text)
+        told: set[str] = set()
+
+        def tell_notes(texts: Sequence[str]) -> None:
+            """Each sentence once, however many runs it holds for."""
+            for text in texts:
+                if text and text not in told:
+                    told.add(text)
+                    on_note(text)
+
+        tell_notes([*notes, *(str(row.get("note") or "") for row in outcome.rows)])
         for run in missing:
             if why := problems[run.data]:
                 outcome.failed[run.name] = why
                 on_end(run, None, why)
         possible = [run for run in missing if run.name not in outcome.failed]
         jobs = [job_for(run, out, data_dir, plugins) for run in possible]
-        _do(possible, jobs, table, engine, outcome, on_progress, on_end)
+        _do(possible, jobs, table, engine, outcome, on_progress, on_end, tell_notes)
     return outcome
 
 
@@ -74,6 +82,7 @@ def _do(
     outcome: Outcome,
     on_progress: OnProgress,
     on_end: OnEnd,
+    tell_notes: Callable[[Sequence[str]], None],
 ) -> None:
     """Map the runs over the engine, and record how each ends."""
     before = len(outcome.rows) + len(outcome.failed)
@@ -92,15 +101,16 @@ def _do(
             done.tell_failed(end.index)
             outcome.failed[run.name] = why
         else:
-            outcome.rows.append(end.value)
-            add_to_csv(table, [end.value])
+            tell_notes(end.value.notes)
+            outcome.rows.append(end.value.row)
+            add_to_csv(table, [end.value.row])
         tell(end.index, Progress(1.0, text="done"))
-        on_end(run, end.value, why)
+        on_end(run, end.value.row if end.value else None, why)
 
 
 def _prepare_data(
     runs: Sequence[SweepRun], data_dir: Path | None, before: int, on_progress: OnProgress
-) -> tuple[dict[tuple[str, int], str], list[str]]:
+) -> tuple[dict[tuple[str, int, str], str], list[str]]:
     """Decode each data set's images once, here, before the workers start.
 
     Returns, by data set, why it cannot be read, and notes about those that can.
@@ -110,13 +120,17 @@ def _prepare_data(
         text = f"{images.text} {images.done:.0f}/{images.total:.0f}"
         on_progress(Progress(before, max(before, 1), text, images.stage, work=0.0))
 
-    problems: dict[tuple[str, int], str] = {}
+    problems: dict[tuple[str, int, str], str] = {}
     notes = []
-    for benchmark, size in dict.fromkeys(run.data for run in runs):
-        problems[benchmark, size] = ""
+    for benchmark, size, label in dict.fromkeys(run.data for run in runs):
+        problems[benchmark, size, label] = ""
         try:
-            data = load(dataset_of(benchmark), data_dir, image_size=size or None, progress=tell)
-            notes.append(data_note(benchmark, len(data.train.labels)))
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always", UserWarning)
+                data = load(
+                    dataset_of(benchmark), data_dir, image_size=size or None, label_column=label, progress=tell
+                )
+            notes += [*(str(warning.message) for warning in said), data_note(benchmark, len(data.train.labels))]
         except InputError as error:
-            problems[benchmark, size] = str(error)
+            problems[benchmark, size, label] = str(error)
     return problems, notes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -45,14 +46,23 @@ def job_for(run: SweepRun, out: Path, data_dir: Path | None, plugins: Sequence[P
     )
 
 
-def do_job(job: Job, on_progress: OnProgress) -> Row:
-    """Start or continue the run; returns its row for the results table. A failure leaves its traceback in error.txt."""
+class JobEnd(NamedTuple):
+    """A run's row for the results table, and the sentences that were said about its data and settings."""
+
+    row: Row
+    notes: list[str]
+
+
+def do_job(job: Job, on_progress: OnProgress) -> JobEnd:
+    """Start or continue the run. A failure leaves its traceback in error.txt."""
     (job.out / ERROR_FILE).unlink(missing_ok=True)
     try:
         load_plugins(job.plugins)
         config = Config(**job.config)
-        run_experiment(config, job.out, data_dir=job.data_dir, progress=on_progress, patience=PATIENCE)
-        return row_of(job.out)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always", UserWarning)
+            run_experiment(config, job.out, data_dir=job.data_dir, progress=on_progress, patience=PATIENCE)
+        return JobEnd(row_of(job.out), [str(warning.message) for warning in said])
     except Exception as error:
         if job.out.is_dir() or not isinstance(error, InputError):  # input refused at once leaves no directory
             job.out.mkdir(parents=True, exist_ok=True)
