@@ -141,7 +141,7 @@ def test_a_task_without_examples_is_refused():
     data = dataset(4)
     rows = np.flatnonzero(data.test.labels < 2)
     empty = Dataset("x", data.train, Split(data.test.inputs[rows], data.test.labels[rows]), data.classes)
-    with pytest.raises(InputError, match=r"task 1 with the classes \[2, 3\] has 6 training and 0 test examples"):
+    with pytest.raises(InputError, match=r"task 2 \(classes c2, c3\) has 6 training and 0 test examples"):
         class_incremental(empty, 2)
 
 

@@ -16,8 +16,9 @@ from accuacl.base.errors import InputError
 from accuacl.data import holds_tasks, load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import Config, LabelsPending, by_class, canonical, make, read_steps, run, run_row
-from accuacl.report import one_run
-from accuacl.report.formats.document import Figure, Points
+from accuacl.report import many_runs, one_run
+from accuacl.report.formats.document import Figure, Points, Table
+from accuacl.report.statistics.over_time import labels_spent
 from accuacl.sweeps import runs_of
 from test_run import outcome
 
@@ -61,7 +62,7 @@ def test_streams_that_the_data_name_resume_to_the_same_bytes(tmp_path, noise):
 
 def test_images_in_made_looks_resume_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
-    parquet_images(tmp_path / "own", 12)
+    parquet_images(tmp_path / "own", 18)
     settings = {"labels": 4, "rounds": 2, "memory": 4, "model": "conv4", "epochs": 1, "domains": 3}
     resumes({"benchmark": str(tmp_path / "own")} | settings, tmp_path)
 
@@ -72,7 +73,7 @@ def parquet_images(folder, count, **columns):
     for split in ("train", "test"):
         images = []
         for i in range(count):
-            Image.new("RGB", (16, 16), (20 * i, 90 * (i % 2), 7)).save(png := io.BytesIO(), "PNG")
+            Image.new("RGB", (16, 16), (14 * i, 90 * (i % 2), 7)).save(png := io.BytesIO(), "PNG")
             images.append({"bytes": png.getvalue()})
         table = {"image": images, "label": [i % 2 for i in range(count)]} | columns
         pq.write_table(pa.table(table), folder / f"{split}-00000-of-00001.parquet")
@@ -260,7 +261,7 @@ def test_tasks_of_different_shapes_are_told(tmp_path):
         ({"domains": 1}, "domains is 1; give at least 2 looks"),
         ({"domains": 3, "classes_per_task": 2}, "has all classes, so leave out --classes-per-task"),
         ({"domains": 3, "order": "tasks"}, "so leave out --order"),
-        ({"domains": 3}, "digits holds vectors, which --domains cannot give new looks"),
+        ({"domains": 3}, "digits holds vectors, and --domains gives new looks to images only"),
         ({"arrival": "given"}, "split-digits names no tasks; --arrival given is for your own data"),
         ({"blur": 1.0}, "blur is 1.0"),
         ({"imbalance": 0.0}, "imbalance is 0.0"),
@@ -309,11 +310,47 @@ def test_a_result_says_all_of_it_in_json(tmp_path):
         assert row[name] == result[name]
 
 
+def test_pools_that_are_labelled_to_the_last_example_are_told(tmp_path):
+    how = {"imbalance": 0.02, "labels": 60, "pool": 0, "strategy": "uniform"}
+    with pytest.warns(UserWarning, match="of 5 tasks have no more than 60 examples, so that all of these are labelled"):
+        run(make(SMALL | {"tasks": 5} | how), tmp_path / "a")
+    run(make(SMALL | {"tasks": 5, "pool": 0} | how | {"labels": 12, "imbalance": 0.5}), tmp_path / "b")
+
+
+def test_curves_end_where_the_labels_do(tmp_path):
+    """A pool that is used up gives no more labels, whatever the budget was."""
+    run(make(SMALL | {"imbalance": 0.02, "labels": 60, "pool": 0, "strategy": "uniform"}), tmp_path)
+    row = run_row(tmp_path)
+    counts = np.cumsum([len(step.result["labels"]) for step in read_steps(tmp_path / "journal.sqlite", "label")])
+    assert labels_spent(row) == counts.tolist()
+    assert counts[-1] < 3 * 60
+
+
+def test_a_report_of_many_runs_compares_classes_where_the_stream_is_not_tidy(tmp_path):
+    rows = []
+    for strategy in ("uniform", "margin"):
+        run(make(SMALL | EVERYTHING | {"strategy": strategy}), tmp_path / strategy)
+        rows.append(run_row(tmp_path / strategy))
+    (table,) = [t for t in many_runs.document(rows).blocks if isinstance(t, Table) and t.caption.startswith("By class")]
+    assert [column.name for column in table.columns] == ["class A ↑", "example A ↑", "class F ↓", "found ↑", "rarest"]
+    shown = {row.heads[0]: [cell.text for cell in row.cells] for group in table.groups for row in group.rows}
+    for row in rows:
+        found = np.mean([share for task in row["found"] for share in task])
+        assert shown[row["strategy"]] == [
+            *(f"{row[name]:.1f}" for name in ("class_accuracy", "example_accuracy", "class_forgetting")),
+            f"{found:.1f}",
+            f"{row['rarest_labels'][-1][-1]:.1f}",
+        ]
+    tidy = [row | {"blur": 0.0, "imbalance": 1.0, "label_noise": 0.0, "recurring": 0} for row in rows]
+    assert not [t for t in many_runs.document(tidy).blocks if isinstance(t, Table) and t.caption.startswith("By class")]
+
+
 def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):
     run(make(SMALL | EVERYTHING), tmp_path)
     blocks = one_run.document(tmp_path, run_row(tmp_path)).blocks
     captions = [block.caption for block in blocks if isinstance(block, Figure)]
     assert sum(caption.startswith("The stream: examples of each class") for caption in captions) == 1
     assert sum(caption.startswith("How soon classes are found") for caption in captions) == 1
+    assert "Recall at the end, classes in order of arrival." in captions
     said = [point for block in blocks if isinstance(block, Points) for point in block.texts]
     assert any(point.startswith("Labels of the rarest class, ") for point in said)

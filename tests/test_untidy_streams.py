@@ -269,7 +269,7 @@ def test_a_class_that_is_only_tested_has_a_place_in_the_model():
 @pytest.mark.parametrize(
     ("data", "how", "says"),
     [
-        (dataset([4, 4]), Untidiness(domains=2), "made holds vectors, which --domains cannot give new looks"),
+        (dataset([4, 4]), Untidiness(domains=2), "made holds vectors, and --domains gives new looks to images only"),
         (images(8), Untidiness(domains=99), "domains is 99; images can get 9 looks"),
         (dataset([4, 4]), Untidiness(), "made does not say which task an example is of"),
         (

@@ -13,7 +13,7 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config, advice, decided_by_scale, make, read_yaml, renamed, to_yaml
+from accuacl.experiment import Config, advice, decided_by_scale, make, read_yaml, renamed, stream_words, to_yaml
 from accuacl.strategies import load_plugins
 
 
@@ -55,15 +55,23 @@ def run(
     with drawn(TimeRemainingColumn()) as draw:
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
     console.print(_result_table(result))
-    recall = sorted(result["recall"].items(), key=lambda item: item[1])
-    lowest, highest = (
-        ", ".join(f"{escape(name)}: {value:.0f}" for name, value in classes) for classes in (recall[:3], recall[-3:])
-    )
-    console.print(f"recall (%): lowest {lowest}; highest {highest}")
+    console.print(f"recall (%): {escape(_recall(result['recall']))}")
     _print_classes(result)
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
+
+
+def _recall(by_class: dict[str, float]) -> str:
+    """The recall of all classes, or of the lowest and highest.
+
+    >>> _recall({"a": 50.0, "b": 20.0})
+    'b: 20, a: 50'
+    """
+    texts = [f"{name}: {value:.0f}" for name, value in sorted(by_class.items(), key=lambda item: item[1])]
+    if len(texts) <= 6:
+        return ", ".join(texts)
+    return f"lowest {', '.join(texts[:3])}; highest {', '.join(texts[-3:])}"
 
 
 def _print_classes(result: dict[str, Any]) -> None:
@@ -92,11 +100,10 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
 def _result_table(result: dict[str, Any]) -> Table:
     """The accuracy matrix, and below it what it comes to."""
     c, matrix = result["config"], result["accuracy_matrix"]
-    title = (
-        f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}, seed {c['seed']}: accuracy (%)"
-    )
+    stream = f", {words}" if (words := stream_words(c)) else ""
+    run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"
     table = Table(
-        title=escape(title),
+        title=escape(f"{run}: accuracy (%)"),
         caption=", ".join(
             f"{name.replace('_', ' ')} {result[name]:.2f}"
             for name in ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")

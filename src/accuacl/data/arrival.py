@@ -56,8 +56,8 @@ def by_looks(dataset: Dataset, count: int, seed: int) -> Arrival:
             )
     elif train.inputs.ndim != 4:
         raise InputError(
-            f"{dataset.name} holds vectors, which --domains cannot give new looks; say in the arrays domain_train and "
-            "domain_test which look each row has."
+            f"{dataset.name} holds vectors, and --domains gives new looks to images only; say which look each row has, "
+            "in a column domain of a table or in the arrays domain_train and domain_test."
         )
     else:
         if count > len(LOOKS):

@@ -45,10 +45,11 @@ class Stream:
         self._model_ids[list(self.order)] = np.arange(len(self.order))
         for task in tasks:
             if not len(task.train) or not len(task.test):
+                names = ", ".join(dataset.classes[c] for c in task.classes[:5]) + (", ..." * (len(task.classes) > 5))
                 raise InputError(
-                    f"task {task.index} with the classes {list(task.classes)} has {len(task.train)} training and "
-                    f"{len(task.test)} test examples; both must be at least one, so choose other classes or add "
-                    "examples."
+                    f"task {task.index + 1} (classes {names}) has {len(task.train)} training and {len(task.test)} test "
+                    "examples, and needs at least one of each; choose other classes, add examples, or give a larger "
+                    "--imbalance or a smaller --recurring if you gave these."
                 )
 
     def __len__(self) -> int:

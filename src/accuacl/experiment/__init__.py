@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.resultfile import read_result
     from accuacl.experiment.runner import run
     from accuacl.experiment.setting import device_of, difference, environment, open_stream, training_of, transform_of
-    from accuacl.experiment.stream_settings import is_tidy
+    from accuacl.experiment.stream_settings import is_tidy, stream_words
     from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
     from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors
 
@@ -96,6 +96,7 @@ __all__ = [
     "save_tensors",
     "settings_before",
     "settings_key",
+    "stream_words",
     "to_yaml",
     "train_round",
     "training_of",

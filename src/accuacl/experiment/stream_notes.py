@@ -8,7 +8,7 @@ import numpy as np
 
 from accuacl.data import Stream, Task
 from accuacl.experiment.config import Config
-from accuacl.experiment.stream_settings import groups_of
+from accuacl.experiment.stream_settings import groups_of, is_tidy
 
 NAMED = 5  # classes that a sentence names
 
@@ -35,6 +35,12 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
         if without:
             end = "accuracy says nothing about" if what == "test" else "the model never learns"
             sentences.append(f"{_named(stream, without)} without {what} examples; {end} {_it(without)}.")
+    small = sum(len(task.train) <= config.labels for task in tasks)
+    if config.strategy != "full" and not is_tidy(config.model_dump()) and 2 * small > len(tasks):
+        sentences.append(
+            f"{small} of {len(tasks)} tasks have no more than {config.labels} examples, so that all of these are "
+            "labelled whatever the strategy; give fewer --labels to see what the strategy does."
+        )
     total = sum(min(config.labels, len(task.train)) for task in tasks)
     if config.strategy != "full" and config.tasks == 0 and len(tasks) > 1 and config.memory >= total:
         sentences.append(

@@ -45,6 +45,21 @@ def is_tidy(settings: Mapping[str, Any]) -> bool:
     )
 
 
+def stream_words(settings: Mapping[str, Any]) -> str:
+    """In what a stream is not tidy; of a tidy one nothing.
+
+    >>> stream_words({"arrival": "given", "blur": 0.1, "label_noise": 0.2, "noise": "alike"})
+    'tasks as given, blur 0.1, label noise 0.2 (alike)'
+    """
+    words = ["tasks as given"] if settings.get("arrival") == "given" else []
+    for name in DRAWN:
+        value = settings.get(name, getattr(Untidiness(), name))
+        if value != getattr(Untidiness(), name):
+            kind = " (alike)" if name == "label_noise" and settings["noise"] == "alike" else ""
+            words.append(f"{name.replace('_', ' ')} {value:g}{kind}")
+    return ", ".join(words)
+
+
 def groups_of(config: Config, classes: int) -> list[list[int]] | None:
     """The classes of each task; None where they do not say what arrives together."""
     if config.arrival != "classes" or config.domains:

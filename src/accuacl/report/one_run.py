@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accuacl.experiment import CLASS_METRICS, Config, is_tidy, read_result, read_steps
+from accuacl.experiment import CLASS_METRICS, Config, is_tidy, read_result, read_steps, stream_words
 from accuacl.report import provenance
 from accuacl.report.figures import contact_sheet, run_figures
 from accuacl.report.figures.discovery import discovery
@@ -35,7 +35,8 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None,
     """The report of the run in this directory. data_dir: where its images lie. source: a sentence on its origin."""
     (group,) = make_groups([row])
     what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
-    report = Document(title or f"{what}, memory {group['memory']}, seed {group['seed']}")
+    stream = f", {words}" if (words := stream_words(row)) else ""
+    report = Document(title or f"{what}, memory {group['memory']}{stream}, seed {group['seed']}")
     add = report.blocks.append
     report.blocks.extend(provenance.notices([row]))
     add(Heading("Result"))

@@ -127,9 +127,7 @@ def _prepare_data(
         try:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", UserWarning)
-                data = load(
-                    dataset_of(benchmark), data_dir, image_size=size or None, label_column=label, progress=tell
-                )
+                data = load(dataset_of(benchmark), data_dir, image_size=size or None, label_column=label, progress=tell)
             notes += [*(str(warning.message) for warning in said), data_note(benchmark, len(data.train.labels))]
         except InputError as error:
             problems[benchmark, size, label] = str(error)

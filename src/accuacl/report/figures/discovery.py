@@ -9,6 +9,7 @@ from accuacl.report.figures.curves import Curve, line_panel, pointwise, y_limits
 from accuacl.report.figures.styles import styles
 from accuacl.report.formats.document import Figure
 from accuacl.report.statistics.groups import Group
+from accuacl.report.statistics.over_time import labels_spent
 
 SHOWN = {"found": "classes found (%)", "rarest_labels": "labels of the rarest class"}
 
@@ -39,10 +40,7 @@ def discovery(groups: Sequence[Group]) -> Figure | None:
 
 
 def _curve(group: Group, name: str) -> Curve:
-    """After each round, at the number of labels spent by then."""
-    labels, rounds = int(group["labels"]), int(group["rounds"])
-    spent = [
-        task * labels + labels * (r + 1) // rounds for task, done in enumerate(group[name]) for r in range(len(done))
-    ]
+    """After each round, at the number of labels spent by then, mean over the seeds."""
+    spent = [x.mean for _, x in pointwise([labels_spent(row) for row in group.rows], 0)]
     means = pointwise([[value for task in row[name] for value in task] for row in group.rows], 0)
     return [(x, mean) for x, (_, mean) in zip(spent, means, strict=False)]

@@ -84,7 +84,10 @@ def _curve(
 
 
 def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
-    """Recall of every class in order of arrival, tasks in alternating colours."""
+    """Recall of every class in order of arrival; where each task has its own classes, in alternating colours.
+
+    tasks: how many there are; 1 if their classes are not their own.
+    """
     names, values = list(by_class), list(by_class.values())
     each = max(1, len(names) // max(1, tasks))
 
@@ -93,6 +96,8 @@ def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
         axes.bar(range(len(names)), values, color=colors, width=0.8)
         if len(names) <= NAMED:
             axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
+        elif tasks == 1:
+            axes.set_xlabel("class")
         else:
             starts = range(0, len(names), each)
             axes.set_xticks([start + (each - 1) / 2 for start in starts], [str(i + 1) for i in range(len(starts))])
@@ -104,11 +109,9 @@ def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
 
     low, middle, high = np.quantile(values, (0, 0.5, 1))
     alt = f"Recall of {len(names)} classes: lowest {low:.0f} %, median {middle:.0f} %, highest {high:.0f} %."
-    return Figure(
-        "Recall at the end, classes in order of arrival, tasks in alternating colours.",
-        [Panel("", draw, alt, (7.4, 2.6))],
-        columns=1,
-    )
+    colours = ", tasks in alternating colours" if tasks > 1 else ""
+    caption = f"Recall at the end, classes in order of arrival{colours}."
+    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
 
 
 def picks(picked: Sequence[Sequence[int]]) -> Figure:

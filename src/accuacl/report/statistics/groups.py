@@ -109,6 +109,11 @@ def _value(row: Row, metric: str) -> float | None:
         extreme = min if metric == "picked_least" else max
         shares = [extreme(counts) * len(counts) / sum(counts) for counts in row.get("picked") or [] if sum(counts)]
         return float(np.mean(shares)) if shares else None
+    if metric == "found_mean":
+        shares = [share for task in row.get("found") or [] for share in task]
+        return float(np.mean(shares)) if shares else None
+    if metric == "rarest_end":
+        return float(row["rarest_labels"][-1][-1]) if row.get("rarest_labels") else None
     value = row.get(metric)
     return None if value is None else float(value)
 

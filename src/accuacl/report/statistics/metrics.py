@@ -41,6 +41,8 @@ METRICS = {
     "class_accuracy": Metric("class A", "mean recall of the classes (%)", True),
     "example_accuracy": Metric("example A", "accuracy over all test examples (%)", True),
     "class_forgetting": Metric("class F", "mean forgetting of the classes (points)", False),
+    "found_mean": Metric("found", "classes with a label, mean over all rounds (%)", True),
+    "rarest_end": Metric("rarest", "labels of the rarest class at the end", None),
     "calibration_error": Metric("ECE", "calibration error (points)", False),
     "picked_least": Metric("rarest class", "labels of a task's rarest class, of an even share", None, 2),
     "picked_most": Metric("commonest class", "labels of a task's commonest class, of an even share", None, 2),

@@ -21,6 +21,22 @@ def after_tasks(row: Row, metric: str) -> list[float]:
     return [metrics.average_accuracy(part) for part in so_far]
 
 
+def labels_spent(row: Row) -> list[int]:
+    """How many labels there were after each round of all tasks: a pool that is used up gives no more.
+
+    >>> row = {"labels": 10, "rounds": 2, "found": [[50.0, 100.0], [80.0, 80.0]], "picked": [[7, 3], [4, 2]]}
+    >>> labels_spent(row)
+    [5, 10, 15, 16]
+    """
+    labels, rounds = int(row["labels"]), int(row["rounds"])
+    spent, before = [], 0
+    for task, done in enumerate(row["found"]):
+        total = sum(row["picked"][task])
+        spent += [before + min(labels * (r + 1) // rounds, total) for r in range(len(done))]
+        before += total
+    return spent
+
+
 def over_rounds(row: Row, metric: str, task: int = -1) -> list[float]:
     """The metric after each round of a task, by default the last; empty where the rounds were not tested.
 

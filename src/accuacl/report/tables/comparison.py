@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accuacl.experiment import is_tidy
 from accuacl.report.formats.document import Table, TableCell, TableGroup, TableRow
 from accuacl.report.statistics import paper
 from accuacl.report.statistics.groups import Group
@@ -56,17 +57,24 @@ SPECS = (
         only=(("benchmark", "split-cifar100"), ("memory", 500), ("learner", "der++")),
     ),
 )
+CLASSES = Spec(
+    "By class",
+    metrics=("class_accuracy", "example_accuracy", "class_forgetting", "found_mean", "rarest_end"),
+)  # where the stream is not tidy
 SPECIAL = {name for spec in SPECS for name in spec.needs}
 
 
 def comparison_tables(groups: Sequence[Group]) -> list[Table]:
     """The tables that fit one setup; a table is left out if a later, more special one has all of its groups."""
     chosen = [(spec, _chosen(spec, groups)) for spec in SPECS]
-    return [
+    tables = [
         _table(spec, mine)
         for i, (spec, mine) in enumerate(chosen)
         if mine and not any(set(mine) <= set(more) for _, more in chosen[i + 1 :])
     ]
+    if not is_tidy(groups[0].rows[0]) and any(group.mean_std(CLASSES.metrics[0]) for group in groups):
+        tables.append(_table(CLASSES, groups))
+    return tables
 
 
 def _chosen(spec: Spec, groups: Sequence[Group]) -> list[Group]:
