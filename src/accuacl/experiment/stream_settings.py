@@ -51,7 +51,8 @@ def stream_words(settings: Mapping[str, Any]) -> str:
     >>> stream_words({"arrival": "given", "blur": 0.1, "label_noise": 0.2, "noise": "alike"})
     'tasks as given, blur 0.1, label noise 0.2 (alike)'
     """
-    words = ["tasks as given"] if settings.get("arrival") == "given" else []
+    arrival = settings.get("arrival", "classes")
+    words = [] if arrival == "classes" else [f"tasks as {arrival}"]
     for name in DRAWN:
         value = settings.get(name, getattr(Untidiness(), name))
         if value != getattr(Untidiness(), name):
