@@ -104,14 +104,15 @@ def test_degenerate_pools(name, problem, kind):
 
 def test_same_for_every_chunk_size(name, problem):
     pool = with_copies(np.random.default_rng(0), problem.pool)
-    whole = ask(name, problem, pool=pool)
+    budget = 5 if name == "bait" else problem.budget
+    whole = ask(name, problem, budget, pool=pool)
     for chunk in (1, 2, 7, 64, 10_000):
-        same(ask(name, problem, pool=pool, chunk=chunk), whole)
+        same(ask(name, problem, budget, pool=pool, chunk=chunk), whole)
 
 
 def test_same_for_every_thread_count(name):
     rng = np.random.default_rng(1)
-    problem = Problem(*(features(rng, n, 40, 12, 0.3) for n in (3000 if name != "bait" else 300, 30, 30)), budget=25)
+    problem = Problem(*(features(rng, n, 40, 12, 0.3) for n in (3000 if name != "bait" else 200, 30, 30)), budget=10)
     before = torch.get_num_threads()
     try:
         answers = []
@@ -153,7 +154,7 @@ def test_same_for_every_kind_of_array(name, problem, tmp_path):
 def test_half_precision_is_taken_at_its_value(name, problem, kind):
     """What float16 or bfloat16 hold is selected from exactly as the same numbers in float32 are."""
     if name != "bait":  # enough rows for the float32 sweeps to have something to get wrong
-        problem = Problem(features(np.random.default_rng(5), 3000, 8, 5), problem.labelled, problem.memory, 200)
+        problem = Problem(features(np.random.default_rng(5), 1500, 8, 5), problem.labelled, problem.memory, 100)
     pool = Features(*(torch.from_numpy(x).to(kind) for x in (problem.pool.embeddings, problem.pool.probabilities)))
     wide = pool.rows(slice(None))  # as float32 its rows need not sum to 1 closely enough to be let in
     wide.embeddings, wide.probabilities = pool.embeddings.astype(np.float32), pool.probabilities.astype(np.float32)
