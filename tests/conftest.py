@@ -55,3 +55,12 @@ def pytest_collection_finish():
     """What has been collected stays until the end: the garbage collector need not look through it again and again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """Forget the users' files that were imported, or every worker of a later test would import them, or miss them."""
+    goes_on = nextitem is not None and nextitem.path == item.path
+    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+        if not goes_on or not os.path.exists(sys.modules[name].__file__):
+            del sys.modules[name]

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
-
 PATIENCE = float(os.environ.get("ACCUACL_PATIENCE", "300"))  # seconds; a busy machine is slow
 LONG = os.environ.get("ACCUACL_TESTS") == "long"
 
@@ -39,4 +37,6 @@ def gone(pid: int) -> bool:
 
 def examples(usual: int, long: int) -> Any:
     """How many examples Hypothesis tries; on a busy machine each may take any time."""
+    from hypothesis import settings  # not above: workers of tests import this file too
+
     return settings(max_examples=times(usual, long), deadline=None)

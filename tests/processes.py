@@ -5,6 +5,7 @@ They are forked from one process that has imported what is slow to import, which
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import signal
@@ -20,6 +21,16 @@ SLOW = ["accuacl.experiment.runner", "accuacl.learners.er", "accuacl.sweeps.work
 SLOW += ["accuacl.ridge.fit", "pyarrow.dataset", "pyarrow.parquet", "sklearn.datasets"]
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(SLOW)
+
+
+RUNNING: set[Running] = set()
+
+
+@atexit.register
+def _kill_all() -> None:
+    """Those that failing tests have left, for which Python would wait."""
+    for process in RUNNING:
+        process.kill()
 
 
 class Ended(NamedTuple):
@@ -41,6 +52,7 @@ class Running:
         given = (self._written, cwd or Path.cwd(), dict(os.environ) | more, function, arguments)
         self._process = SERVER.Process(target=_begin, args=given)
         self._process.start()
+        RUNNING.add(self)
 
     @property
     def pid(self) -> int:
@@ -54,14 +66,15 @@ class Running:
         self._process.kill()
 
     def interrupt(self) -> None:
-        """As Ctrl-C does."""
-        os.kill(self.pid, signal.SIGINT)
+        """Interrupt it and the processes that it has started, as Ctrl-C in a terminal does."""
+        os.killpg(self.pid, signal.SIGINT)
 
     def wait(self) -> Ended:
         """How it ended."""
         self._process.join(PATIENCE)
         code = self.poll()
         assert code is not None, f"it did not end within {PATIENCE} seconds"
+        RUNNING.discard(self)
         self._process.close()
         with self._folder:
             return Ended(code, *(path.read_text() for path in self._written))
@@ -72,7 +85,23 @@ def start_command(*arguments: object, cwd: Path | None = None, **more: str) -> R
     return Running(_command, list(map(str, arguments)), cwd=cwd, **more)
 
 
+def run_alone(code: str, *arguments: object, cwd: Path | None = None, without: tuple[str, ...] = ("accuacl",)) -> Ended:
+    """Run Python's code, as `python -c` does, where these packages are not installed."""
+    return Running(_run_alone, code, list(map(str, arguments)), without, cwd=cwd).wait()
+
+
+def _run_alone(code: str, arguments: list[str], without: tuple[str, ...]) -> None:
+    for name in list(sys.modules):
+        if name.partition(".")[0] in without:
+            del sys.modules[name]
+    sys.modules.update(dict.fromkeys(without))  # to import one of them is an error
+    sys.argv = ["-c", *arguments]
+    sys.path.insert(0, "")
+    exec(compile(code, "<string>", "exec"), {"__name__": "__main__"})
+
+
 def _begin(written: list[Path], cwd: Path, environment: dict[str, str], function, arguments) -> None:
+    os.setpgrp()
     for descriptor, path in enumerate(written, 1):
         file = os.open(path, os.O_WRONLY | os.O_APPEND)
         os.dup2(file, descriptor)

@@ -18,6 +18,7 @@ import typer
 import accuacl
 from accuacl import cli
 from accuacl.cli import project
+from processes import start_command
 
 FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
 COMMANDS = [("accuacl.cli", name, line) for name, line in cli.COMMANDS.items()]
@@ -147,7 +148,7 @@ SMALL = ("--tasks=1", "--labels=4", "--rounds=2", "--epochs=1", "--pool=20", "--
 )
 def test_a_bug_in_a_plugin_shows_its_file_and_line(tmp_path, text, line, says):
     (tmp_path / "mine.py").write_text(text)
-    done = run("run", *SMALL, "--plugin", "mine.py", "--out", "out", cwd=tmp_path)
+    done = start_command("run", *SMALL, "--plugin", "mine.py", "--out", "out", cwd=tmp_path).wait()
     assert done.returncode == 1
     assert f'mine.py", line {line}, in' in done.stderr
     assert done.stderr.splitlines()[-1].startswith(says)

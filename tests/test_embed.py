@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -25,6 +24,7 @@ from accuacl.data import load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import make, run
 from effort import wait_until
+from processes import start_command
 
 NET = """
 import torch
@@ -134,16 +134,17 @@ def test_killed_and_started_again(tmp_path, images, net):
         "        return x.permute(0, 3, 1, 2).float() / 255\n\n    return build(), prepare\n"
     )
     out = tmp_path / "pool"
-    command = [sys.executable, "-m", "accuacl", "embed", "--data", str(images[0])]
-    command += ["--model", f"{script}:waits", "--out", str(out), "--shard-rows", "2", "--batch", "1"]
-    process = subprocess.Popen(command, stderr=subprocess.DEVNULL, env=os.environ | {"WAIT": "1"})
+    command = ["embed", "--data", images[0], "--model", f"{script}:waits", "--out", out]
+    command += ["--shard-rows", 2, "--batch", 1]
+    process = start_command(*command, WAIT="1")
     wait_until((out / "000001.parquet").exists, process)
     process.kill()
     process.wait()
     finished = json.loads((out / "manifest.json").read_text())["shards"]
     assert 0 < len(finished) < 10
     times = {name: (out / name).stat().st_mtime_ns for name in finished}
-    subprocess.run(command, check=True, capture_output=True)
+    ended = start_command(*command).wait()
+    assert ended.returncode == 0, ended.stderr
     assert {name: (out / name).stat().st_mtime_ns for name in finished} == times
     ids, h, _ = read(out)
     assert ids == list(images[1])

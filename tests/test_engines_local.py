@@ -3,60 +3,18 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from accuacl import engines
-from accuacl.base.errors import InputError
-from accuacl.base.progress import Progress
 from accuacl.engines import Failure, Local
 from effort import gone, wait_until
-
-
-def double(item, report):
-    report(Progress(0.5, text=f"at {item}"))
-    return 2 * item
-
-
-def fails(item, report):
-    if item == 1:
-        raise InputError("one is wrong")
-    if item == 2:
-        raise RuntimeError("two is a fault")
-    return item
-
-
-def dies(folder: Path, often: int, item, report):
-    """Is killed the first `often` times that it is given item 3."""
-    if item == 3:
-        before = len(list(folder.iterdir()))
-        if before < often:
-            (folder / str(before)).touch()
-            os.kill(os.getpid(), signal.SIGKILL)
-    return item
-
-
-def who(item, report):
-    return os.getpid(), os.environ["OMP_NUM_THREADS"]
-
-
-def who_with_another(folder: Path, item, report):
-    """Ends when another process, too, is at work in the folder."""
-    (folder / str(os.getpid())).touch()
-    wait_until(lambda: len(list(folder.iterdir())) > 1)
-    return who(item, report)
-
-
-def slow(item, report):
-    Path(item).write_text(str(os.getpid()))
-    time.sleep(3600)
+from engine_items import dies, double, fails, slow_or_quick, who, who_with_another
 
 
 @pytest.fixture(scope="module")
@@ -130,18 +88,11 @@ def test_stopping_early_ends_them_at_once(tmp_path):
     wait_until(lambda: gone(int((tmp_path / "a").read_text())))
 
 
-def slow_or_quick(item, report):
-    is_slow, place = item
-    if is_slow:
-        slow(place, report)
-    wait_until(lambda: place.exists() and place.read_text())
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(tmp_path, how):
     code = (
         "import sys\nsys.path.insert(0, sys.argv[1])\n"
-        "from accuacl.engines import Local\nimport test_engines_local as t\n"
+        "from accuacl.engines import Local\nimport engine_items as t\n"
         "if __name__ == '__main__':\n    list(Local(2).map(t.slow, sys.argv[2:]))\n"
     )
     script = tmp_path / "script.py"

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
-import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -19,6 +16,7 @@ from accuacl.cli import select as command
 from effort import gone, wait_until
 from pool_files import Inline, write
 from problems import features
+from processes import start_command
 
 RNG = np.random.default_rng(0)
 POOL, MEMORY = features(RNG, 500, 6, 4), features(RNG, 30, 6, 4)
@@ -188,21 +186,20 @@ def wait(rows):
 def test_processes_interrupted_and_uninterrupted(tmp_path):
     """The command itself, with workers: it picks; and Ctrl-C ends it and them, leaving no file."""
     write(tmp_path / "pool.parquet", np.arange(500), POOL, 100)
-    run = [sys.executable, "-c", "from accuacl.cli import main; main()", "select", "--pool", "pool.parquet"]
-    run += ["--budget", "5", "--workers", "2", "--out", "picked.csv"]
-    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, timeout=600)
+    run = ["select", "--pool", "pool.parquet", "--budget", "5", "--workers", "2", "--out", "picked.csv"]
+    done = start_command(*run, cwd=tmp_path).wait()
     assert done.returncode == 0, done.stderr
     picked = (tmp_path / "picked.csv").read_text().splitlines()[1:]
     assert [int(line.split(",")[0]) for line in picked] == select("accuacl", pool=POOL, budget=5).indices.tolist()
     (tmp_path / "picked.csv").unlink()
     (tmp_path / "endless.py").write_text(ENDLESS)
     run += ["--strategy", "endless", "--plugin", "endless.py"]
-    process = subprocess.Popen(run, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0)
-    wait_until(lambda: any(tmp_path.glob("worker-*")))
-    os.killpg(process.pid, signal.SIGINT)  # as the terminal does
-    _, said = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert b"Traceback" not in said
+    process = start_command(*run, cwd=tmp_path)
+    wait_until(lambda: any(tmp_path.glob("worker-*")), process)
+    process.interrupt()
+    ended = process.wait()
+    assert ended.returncode == 130
+    assert "Traceback" not in ended.stderr
     workers = [path.name.removeprefix("worker-") for path in tmp_path.glob("worker-*")]
     wait_until(lambda: all(gone(int(pid)) for pid in workers))
     assert not list(tmp_path.glob("picked*"))

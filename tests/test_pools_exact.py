@@ -15,7 +15,7 @@ from accuacl.engines import Local
 from accuacl.pools import Columns, RowGroup, write_pool
 from accuacl.pools.pool import Layout, Pool
 from accuacl.strategies import REGISTRY, RowStrategy
-from effort import examples
+from effort import LONG, examples
 from pool_files import Inline, table, write
 from problems import features, random_problem
 
@@ -103,7 +103,7 @@ def folder(problem, tmp_path_factory):
     return place
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2] if LONG else [2])
 def test_processes_and_their_number_do_not_matter(problem, folder, workers):
     with Local(workers) as engine:
         for name in [name for name in NAMES if isinstance(REGISTRY[name], RowStrategy)]:
@@ -232,7 +232,7 @@ def test_text_ids_are_left_out_of_every_strategy(tmp_path, strategy):
     h, p = rng.normal(size=(20, 4)).astype(np.float32), rng.dirichlet(np.ones(3), 20).astype(np.float32)
     for names in ([str(i) for i in range(20)], [f"img{i:02}" for i in range(20)]):
         write_pool(tmp_path / "pool.parquet", names, h, p)
-        picked = pools.select(tmp_path / "pool.parquet", strategy, budget=18, exclude=names[3:5])
+        picked = pools.select(tmp_path / "pool.parquet", strategy, budget=18, exclude=names[3:5], engine=Inline())
         assert (picked.rows, picked.excluded) == (18, 2)
         assert not {*names[3:5]} & {*picked.ids}
 
@@ -261,8 +261,8 @@ def test_empty_files_and_missing_lists(tmp_path):
     for name, rows in (("0.parquet", ([], [], [])), ("1.parquet", ([1, 2], h, p))):
         arrays = [pa.array(values, kind) for values, kind in zip(rows, kinds.values(), strict=True)]
         pq.write_table(pa.table(arrays, names=list(kinds)), tmp_path / name)
-    assert pools.select(tmp_path, "entropy", budget=1).ids.tolist() == [1]
+    assert pools.select(tmp_path, "entropy", budget=1, engine=Inline()).ids.tolist() == [1]
     arrays = [pa.array(values, kind) for values, kind in zip(([3, 4], [None, h[0]], p), kinds.values(), strict=True)]
     pq.write_table(pa.table(arrays, names=list(kinds)), tmp_path / "2.parquet")
     with pytest.raises(ValueError, match=r"2\.parquet, row group 0, row 0"):
-        pools.select(tmp_path, "accuacl", budget=1)
+        pools.select(tmp_path, "accuacl", budget=1, engine=Inline())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from accuacl.engines import BugInWorker, Local
 from accuacl.strategies import REGISTRY, Context, Ranking, Rows, register, row_strategy
 from pool_files import Inline, write
 from problems import features, with_copies
+from processes import start_command
 
 PLUGIN = '''
 from __future__ import annotations
@@ -169,16 +168,11 @@ def minus_id(rows: Rows):
     return np.uint64(2**64 - 1) - rows.ids  # numbers that float64 could not tell apart
 
 
-def accuacl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
-
-
 @pytest.mark.parametrize("strategy", ["wrong-shapes", "wrong-shapes-of-sets"])
 def test_the_command_shows_where_a_bug_happened(plugin, folder, tmp_path, strategy):
     """In a worker, and in the process itself."""
     more = ["--strategy", strategy, "--plugin", str(plugin), "--workers", "1", "--budget", "5", "--out", "picked.csv"]
-    done = accuacl(tmp_path, "select", "--pool", str(folder), *more)
+    done = start_command("select", "--pool", folder, *more, cwd=tmp_path).wait()
     assert done.returncode == 1, done.stderr
     assert f'{plugin}", line ' in done.stderr
     assert "operands could not be broadcast together" in done.stderr
@@ -187,7 +181,8 @@ def test_the_command_shows_where_a_bug_happened(plugin, folder, tmp_path, strate
 
 def test_a_run_shows_where_a_bug_happened(plugin, tmp_path):
     settings = ["--benchmark", "split-digits", "--scale", "smoke", "--tasks", "1", "--epochs", "1"]
-    done = accuacl(tmp_path, "run", *settings, "--strategy", "wrong-shapes", "--plugin", str(plugin), "--out", "run")
+    more = ["--strategy", "wrong-shapes", "--plugin", plugin, "--out", "run"]
+    done = start_command("run", *settings, *more, cwd=tmp_path).wait()
     assert done.returncode == 1, done.stderr
     assert f'{plugin}", line ' in done.stderr
     assert "operands could not be broadcast together" in done.stderr

@@ -26,6 +26,7 @@ from accuacl.sweeps.worker import do_job, job_for
 from commands import PLUGIN, SMALL, accuacl, sweep_file
 from effort import wait_until
 from pool_files import Inline
+from processes import start_command
 
 
 def without_times(path: Path) -> list[dict]:
@@ -149,7 +150,7 @@ def test_one_failing_run_is_reported_and_does_not_stop_the_others(tmp_path):
     wanted = runs_of(
         SMALL | {"strategy": ["uniform", "entropy"], "model": ["mlp", "conv4"]}
     )  # conv4 cannot read vectors
-    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Local(2))
+    outcome = run_missing(wanted, tmp_path, tmp_path / "results.csv", Local(1))
     assert len(outcome.rows) == 2
     assert len(outcome.failed) == 2
     assert all("conv4" in name and why for name, why in outcome.failed.items())
@@ -242,7 +243,7 @@ def test_the_time_left_is_from_the_work_of_this_start():
 def test_the_bar_stays_on_a_small_screen(tmp_path):
     path = sweep_file(tmp_path, strategy=["uniform", "entropy"], seeds=list(range(12)), model=["conv4"])
     start = "from accuacl.cli import main; main()"
-    inner = shlex.join([sys.executable, "-c", start, "sweep", str(path), "--out", str(tmp_path / "out")])
+    inner = shlex.join([sys.executable, "-c", start, "sweep", str(path), "--out", str(tmp_path / "out"), "--workers=1"])
     command = ["script", "-qec", f"stty rows 24 cols 80; {inner}", "/dev/null"]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL).stdout
     frames = [frame for frame in re.split(r"(?:\x1b\[2K|\x1b\[1A|\r)+", shown) if "finished" in frame]
@@ -279,11 +280,10 @@ def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     whole = accuacl("sweep", path, "--out", tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr
     for begun in (1, 3):  # runs
-        command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
-        process = subprocess.Popen([*command, "--out", str(tmp_path / "cut")], stdout=subprocess.DEVNULL)
+        process = start_command("sweep", path, "--out", tmp_path / "cut", "--workers", 1)
         wait_until(lambda begun=begun: under_way(tmp_path / "cut", begun), process)
         process.kill()
-        assert process.wait() == -signal.SIGKILL  # it had not come to its end
+        assert process.wait().returncode == -signal.SIGKILL  # it had not come to its end
     last = accuacl("sweep", path, "--out", tmp_path / "cut")
     assert last.returncode == 0, last.stdout + last.stderr
     assert without_times(tmp_path / "cut/results.csv") == without_times(tmp_path / "whole/results.csv")
@@ -425,13 +425,12 @@ def test_a_table_with_another_label_column_is_swept_and_notes_on_it_are_told_onc
 
 def test_ctrl_c_says_how_to_go_on(tmp_path):
     path = sweep_file(tmp_path, strategy=["accuacl"], epochs=500, tasks=5)
-    command = [sys.executable, "-c", "from accuacl.cli import main; main()", "sweep", str(path)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    process = start_command("sweep", path, cwd=tmp_path)
     wait_until(lambda: any(tmp_path.glob("runs/sweep/*/journal.sqlite")), process)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert errors == "accuacl: interrupted; the same command goes on where it was.\n"
+    process.interrupt()
+    ended = process.wait()
+    assert ended.returncode == 130
+    assert ended.stderr == "accuacl: interrupted; the same command goes on where it was.\n"
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,6 @@ import csv
 import json
 import lzma
 import math
-import subprocess
-import sys
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -33,6 +31,7 @@ from accuacl.labeling.project.table_encoder import (
 )
 from commands import accuacl
 from effort import examples
+from processes import run_alone
 from scripted import answer
 
 SMALL = {"kind": "tables", "per_round": 8, "rounds": 2, "epochs": 5}
@@ -308,11 +307,8 @@ def test_the_exported_model_takes_rows_without_the_package(project, tmp_path):
     said = (tmp_path / "out" / "predictions.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in said[1:]] == [row["number"] for row in rows]
     np.testing.assert_allclose([float(line.split(",")[2]) for line in said[1:]], p.max(axis=1), atol=1e-4)
-    blocked = "import sys, runpy; sys.modules['accuacl'] = None; sys.argv[1:] = [{!r}]; "
-    run = blocked.format(str(new)) + "runpy.run_path('model.py', run_name='__main__')"
-    alone = subprocess.run(
-        [sys.executable, "-c", run], cwd=tmp_path / "out", capture_output=True, text=True, check=True
-    )
+    alone = run_alone("import runpy; runpy.run_path('model.py', run_name='__main__')", new, cwd=tmp_path / "out")
+    assert alone.returncode == 0, alone.stderr
     assert [line.split("\t")[1] for line in alone.stdout.splitlines()] == [line.split(",")[1] for line in said[1:]]
     with pytest.raises(ValueError, match="no column amount"):
         loader.load(tmp_path / "out").probabilities([{"where": "home"}])
