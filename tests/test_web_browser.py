@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from web_browser import Watch, browser, faint, nameless, reached_by_tab
+from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab
 from web_project import PATIENCE, TestTrainer, image_project, link, running
 
 PER_ROUND = 4
@@ -338,8 +338,7 @@ def test_a_label_is_sent_again_until_it_is_kept(chromium, watch, project):
     ]
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@pytest.mark.parametrize(("dark", "phone"), LOOKS)
 def test_every_control_has_a_name_a_role_and_contrast(chromium, watch, server, project, dark, phone):
     page = watch.page(chromium, dark=dark, phone=phone)
     page.goto(f"{server}/login")
@@ -348,8 +347,7 @@ def test_every_control_has_a_name_a_role_and_contrast(chromium, watch, server, p
     enter(page, server, project)
     page.keyboard.press("g")
     for path in ("/", "/review", "/dashboard", "/classes", "/item/0"):
-        page.goto(f"{server}{path}")
-        page.wait_for_load_state("networkidle")
+        watch.open(page, f"{server}{path}")
         assert faint(page) == [], path
         assert nameless(page) == [], path
         width = page.evaluate("() => [document.documentElement.scrollWidth, innerWidth]")
@@ -599,8 +597,7 @@ def test_script_in_names_does_not_run(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project, "<script>alert(1)</script>")
     page.on("dialog", lambda dialog: watch.complaints.append("it ran") or dialog.dismiss())
     for path in ("/", "/dashboard", "/classes"):
-        page.goto(f"{server}{path}")
-        page.wait_for_load_state("networkidle")
+        watch.open(page, f"{server}{path}")
     assert "<script>alert(1)</script>" in page.locator(".who").inner_text()
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from accuacl.labeling.project import NewItems, Project, make
 from accuacl.labeling.store import Pick
-from web_browser import Watch, browser, faint, nameless, reached_by_tab
+from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab
 from web_project import PATIENCE, TestTrainer, browse, image_project, link, log_in, running, wait_until
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -324,8 +324,7 @@ def test_leases_are_renewed_by_activity_and_given_back(chromium, watch, server, 
     wait_until(lambda: project.store.status().leased == 0)
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("phone", [False, True], ids=["desktop", "phone"])
+@pytest.mark.parametrize(("dark", "phone"), LOOKS)
 def test_every_control_has_a_name_and_contrast(chromium, watch, server, project, dark, phone):
     page = watch.page(chromium, dark=dark, phone=phone)
     page.goto(link(server, project, "Ada"))

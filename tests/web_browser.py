@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from effort import LONG
 from web_project import PATIENCE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -24,6 +25,9 @@ ARGUMENTS = [
     "--disable-sync",
     "--disable-dev-shm-usage",
 ]
+# Dark or not, on a phone or not: each theme and each size once, in long tests all pairs.
+LOOKS = [pytest.param(False, False, id="desktop-light"), pytest.param(True, True, id="phone-dark")]
+LOOKS += [pytest.param(True, False, id="desktop-dark"), pytest.param(False, True, id="phone-light")] if LONG else []
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 
@@ -49,6 +53,7 @@ class Watch:
 
     complaints: list[str] = field(default_factory=list)
     asked: set[str] = field(default_factory=set)
+    loading: set[Any] = field(default_factory=set)  # requests that have no answer yet
 
     def page(self, browser: Any, dark: bool = False, phone: bool = False) -> Any:
         """A new page of someone who is not logged in."""
@@ -62,8 +67,24 @@ class Watch:
         page = context.new_page()
         page.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("request", lambda request: self.asked.add(request.url))
+        page.on("request", lambda request: (self.asked.add(request.url), self.loading.add(request)))
+        page.on("requestfinished", self.loading.discard)
+        page.on("requestfailed", self.loading.discard)
         return page
+
+    def open(self, page: Any, address: str) -> None:
+        """Go to an address, and wait until all is there."""
+        self.loading.clear()
+        page.goto(address)
+        self.settle(page)
+
+    def settle(self, page: Any) -> None:
+        """Wait until the page has all that it asked for and has been painted several times since."""
+        page.wait_for_load_state()
+        painted = 0
+        while painted < 3:
+            page.evaluate("() => new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)))")
+            painted = 0 if self.loading else painted + 1
 
 
 # For every element with text of its own, and every control: its contrast with what lies behind it.
