@@ -18,11 +18,11 @@ import numpy as np
 from accuacl import engines, pools
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
-from accuacl.engines import Local
 from accuacl.engines.ray import Ray
 from accuacl.pools import write_pool
 from accuacl.strategies import REGISTRY, Context, Ranking, Rows, register, row_strategy
 from accuacl.sweeps import run_missing, runs_of
+from pool_files import Inline
 
 
 def fails(item, report):
@@ -120,7 +120,7 @@ def sweep_with_a_death(places: Path, engine: Ray) -> dict[str, object]:
     killer.start()
     outcome = run_missing(runs_of(settings), out, out / "results.csv", engine)
     killer.join()
-    alone = run_missing(runs_of(settings), places / "alone", places / "alone.csv", Local(1))
+    alone = run_missing(runs_of(settings), places / "alone", places / "alone.csv", Inline())
     pick = [{row["seed"]: row["accuracy_matrix"] for row in some.rows} for some in (outcome, alone)]
     return {"failed": outcome.failed, "same": pick[0] == pick[1], "runs": len(pick[0])}
 
