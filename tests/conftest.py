@@ -31,15 +31,6 @@ if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.path.isdir("/dev/shm") and s
 collect_ignore = ["old"]  # runs and projects of the version before, with files of their users
 
 
-@pytest.fixture(autouse=True)
-def _forget_user_files():
-    """Files of users that are gone with a test's folder: workers of the next test would be told to import them."""
-    yield
-    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
-        if not os.path.exists(str(sys.modules[name].__file__)):
-            del sys.modules[name]
-
-
 @pytest.fixture
 def ada(store):
     """Who labels in the `store` of a test."""

@@ -21,12 +21,6 @@ TAB = """() => {
 
 
 @pytest.fixture(scope="module")
-def chromium():
-    with browser() as launched:
-        yield launched
-
-
-@pytest.fixture(scope="module")
 def server(tmp_path_factory):
     with image_project(tmp_path_factory.mktemp("axe"), per_round=4) as project, running(project) as address:
         lead = project.store.person_of(project.store.add_person("Ada"))

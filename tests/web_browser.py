@@ -68,8 +68,8 @@ class Watch:
         page.on("console", lambda m: m.type in ("error", "warning") and self.complaints.append(m.text))
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("request", lambda request: (self.asked.add(request.url), self.loading.add(request)))
-        page.on("requestfinished", self.loading.discard)
-        page.on("requestfailed", self.loading.discard)
+        page.on("requestfinished", lambda request: self.loading.discard(request))
+        page.on("requestfailed", lambda request: self.loading.discard(request))
         return page
 
     def open(self, page: Any, address: str) -> None:
