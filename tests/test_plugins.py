@@ -180,7 +180,7 @@ def test_a_streams_own_test_rows_are_taken_and_its_seed_is_the_streams():
         seeds.append(seed)
         return np.arange(len(dataset.train)) % 2, np.full(len(dataset.test), 1)
 
-    with pytest.raises(InputError, match=r"task 0 .* 0 test examples"):
+    with pytest.raises(InputError, match=r"task 1 .* 0 test examples"):
         open_stream(make({"arrival": "halves", "seed": 4, "stream_seed": 5}), None, False)
     assert seeds == [5]
     settings = make({"arrival": "halves", "stream_seed": 5}).model_dump()
