@@ -58,6 +58,8 @@ def test_it_follows_the_project_without_a_reload(server, client, project):
         label_round(project, project.store.people()[0])
         page.get_by_text(re.compile("After the last training the model is right on")).wait_for()
         expect(page.locator("#map circle.labelled")).to_have_count(4)
+        for place in ("#accuracy th a", "#numbers th a", "#curve p a"):
+            assert page.locator(place).first.get_attribute("href") == "/review?held=1&task=0"
         expect(page.locator(".heat td")).to_have_count(1)
         assert page.evaluate("() => window.stillHere")
         # The keyboard goes over the map; Enter opens what it is at.
@@ -131,10 +133,11 @@ def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
     assert of((Moment(0, 0, (None,)),)) is None
     found = of(moments(2, 3))
     assert found["moments"] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
-    assert [[cell and cell[0] for cell in cells] for _, cells in found["rows"]] == [
+    assert [[cell and cell[0] for cell in cells] for _, _, cells in found["rows"]] == [
         ["50", "60", "70", "50", "60", "70"],
         [None, None, None, "50", "60", "70"],
     ]
-    assert found["rows"][0][1][0] == ("50", 5, "50 (24 to 76) %, 10 held-out examples")
+    assert found["rows"][1][1] == "/review?held=1&task=1"  # a chart leads to what it is about
+    assert found["rows"][0][2][0] == ("50", 5, "50 (24 to 76) %, 10 held-out examples")
     many = of(moments(40, 3))
     assert (len(many["moments"]), many["moments"][-1], len(many["rows"])) == (MOMENTS, "40.3", 40)

@@ -81,8 +81,8 @@ def at(project: Project) -> tuple[int, int]:
     return (status.task, status.round) if status else (-1, -1)
 
 
-def shoot_leads(page: Any, server: str, project: Project) -> None:
-    """The pages on which a lead invites people and says what the classes mean."""
+def shoot_leads(page: Any, server: str, project: Project, second: Path) -> None:
+    """The pages on which a lead invites people, says what the classes mean, and starts the next task."""
     ada = next(person for person in project.store.people() if person.name == "Ada")
     examples = {
         label: [item for item, given in project.store.labels().items() if given == label][:3] for label in range(2)
@@ -101,6 +101,11 @@ def shoot_leads(page: Any, server: str, project: Project) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector("#invitation-code svg")
     shoot(page, "people")
+    page.goto(f"{server}/project")
+    page.wait_for_load_state("networkidle")
+    page.locator("#files").set_input_files(sorted(second.iterdir())[:50])
+    page.wait_for_selector("#staged:not([hidden])")
+    shoot(page, "project")
 
 
 CLAIM = {
@@ -169,6 +174,7 @@ def main() -> None:
             page.wait_for_selector("#groups li[data-seen='yes']")
             for box in (3, 8):
                 page.locator("#groups li input").nth(box).check()
+            page.locator("#groups li select").first.select_option(index=2)
             page.evaluate("() => scrollTo(0, 0)")
             shoot(page, "gallery")
             page.goto(f"{server}/review?show=labelled")
@@ -176,7 +182,7 @@ def main() -> None:
             for box in (2, 5):
                 page.locator("#grid input").nth(box).check()
             shoot(page, "review")
-            shoot_leads(page, server, project)
+            shoot_leads(page, server, project, folder / "digits" / "second")
             page.goto("about:blank")
             project.add(read_images(folder / "digits" / "second", ignore))
             for name in NAMES[5:]:

@@ -107,7 +107,7 @@ def renew(body: ItemRequest, request: Request, person: Limited) -> View:
 
 @router.post("/release")
 def release(body: ItemRequest, request: Request, person: Limited) -> View:
-    """Give an item back."""
+    """Release an item, so that others can have it."""
     request.app.state.project.store.release(person, body.item)
     return {}
 

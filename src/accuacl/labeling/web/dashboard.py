@@ -45,7 +45,7 @@ def gather(app: State) -> dict[str, Any]:
         "curve": learning_curve(app, estimates),
         "forgetting": forgetting(estimates),
         "numbers": [
-            (f"Task {t.task + 1}", [said(t.learned), said(t.now), said(t.forgetting), t.now.count])
+            (f"Task {t.task + 1}", held_out_of(t.task), [said(t.learned), said(t.now), said(t.forgetting), t.now.count])
             for t in estimates.tasks
         ],
         "classes": class_rows(classes, names),
@@ -53,6 +53,11 @@ def gather(app: State) -> dict[str, Any]:
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names),
     }
+
+
+def held_out_of(task: int) -> str:
+    """Where the held-out examples of a task are reviewed."""
+    return f"/review?held=1&task={task}"
 
 
 def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
@@ -133,7 +138,7 @@ def heatmap(estimates: Estimates) -> dict[str, Any] | None:
     tasks = [task for task in range(moments[-1].task + 1) if any(cell(task, moment) for moment in moments)]
     return {
         "moments": [f"{moment.task + 1}.{moment.round + 1}" for moment in moments],
-        "rows": [(f"Task {task + 1}", [cell(task, moment) for moment in moments]) for task in tasks],
+        "rows": [(f"Task {t + 1}", held_out_of(t), [cell(t, moment) for moment in moments]) for t in tasks],
     }
 
 
@@ -154,6 +159,7 @@ def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
         "plot": curve(points, band, "labels of the task", alt),
         "forecast": estimates.forecast.text if estimates.forecast else "",
         "held": measured[-1].held,
+        "to": held_out_of(task),
     }
 
 
@@ -204,16 +210,20 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | N
 
 
 def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The picks of the last two rounds with their labels, by the name of the round."""
+    """The picks of the last two rounds that had any, with their labels, by the name of the round."""
     status = app.project.store.status()
     if status is None:
         return []
-    rounds = [(status.task, status.round)]
-    if status.round:
-        rounds.append((status.task, status.round - 1))
-    elif status.task:
-        rounds.append((status.task - 1, app.project.settings.rounds - 1))
-    return [(f"Task {t + 1}, round {r + 1}", _sheet(app, names, t, r)) for t, r in rounds]
+    present = [(status.task, r) for r in range(status.round, -1, -1)]
+    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(app.project.settings.rounds - 1, -1, -1)]
+    found: list[tuple[str, list[dict[str, Any]]]] = []
+    for t, r in [*present, *earlier]:
+        picks = _sheet(app, names, t, r)
+        if picks:
+            found.append((f"Task {t + 1}, round {r + 1}", picks))
+        if len(found) == 2:
+            break
+    return found
 
 
 def _sheet(app: State, names: dict[int, str], task: int, round: int) -> list[dict[str, Any]]:

@@ -74,13 +74,13 @@ def undo(body: UndoBatchRequest, request: Request, person: Limited) -> View:
 
 @router.post("/api/gallery/renew")
 def renew(body: ItemsRequest, request: Request, person: Limited) -> View:
-    """Extend the leases; which ones are lost."""
+    """Extend the leases; the answer names those that have expired."""
     return {"lost": request.app.state.project.store.renew_batch(person, body.items)}
 
 
 @router.post("/api/gallery/release")
 def release(body: ItemsRequest, request: Request, person: Limited) -> View:
-    """Give items back."""
+    """Release items, so that others can have them."""
     request.app.state.project.store.release_batch(person, body.items)
     return {}
 

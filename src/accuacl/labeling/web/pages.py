@@ -27,7 +27,7 @@ DONE = {
     "comment": "wrote",
     "guess": "was shown the model's guess",
     "flag": "flagged it",
-    "unflag": "took down the flag",
+    "unflag": "removed the flag",
 }
 templates = jinja2.Environment(
     loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),

@@ -103,7 +103,7 @@ def enough(request: Request, person: Lead) -> View:
 
 @router.post("/api/uploads")
 def begin(request: Request, person: Lead) -> View:
-    """Begin to add data; the number under which files are sent."""
+    """Begin an upload; the answer has the id under which its files are sent."""
     return {"upload": request.app.state.uploads.begin()}
 
 
@@ -111,7 +111,7 @@ def begin(request: Request, person: Lead) -> View:
 async def take(
     upload: UploadId, request: Request, person: Lead, name: Annotated[str, Query(min_length=1, max_length=300)]
 ) -> View:
-    """Take a file, sent as it is; the guard lets bodies of this size pass here alone."""
+    """Receive a file: the body of the request is the file itself."""
     async with Receiving.turn():
         data = bytearray()
         async for chunk in request.stream():

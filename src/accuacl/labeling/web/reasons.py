@@ -28,8 +28,8 @@ DISTANCES = {  # what `distance` is measured from depends on the strategy
 COVERS = "how many of the task's examples this one newly stands for; larger is better"
 GAINS = {  # and so does what is gained
     "coverage": COVERS,
-    "coverage+memory": "how many of the task's examples this one newly stands for, those aside that the replay memory "
-    "stands for; larger is better",
+    "coverage+memory": "how many of the task's examples this one newly stands for, not counting those that the "
+    "replay memory stands for; larger is better",
     "accuacl+coverage": COVERS,
     "uncertain-coverage": "how many of the task's examples this one newly stands for, each counted by how undecided "
     "the model is about it; larger is better",

@@ -212,7 +212,7 @@ def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str
 
 @router.post("/api/unflag")
 def unflag(body: ItemsRequest, request: Request, person: Lead) -> dict[str, int]:
-    """Take down flags."""
+    """Remove the flags of items."""
     return {"changed": request.app.state.project.store.unflag(person, body.items)}
 
 

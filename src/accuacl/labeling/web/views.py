@@ -68,7 +68,7 @@ def _phase(app: State, status: Status | None, now: Activity) -> str:
 
 
 def _free(app: State, person: Person, status: Status) -> int:
-    """How many items the person could be given now, the one that they have aside."""
+    """How many items the person could be given now, without the one that they have."""
     return max(0, status.left - status.leased) or app.project.store.opinions_wanted(person)
 
 

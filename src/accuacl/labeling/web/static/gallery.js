@@ -167,7 +167,7 @@ async function undo() {
   const view = await change("/api/gallery/undo", { batch: confirmed.pop(), request: newId() });
   if (!view) return;
   const n = view.undone.length;
-  say(n ? `Undone: ${n}.` : "This round is closed, so nothing was undone; correct labels under Review.");
+  say(n ? `Undone: ${n}.` : "This round is closed, so nothing was undone. Correct labels under Review.");
   draw(view);
 }
 

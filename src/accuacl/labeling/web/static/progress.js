@@ -41,8 +41,8 @@ const TEXTS = {
   training: () => "The next examples will appear here.",
   labelling: () => "If someone leaves an example unfinished, it will appear here.",
   done: ({ given, items }) =>
-    `${given} of ${items} examples have a label; the model answers for the others. ` +
-    "When data are added, the next examples will appear here.",
+    `${given} of ${items} examples have a label; the model predicts the others. ` +
+    "When data are added, the next examples appear here.",
   empty: () => "When data are added, the first examples will appear here.",
 };
 
