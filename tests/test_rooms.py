@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 from collections.abc import Iterator
@@ -73,10 +74,16 @@ def room(path: Path) -> str:
     return room_of(".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix("__init__").rstrip("."))
 
 
+@functools.cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Everything in a file's code."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 def imports(path: Path) -> set[tuple[str, str]]:
     """(module, name) of all that a file imports; the name is "" for `import module`."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {(alias.name, "") for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -120,7 +127,7 @@ def test_nothing_unpickles(path):
     if path.name == "unpickle.py":  # the official CIFAR archives; admits nothing but the arrays they hold
         return
     assert not {module for module, _ in imports(path)} & {"pickle", "cPickle", "dill", "joblib", "marshal", "shelve"}
-    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
     loads = [node for node in calls if ast.unparse(node.func) == "torch.load"]
     if path.relative_to(ROOT).as_posix() == "labeling/project/pretrained.py":  # published as .pth only
         assert [[ast.unparse(k) for k in node.keywords if k.arg == "weights_only"] for node in loads] == [
@@ -132,7 +139,7 @@ def test_nothing_unpickles(path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "cli").rglob("*.py")), ids=lambda path: path.name)
 def test_commands_are_thin(path):
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             lines = body[-1].end_lineno - body[0].lineno + 1 if body else 0
