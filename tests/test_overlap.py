@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl import NAMES, Features, fisher, select
+from accuacl import NAMES, Features, fisher, reference, select
+from effort import times
 
 RNG = np.random.default_rng(0)
 LOOKS_AT_MEMORY = {
@@ -86,3 +87,42 @@ def test_a_class_balanced_memory_of_a_long_tail_weighs_its_classes_alike():
     fair, balanced = (past.rows(np.r_[0:n, 90 : 90 + m]) for n, m in ((9, 1), (5, 5)))
     np.testing.assert_allclose(np.square(fair.embeddings).mean(0), np.square(past.embeddings).mean(0))
     assert np.square(balanced.embeddings).mean(0)[1] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("seed", range(times(10, 100)))
+def test_formulas_are_their_definitions_where_pool_and_memory_share_examples_and_classes(seed):
+    """A memory of the pool's own examples, of others from the same clusters, and of a class that the pool lacks."""
+    rng = np.random.default_rng(seed)
+    pool = _drawn(rng, int(rng.integers(8, 40)), [0, 1, 2])
+    same = pool.rows(rng.choice(len(pool), 5, replace=False))
+    near, other = _drawn(rng, 6, [1, 2]), _drawn(rng, 4, [3])
+    parts = (same, near, other)
+    memory = Features(
+        np.concatenate([part.embeddings for part in parts]), np.concatenate([part.probabilities for part in parts])
+    )
+    labelled, budget, past = pool.rows(slice(0, 3)), 6, 50
+    lam = past / (past + len(pool) + len(labelled))
+    given = {"pool": pool, "budget": budget, "labelled": labelled, "memory": memory, "past": past}
+    L = np.longdouble
+    for variant in ("released", "paper"):
+        expected = reference.accuacl(pool, budget, memory, lam, 3, variant, dtype=L)
+        np.testing.assert_array_equal(select("accuacl", keep=3, variant=variant, **given).indices, expected)
+    np.testing.assert_array_equal(
+        select("kcenter+memory", **given).indices, reference.kcenter(pool, budget, [labelled, memory], L)
+    )
+    draws = np.random.default_rng(seed).random(budget)
+    np.testing.assert_array_equal(
+        select("badge+memory", seed=seed, **given).indices, reference.badge(pool, draws, memory, dtype=L)
+    )
+    covered, _ = reference.coverage(pool, budget, labelled, None, L, memory=memory)
+    np.testing.assert_array_equal(select("coverage+memory", **given).indices, covered)
+    ratio, _ = reference.fisher_ratio(pool, budget, labelled, memory, lam, 1.0, dtype=L)
+    np.testing.assert_array_equal(select("fisher-ratio", ridge=1.0, **given).indices, ratio)
+
+
+def _drawn(rng, count, centres):
+    """Examples around centres on the axes; the model has its doubts about each."""
+    of = rng.choice(centres, count)
+    h = 2 * np.eye(4)[of] + 0.5 * rng.normal(size=(count, 4))
+    p = rng.dirichlet(np.full(4, 0.5), count) + np.eye(4)[of]
+    return Features(h.astype(np.float32), (p / p.sum(axis=1, keepdims=True)).astype(np.float32))

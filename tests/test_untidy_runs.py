@@ -310,6 +310,19 @@ def test_a_result_says_all_of_it_in_json(tmp_path):
         assert row[name] == result[name]
 
 
+def test_a_result_has_the_recall_of_a_class_in_each_task_that_tests_it(tmp_path):
+    look = np.arange(60) % 3
+    settings = vectors(tmp_path / "data", domain_train=look, domain_test=look[:20]) | {"domains": 3}
+    result = run(make(settings), tmp_path / "looks")
+    tested = load(settings["benchmark"]).test
+    for task, recall in enumerate(result["recall_by_task"]):
+        counts = np.bincount(tested.labels[look[:20] == task])
+        assert sum(recall[str(c)] * n for c, n in enumerate(counts) if n) / counts.sum() == pytest.approx(
+            result["accuracy_matrix"][-1][task]
+        )
+    assert "recall_by_task" not in run(make(SMALL), tmp_path / "tidy")
+
+
 def test_pools_that_are_labelled_to_the_last_example_are_told(tmp_path):
     how = {"imbalance": 0.02, "labels": 60, "pool": 0, "strategy": "uniform"}
     with pytest.warns(UserWarning, match="of 5 tasks have no more than 60 examples, so that all of these are labelled"):

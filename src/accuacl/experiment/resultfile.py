@@ -35,6 +35,7 @@ class _Result(pydantic.BaseModel, strict=True):
     config: _Settings
     seconds: dict[str, float]
     version: str
+    recall_by_task: list[dict[str, float]] | None = None
     class_accuracy: float | None = None
     example_accuracy: float | None = None
     class_forgetting: float | None = None
