@@ -18,12 +18,20 @@ from accuacl import Features, pools, select
 from accuacl.engines import Local
 from accuacl.pools import duplicates, write_pool
 from accuacl.strategies import TooLarge
+from engine_items import always_dies
 from pool_files import Inline, lists, table, write
 from problems import features
 
 RNG = np.random.default_rng(0)
 POOL = features(RNG, 400, 6, 4)
 IDS = np.arange(400)
+
+
+class Deadly(Local):
+    """Whatever its workers are given, they are killed by it."""
+
+    def map(self, function, items, tell=None):
+        return super().map(always_dies, items, tell)
 
 
 def ask(pool, strategy="accuacl", **options):
@@ -55,9 +63,8 @@ def test_a_worker_killed_in_the_middle_of_a_scan_is_replaced(tmp_path):
 
 def test_a_scan_that_kills_its_workers_is_given_up_with_its_place(tmp_path):
     pool = write(tmp_path / "a.parquet", IDS, POOL, 100)
-    with Local(1) as engine:
-        kill = lambda *_: os.kill(engine._processes[0].process.pid, signal.SIGKILL)  # noqa: E731
-        refused(pool, r"a\.parquet, row group \d: its process died 3 times", engine=engine, progress=kill)
+    with Deadly(1) as engine:
+        refused(pool, r"a\.parquet, row group \d: its process died 3 times", engine=engine)
 
 
 def test_not_a_parquet_file_and_a_cut_one(tmp_path):
@@ -290,7 +297,8 @@ def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence
     assert list(tmp_path.iterdir()) == []
     pool = write(tmp_path / "a.parquet", np.arange(400)[::-1], POOL)
     code = (
-        "import sys\nsys.path.insert(0, sys.argv[2])\nfrom pool_files import Inline\nfrom accuacl import pools\n"
+        "import sys\nsys.path.insert(0, sys.argv[2])\nfrom engine_items import always_dies
+from pool_files import Inline\nfrom accuacl import pools\n"
         "from accuacl.pools import duplicates\nduplicates.FILE_BYTES = 10**9\n"
         "import numpy as np\npools.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
     )
