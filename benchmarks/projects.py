@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="Keep the directories of finished projects.")
     parser.add_argument("--table", type=Path, help="Write the table into this Markdown file.")
     parser.add_argument("--results", type=Path, help="Where rows go, instead of OUT/results.csv.")
+    parser.add_argument("--no-run", action="store_true", help="Only make the table of the rows that are there.")
     parser.add_argument("--known", nargs="*", type=Path, default=[], help="Tables with rows that are done already.")
     parser.add_argument("--set", nargs="*", default=[], metavar="KEY=VALUE", help="Settings of the projects.")
     given = parser.parse_args()
@@ -81,7 +82,7 @@ def main() -> None:
                 for strategy in given.strategies:
                     key = {"data": name, "learner": learner, "strategy": strategy, "seed": str(seed)}
                     key |= {"set": " ".join(given.set)} if given.set else {}
-                    if any(key.items() <= row.items() for row in rows()):
+                    if given.no_run or any(key.items() <= row.items() for row in rows()):
                         continue
                     if name not in opened:
                         opened[name] = prepared(DATA[name](given.data_dir, given.out / "data" / name), given.out, more)
