@@ -244,6 +244,7 @@ def table(rows: list[dict], given: argparse.Namespace) -> str:
     options = " ".join(
         f"--{name} {' '.join(map(str, getattr(given, name)))}" for name in chosen if getattr(given, name)
     )
+    options += f" --results {given.results}" if given.results else ""
     command = f"`python benchmarks/projects.py --data-dir DATA {options} --table docs/projects.md`"
     seeds = ", ".join(map(str, given.seeds))
     return "\n".join(lines) + f"\n\nMeans over seeds {seeds}, in percent; {machine}. Command: {command}.\n"
