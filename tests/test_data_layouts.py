@@ -6,9 +6,13 @@ import io
 import json
 import os
 import pickle
+import re
 import struct
+import subprocess
+import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +22,7 @@ from PIL import Image
 
 from accuacl.base.errors import InputError
 from accuacl.data import PUBLISHED, folders, load
+from accuacl.experiment import make, open_stream
 
 
 def pictures(count, classes, side=32, seed=0):
@@ -270,6 +275,23 @@ def tiny_files(listed):
         notes += f"val_{i}.JPEG\t{wnid}\t0\t0\t62\t62\n"
     files["val/val_annotations.txt"] = notes.encode()
     return files
+
+
+def test_the_order_of_wnids_txt_is_the_one_that_the_page_prints(tmp_path):
+    """The command in docs/your-data.md, run beside an archive in the official layout whose list is not sorted."""
+    root = tmp_path / "tiny-imagenet-200"
+    for file, content in tiny_files(listed=True).items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        (root / file).write_bytes(content)
+    page = Path(__file__).parents[1] / "docs" / "your-data.md"
+    (line,) = re.findall(r"^(ids=.*wnids\.txt.*)$", page.read_text(), re.MULTILINE)
+    environment = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    command = ["bash", "-c", f"{line}; echo $ids"]
+    order = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    config = make({"benchmark": "split-tiny-imagenet", "order": order.strip()})
+    stream = open_stream(config, tmp_path, skip_bad=False)
+    listed = (root / "wnids.txt").read_text().split()
+    assert [WNIDS[c] for task in stream for c in task.classes] == listed != WNIDS
 
 
 def tiny_colour(label):

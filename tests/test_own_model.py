@@ -151,3 +151,16 @@ def test_training_that_diverges_says_so(tmp_path):
     for lr in (1e10, 1e4):
         with pytest.raises(InputError, match=r"training diverged: .* with --lr 10*e?\+?1?0?; give a smaller --lr"):
             run(make(SMALL | {"lr": lr, "strategy": "entropy", "epochs": 3}), tmp_path / f"{lr:g}")
+
+
+def test_a_run_that_diverged_is_in_nobodys_way(tmp_path):
+    """The corrected command works in the same directory; a run that can be finished is never thrown away."""
+    with pytest.raises(InputError, match="training diverged"):
+        run(make(SMALL | {"lr": 1e10}), tmp_path / "a")
+    with pytest.raises(InputError, match="training diverged"):
+        run(make(SMALL | {"lr": 1e10}), tmp_path / "a")
+    result = run(make(SMALL), tmp_path / "a")
+    assert result == run(make(SMALL), tmp_path / "a")
+    assert result["accuracy_matrix"] == run(make(SMALL), tmp_path / "b")["accuracy_matrix"]
+    with pytest.raises(InputError, match="holds a run with lr"):
+        run(make(SMALL | {"lr": 1e10}), tmp_path / "a")

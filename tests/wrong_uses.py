@@ -132,6 +132,10 @@ RUN_VALUES = """
 --device cuda:99
 --device tpu
 --image-size -1
+--image-size 8
+--label-column digit
+--benchmark split-cifar10 --image-size 16
+--arrival by-ink
 --config nowhere.yaml
 --config empty
 --config words.txt

@@ -21,7 +21,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder
 from accuacl.experiment.configfile import read_config, write_config
-from accuacl.experiment.reader import VERSION, WAIT, check_version, split_key
+from accuacl.experiment.reader import VERSION, WAIT, check_version, read_steps, split_key
 
 TABLES = (
     "CREATE TABLE steps (task INTEGER, round INTEGER, kind TEXT NOT NULL, result TEXT NOT NULL, "
@@ -43,6 +43,7 @@ FIND = (
 )
 WEIGHTS = re.compile(r"\d{3,}-\d{3,}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
 DATABASE = tuple(f"journal.sqlite{end}" for end in ("", "-journal", "-wal", "-shm"))
+DIVERGED = "diverged"  # the step that records that training left the numbers that there are
 WRITTEN = ("config.json", *DATABASE, "result.json", "report.html")
 
 
@@ -176,12 +177,20 @@ class Journal:
             write_config(path, config)
             return
         old = read_config(path, config, before)
+        if any(old.get(name) != config[name] for name in config) and self._is_dead():
+            self._clear()
+            write_config(path, config)
+            return
         for name in sorted(config):
             if old.get(name) != config[name]:
                 raise InputError(
                     f"{self.directory} holds a run with {name} {old.get(name)!r}, not {config[name]!r}; "
                     "choose another --out, or start over with --fresh."
                 )
+
+    def _is_dead(self) -> bool:
+        """Whether the run that is here can never be finished with the settings that it has."""
+        return [step.kind for step in read_steps(self.path, DIVERGED, "result")] == [DIVERGED]
 
     def _clear(self) -> None:
         """Remove what a run writes, and nothing else that may lie there."""

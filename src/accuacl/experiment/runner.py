@@ -11,12 +11,13 @@ import numpy as np
 import torch
 
 import accuacl
+from accuacl import learners
 from accuacl.base.files import write_text
 from accuacl.base.progress import OnProgress
 from accuacl.experiment import by_class, metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
-from accuacl.experiment.journal import Journal
+from accuacl.experiment.journal import DIVERGED, Journal
 from accuacl.experiment.known import Handle
 from accuacl.experiment.loop import all_tasks
 from accuacl.experiment.oracle import Oracle
@@ -63,7 +64,11 @@ def run(
             steps = ready or prepare()
             loading = journal.once("load", lambda: steps.loading)
             steps.check_data(journal.once("data", steps.fingerprint))
-            matrix, last, weights = all_tasks(steps, journal)
+            try:
+                matrix, last, weights = all_tasks(steps, journal)
+            except learners.Diverged as error:
+                journal.once(DIVERGED, str, error)  # so that other settings may start over here
+                raise
             result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
     return result

@@ -89,9 +89,13 @@ def train(learner: Learner, progress: OnProgress | None = None) -> None:
     learner.train(progress)
 
 
-def diverged(training: Training, how: str) -> InputError:
-    """What to say when training has left the numbers that there are."""
-    return InputError(
+class Diverged(InputError):
+    """Training has left the numbers that there are; the same settings always do."""
+
+
+def diverged(training: Training, how: str) -> Diverged:
+    """What to say then."""
+    return Diverged(
         f"training diverged: {how} with --lr {training.lr:g}; give a smaller --lr, or inputs of a smaller scale."
     )
 

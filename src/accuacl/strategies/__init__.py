@@ -32,6 +32,7 @@ from accuacl.strategies.entropy import entropy
 from accuacl.strategies.fisher_ratio import fisher_ratio
 from accuacl.strategies.half_accuacl import accuacl_coverage, accuacl_uniform
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
+from accuacl.strategies.lacking import warn_without_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
 from accuacl.strategies.parts import Part, PartsForm, PartsQuery, parts_form
@@ -71,6 +72,7 @@ __all__ = [
     "round_off",
     "row_strategy",
     "select",
+    "warn_without_memory",
     "whole_number",
 ]
 
@@ -204,6 +206,7 @@ def select(
     array([0.693, 0.673])
     """
     ask = get(strategy, **options)
+    warn_without_memory(strategy, memory, past, options)
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
         picked = ask(query)

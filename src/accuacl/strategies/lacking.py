@@ -1,0 +1,31 @@
+"""What is said when a query has no memory, and asks for something that needs one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+OTHERWISE = {"badge+memory": "badge", "kcenter+memory": "kcenter", "coverage+memory": "coverage"}  # with no memory
+
+
+def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
+    """Warn if the strategy, `past` or `lam` has no effect because no memory was given; an empty memory is one.
+
+    The first task of a stream has no past: there give an empty memory, or nothing of all this.
+    """
+    if memory is not None:
+        return
+    if strategy in OTHERWISE:
+        warnings.warn(
+            f"{strategy} keeps away from the memory, and none was given: it picks as {OTHERWISE[strategy]} does.",
+            stacklevel=3,
+        )
+    weight_of_past = options.get("lam") is not None and strategy != "bait"  # whose lam is a regularisation
+    for name, given in (("past", past), ("lam", weight_of_past)):
+        if given:
+            warnings.warn(
+                f"{name} says how much the memory weighs, and no memory was given: it changes nothing; give the memory "
+                "too, or leave it out.",
+                stacklevel=3,
+            )
