@@ -30,7 +30,8 @@ def status(directory: Directory) -> None:
     if state.tasks:
         console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
     if estimates.tasks:
-        table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title="Estimates (%), 95 %")
+        title = "Estimates in %, with 95 % intervals"
+        table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title=title)
         for task in estimates.tasks:
             numbers = map(_with_interval, (task.learned, task.now, task.forgetting))
             table.add_row(str(task.task + 1), str(task.now.count), *numbers)
