@@ -13,7 +13,9 @@ from accuacl.cli.project.options import Directory, Images, LabelColumn, Table, T
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
+from accuacl.labeling.store import alike_pairs
 
+SHOWN = 10  # pairs of classes that look alike
 NO_OPTION = ("kind", "digest")  # settings that follow from others
 
 
@@ -53,12 +55,19 @@ def new(
                 raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
         embeddings = pools[0].kind == "vectors" and pools[0].columns is None
         settings = make(chosen | {"kind": pools[0].kind}, embeddings)
+        _name_alike([*names, *(label for pool in pools for label in pool.labels or () if label)])
         for task in Project.begin(directory, settings, names, *pools):
             print_added(task, directory)
     if pools[0].kind == "tables":
         for line in Tasks(directory).schema().summary():
             console.print(escape(line), soft_wrap=True)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
+
+
+def _name_alike(names: list[str]) -> None:
+    for first, other in alike_pairs(names)[:SHOWN]:
+        said = f"the classes {first!r} and {other!r} look alike; did you mean one class?"
+        console.print(f"[yellow]warning:[/yellow] {escape(said)}", soft_wrap=True)
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import LONGEST_NAME, LabelEvent, Person, Store, StoreUnavailable, clean_name, living
+from accuacl.labeling.store import (
+    LONGEST_NAME,
+    LabelEvent,
+    Person,
+    Store,
+    StoreUnavailable,
+    clean_name,
+    living,
+    near_names,
+)
 
 NOBODY = "label-studio"  # the name of people whose e-mail is not known
 
@@ -92,10 +101,14 @@ class Intake:
         choice = chosen[0]
         if choice not in self.choices:
             known = {c.name: c.id for c in living(self.store.classes())}
-            if choice not in known and not self.new_classes:
-                raise InputError(
-                    f"the choice {choice[:LONGEST_NAME]!r} is not a class; pull with --new-classes to add it."
+            alike = near_names(choice, known)
+            if choice not in known and (alike or not self.new_classes):
+                hint = (
+                    f"did you mean {alike[0]}? Else add it on the page"
+                    if alike
+                    else "pull with --new-classes to add it"
                 )
+                raise InputError(f"the choice {choice[:LONGEST_NAME]!r} is not a class; {hint}.")
             self.choices[choice] = known[choice] if choice in known else self._add(choice, annotation)
         return self.choices[choice]
 

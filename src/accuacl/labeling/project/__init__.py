@@ -3,7 +3,7 @@
 `project.Project` holds it together. Around it, in the order in which data pass through:
 
 - data come in: `images`, `tables` and `table_files` read them as `new_items`, `arriving` tells
-  tasks apart, `tasks` keeps them, `inputs` makes what
+  tasks apart, `tasks` keeps them (`places`: where they lie), `inputs` makes what
   the model takes of them (`words` for texts, `table_schema` and `table_encoder` for tables)
 - people get `first_items` of a task at once; the images that turn out to be broken are named by `unreadable`
 - a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.mistakes import likely_mistakes
     from accuacl.labeling.project.new_items import NewItems, TableOptions
+    from accuacl.labeling.project.places import relocate_data
     from accuacl.labeling.project.pool_map import PoolMap
     from accuacl.labeling.project.project import Project, ProjectState
     from accuacl.labeling.project.settings import ProjectSettings
@@ -84,6 +85,7 @@ __all__ = [
     "read_table",
     "read_texts",
     "read_vectors",
+    "relocate_data",
     "take_file",
     "unreadable_images",
     "why_unreadable",

@@ -9,7 +9,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.tasks import find_item
-from accuacl.labeling.store import living
+from accuacl.labeling.store import living, meant
 
 
 def add_gold(project: Project, file: Path) -> tuple[int, int]:
@@ -27,9 +27,9 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
             for row in rows:
                 name, label = row.get("name") or row.get("item") or "", " ".join((row["class"] or "").split())
                 if label not in classes:
-                    raise InputError(
-                        f"{file}, line {rows.line_num}: there is no class {label!r}; add it first, or mend the file."
-                    )
+                    probably = meant(label, classes)
+                    hint = f"did you mean {probably}? Else add it" if probably else "add it first, or mend the file"
+                    raise InputError(f"{file}, line {rows.line_num}: there is no class {label!r}; {hint}.")
                 known[find_item(project.tasks, name)] = classes[label]
         except (UnicodeDecodeError, csv.Error) as error:
             raise InputError(f"{file} is not a readable .csv file ({error}); write it as UTF-8.") from None

@@ -49,7 +49,9 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
         with reading(made):
             return dict(json.loads(made.read_text()))
     if task.kind == "images" and not Path(task.place).is_dir():
-        raise InputError(f"the folder {task.place} is missing; bring it back.")
+        raise InputError(
+            f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
+        )
     make_folder(folder)
 
     def say(done: int) -> None:

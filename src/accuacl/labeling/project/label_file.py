@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.names import near
 from accuacl.data import Table, read_table
 from accuacl.labeling.project import given
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.store import clean_name, living
+from accuacl.labeling.store import clean_name, living, meant, near_names
 
 ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
 CLASSES = ("class", "label")
@@ -89,9 +88,12 @@ def _class(value: Any, known: list[str], new_classes: bool) -> str:
         raise InputError("it has no class; give one or leave the row out")
     name = clean_name(str(value), "a class")
     if name not in known:
+        alike = near_names(name, known)
+        if new_classes and alike:
+            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Else add it on the page")
         if not new_classes:
-            meant = near(name, known)
-            hint = f"did you mean {meant}? Else" if meant else "mend it, or"
+            probably = meant(name, known)
+            hint = f"did you mean {probably}? Else" if probably else "mend it, or"
             raise InputError(f"there is no class {name!r}; {hint} give --new-classes to add it")
         known.append(name)
     return name

@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
+from accuacl.labeling.project import places
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.table_schema import TableSchema
 
@@ -65,15 +66,18 @@ class Tasks:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "tasks"
-        self._known: list[TaskInfo] = []  # tasks never change, so each is read once
+        self._known: tuple[int, list[TaskInfo]] = (0, [])  # tasks never change, so each is read once for each stamp
 
     def all(self) -> list[TaskInfo]:
         """All tasks so far."""
-        known = list(self._known)
+        stamp = _stamp(self.folder / places.FILE)
+        known = list(self._known[1]) if self._known[0] == stamp else []
         while (path := self.folder_of(len(known)) / "task.json").exists():
             with reading(path):
-                known.append(TaskInfo(**json.loads(path.read_text(encoding="utf-8"))))
-        self._known = known
+                task = TaskInfo(**json.loads(path.read_text(encoding="utf-8")))
+            place = places.moved_places(self.folder).get(task.index, task.place)
+            known.append(replace(task, place=places.find(place, self.folder.parent)))
+        self._known = (stamp, known)
         return known
 
     def folder_of(self, index: int) -> Path:
@@ -104,13 +108,14 @@ class Tasks:
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
-                task = _write(aside, items, len(before), before[-1].first + before[-1].count if before else 0)
-                os.rename(aside, self.folder_of(task.index))
+                kept = replace(items, place=places.to_write(items.place, self.folder.parent))
+                _write(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
+                os.rename(aside, self.folder_of(len(before)))
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
                 raise
             sync_folder(self.folder)
-        return task
+        return self.all()[len(before)]
 
     def as_first(self, items: NewItems) -> NewItems:
         """Vectors or records with the columns of the first task, in the same order."""
@@ -181,7 +186,15 @@ def find_item(tasks: Tasks, given: str) -> int:
     raise InputError(f"there is no item {given!r}; give its name, or its number in the export's labels.csv.")
 
 
-def _write(folder: Path, items: NewItems, index: int, first: int) -> TaskInfo:
+def _stamp(path: Path) -> int:
+    """What changes when a file does; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _write(folder: Path, items: NewItems, index: int, first: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -204,4 +217,3 @@ def _write(folder: Path, items: NewItems, index: int, first: int) -> TaskInfo:
     digest = hashlib.sha256(sink.getvalue()).hexdigest()
     task = TaskInfo(index, items.kind, items.place, first, len(items.names), items.bad, digest, items.columns)
     write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")
-    return task

@@ -9,7 +9,7 @@ and their migrations, `records` the values, and `near` finds class names that ma
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
 from accuacl.labeling.store.given import GivenLabel
 from accuacl.labeling.store.leases import Expected
-from accuacl.labeling.store.near import near_names
+from accuacl.labeling.store.near import alike_pairs, meant, near_names
 from accuacl.labeling.store.people import LONGEST_NAME, clean_name
 from accuacl.labeling.store.records import (
     Act,
@@ -57,8 +57,10 @@ __all__ = [
     "StoreUnavailable",
     "Turn",
     "Work",
+    "alike_pairs",
     "clean_name",
     "counts_as",
     "living",
+    "meant",
     "near_names",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
+from accuacl.base.names import near
+
 UNSEEN = ("Zs", "Cf", "Cc", "Pd", "Pc")  # spaces, invisible characters, hyphens, underscores
 # Letters of Greek, Cyrillic and extended Latin, each with the Latin letter that it looks like.
 CAPITALS = (
@@ -31,6 +33,35 @@ def near_names(name: str, names: Iterable[str]) -> list[str]:
     """
     looks = _looks(name)
     return [other for other in names if any(a == b for a, b in zip(looks, _looks(other), strict=True))]
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """The class that was probably meant by a name that is not known: it looks alike, or is spelt nearly so; else "".
+
+    >>> meant("TIGER", ["lion", "tiger"]), meant("tigre", ["lion", "tiger"]), meant("zebra", ["lion"])
+    ('tiger', 'tiger', '')
+    """
+    names = list(names)
+    alike = near_names(name, names)
+    return alike[0] if alike else near(name, names)
+
+
+def alike_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of different names that look alike, each later one with the first that it may be taken for.
+
+    >>> alike_pairs(["tiger", "lion", "Tiger", "Li-on", "tiger"])
+    [('tiger', 'Tiger'), ('lion', 'Li-on')]
+    """
+    first: list[dict[str, str]] = [{}, {}]
+    pairs = []
+    for name in dict.fromkeys(names):
+        looks = _looks(name)
+        other = next((known[look] for known, look in zip(first, looks, strict=True) if look in known), None)
+        if other is not None:
+            pairs.append((other, name))
+        for known, look in zip(first, looks, strict=True):
+            known.setdefault(look, name)
+    return pairs
 
 
 def _looks(name: str) -> tuple[str, str]:
