@@ -43,12 +43,18 @@ class Forecast:
 
         >>> Forecast(90, 60, 20, None).text
         'about 60 more labels for 90 % (at least 20)'
+        >>> Forecast(90, 60, 0, None).text
+        'about 60 more labels for 90 %, perhaps many more'
+        >>> Forecast(90, None, 0, None).text
+        'how many labels 90 % takes cannot be foreseen yet'
         """
         if self.labels is None:
-            least = "" if self.low is None else f" (at least {self.low} more)"
+            least = f" (at least {self.low} more)" if self.low else ""
             return f"how many labels {self.target} % takes cannot be foreseen yet{least}"
-        range = f"at least {self.low}" if self.high is None else f"{self.low} to {self.high}"
-        return f"about {self.labels} more labels for {self.target} % ({range})"
+        about = f"about {self.labels} more labels for {self.target} %"
+        if self.high is None:
+            return f"{about} (at least {self.low})" if self.low else f"{about}, perhaps many more"
+        return f"{about} ({self.low} to {self.high})"
 
 
 def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
