@@ -90,6 +90,9 @@ def test_guidelines_say_what_was_said_last(store, ada):
     assert store.guidelines() == {0: Guideline("has\nwhiskers", (3, 1))}
     store.forget([3])
     assert store.guidelines()[0].examples == (1,)
+    store.add_examples(ada, 0, [2, 1])
+    store.add_examples(ada, 1, [2])
+    assert store.guidelines() == {0: Guideline("has\nwhiskers", (1, 2)), 1: Guideline("", (2,))}
     for wrong, why in (
         ((7, "x", []), "there is no class 7"),
         ((0, "x" * 2001, []), "a guideline has 0 to 2000 printable characters"),

@@ -48,6 +48,11 @@ class ClassCalls:
         with self._db.write() as tx:
             guidelines.guide(tx, person, class_id, text, examples)
 
+    def add_examples(self, person: records.Person, class_id: int, items: Sequence[int]) -> None:
+        """Show what a class means by these items too."""
+        with self._db.write() as tx:
+            guidelines.add_examples(tx, person, class_id, items)
+
     def guidelines(self) -> dict[int, records.Guideline]:
         """What classes mean, of those for which it has been said."""
         with self._db.read() as tx:

@@ -33,6 +33,12 @@ def guide(tx: Transaction, person: Person, class_id: int, text: str, examples: S
     tx.event("guide", person=person.id, **{"class": class_id}, text=json.dumps({"text": text, "examples": chosen}))
 
 
+def add_examples(tx: Transaction, person: Person, class_id: int, items: Sequence[int]) -> None:
+    """More items that show what a class means, beside what has been said of it."""
+    now = guidelines(tx).get(class_id, Guideline())
+    guide(tx, person, class_id, now.text, [*now.examples, *items])
+
+
 def guidelines(tx: Transaction) -> dict[int, Guideline]:
     """The guideline of each class that has one. Examples that were removed since are left out."""
     there = {item for (item,) in tx.all("SELECT item FROM picks")}

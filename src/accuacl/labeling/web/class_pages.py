@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
-from accuacl.labeling.store import Class, ClassChange, Person, living, near_names
+from accuacl.labeling.store import Class, ClassChange, living, near_names
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -141,14 +141,14 @@ def guide(id: Number, body: GuideRequest, request: Request, person: Lead) -> Vie
 @router.post("/api/classes/{id}/example")
 def add_example(id: Number, body: ExampleRequest, request: Request, person: Lead) -> View:
     """Let an item show what a class is."""
-    _add_examples(request, person, id, [body.item])
+    request.app.state.project.store.add_examples(person, id, [body.item])
     return {}
 
 
 @router.post("/api/classes/{id}/examples")
 def add_examples(id: Number, body: ExamplesRequest, request: Request, person: Lead) -> View:
     """Let several items show what a class is."""
-    _add_examples(request, person, id, body.items)
+    request.app.state.project.store.add_examples(person, id, body.items)
     return {}
 
 
@@ -167,12 +167,6 @@ def settle(id: Number, body: SettleRequest, request: Request, person: ClassEdito
     """Add a class that was proposed, or decline it."""
     request.app.state.project.store.settle(person, id, body.name or None)
     return {}
-
-
-def _add_examples(request: Request, person: Person, id: int, items: list[int]) -> None:
-    store = request.app.state.project.store
-    now = store.guidelines().get(id)
-    store.guide(person, id, now.text if now else "", [*(now.examples if now else ()), *items])
 
 
 def _near(name: str, known: dict[str, Class]) -> list[View]:
