@@ -98,6 +98,26 @@ def test_command_prints_a_table_and_writes_json(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["bench.json"]
 
 
+@pytest.mark.parametrize("width", [80, 500])
+def test_tables_fit_a_narrow_terminal_and_break_no_name_nor_number(width, monkeypatch):
+    large = Case("accuacl-distribution", 10_000_000, 2048, 1000, 10_000, m=100_000, labelled=100_000)
+    rows = [
+        Measurement(large, 1234.5678, 1234.5678, 99_999 << 20, 0.01, 9e6, 1 << 50),
+        Measurement(large, needs=999 << 30),
+    ]
+    compared = [threads.Threads(large, busy, 123.456, 123.456, 123.456, 123.456) for busy in (False, True)]
+    monkeypatch.setattr(bench, "run", lambda cases, count: iter(rows))
+    monkeypatch.setattr(bench, "compare", lambda cases: iter([compared]))
+    options = ["bench", "--n", 5, "--strategy", "uniform", "--strategy", "margin"]
+    text = accuacl(*options, width=width)[1] + accuacl(*options[:-2], "--compare-threads", width=width)[1]
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum("accuacl-distribution" in line for line in lines) == 4
+    for whole in ("1234.568", "99,999", "999 GiB", "123.456", "nothing"):
+        assert whole in text
+    assert "\u2026" not in text, "nothing is cut off"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from rich import box
 from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
@@ -21,6 +22,8 @@ from accuacl.cli.screen import console, drawn
 from accuacl.strategies import NAMES
 
 Result = TypeVar("Result")
+MEASURED = ("CPU s", "wall s", "MiB", "x dense", "x memory", "/ floor")
+THREADS = ("beside", "CPU 1", "CPU s", "ratio", "wall 1", "wall s", "ratio")
 
 
 def bench(
@@ -55,7 +58,7 @@ def bench(
     Without --n the standard cases are measured, about four minutes; with it, every combination of --n, --d, --classes
     and --budget. "x dense" is how many times less CPU time than the vectorised definition, "x memory" how many times
     less memory beyond the inputs, "/ floor" how many times the CPU time of the bare matrix products and one read of the
-    inputs: all in the same run.
+    inputs: all in the same run. With --compare-threads, "1" marks one thread.
     """
     for name in strategy or ():
         if name not in NAMES:
@@ -71,10 +74,12 @@ def bench(
     results: list[Any]
     if compare_threads:
         results = [row for rows in _drawn(cases, benchmark.compare(cases)) for row in rows]
-        console.print(_threads_table(results))
+        tables = _tables("One thread, and a strategy's own", THREADS, _threads_rows(results))
     else:
         results = _drawn(cases, benchmark.run(cases, threads))
-        console.print(_bench_table(results))
+        tables = _tables("Query time and memory", MEASURED, _bench_rows(results))
+    for table in tables:
+        console.print(table)
     machine = benchmark.machine(None if compare_threads else threads)
     console.print(f"[dim]{machine}; seed 0; best of a few; CPU seconds of all threads.[/dim]")
     if json_file:
@@ -93,55 +98,37 @@ def _drawn(cases: list[Case], measurements: Iterator[Result]) -> list[Result]:
     return results
 
 
-def _threads_table(results: list[Threads]) -> Table:
-    table = Table(title="One thread, and as many as a strategy takes by itself")
-    names = ("n", "d", "K", "b", "beside", "CPU s, one", "CPU s", "ratio", "wall s, one", "wall s", "ratio")
-    for name in ("strategy", *names):
-        table.add_column(name, justify="left" if name in ("strategy", "beside") else "right", overflow="fold")
+def _tables(about: str, names: Sequence[str], rows: Iterable[tuple[Case, list[str]]]) -> Iterator[Table]:
+    """A table for each size, narrow enough for a terminal of 80 columns."""
+    sizes: dict[str, list[list[str]]] = {}
+    for case, cells in rows:
+        size = f"n {case.n:,}, memory {case.m:,}, labelled {case.labelled:,}, d {case.d:,}, K {case.K:,}"
+        size += f", budget {case.b:,}"
+        sizes.setdefault(size, []).append([case.strategy, *cells])
+    for size, lines in sizes.items():
+        table = Table(title=f"{about}: {size}", box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in ("strategy", *names):
+            table.add_column(name, justify="left" if name in ("strategy", "beside") else "right", no_wrap=True)
+        for line in lines:
+            table.add_row(*line)
+        yield table
+
+
+def _threads_rows(results: list[Threads]) -> Iterator[tuple[Case, list[str]]]:
     for row in results:
-        case = row.case
-        size = [f"{value:,}" for value in (case.n, case.d, case.K, case.b)]
-        seconds = [f"{row.one_cpu:.3f}", f"{row.cpu:.3f}", f"{row.cpu_ratio:.2f}"]
-        seconds += [f"{row.one_wall:.3f}", f"{row.wall:.3f}", f"{row.wall_ratio:.2f}"]
-        table.add_row(case.strategy, *size, "a busy process" if row.busy else "nothing", *seconds)
-    return table
+        cpu = [f"{row.one_cpu:.3f}", f"{row.cpu:.3f}", f"{row.cpu_ratio:.2f}"]
+        wall = [f"{row.one_wall:.3f}", f"{row.wall:.3f}", f"{row.wall_ratio:.2f}"]
+        yield row.case, ["work" if row.busy else "nothing", *cpu, *wall]
 
 
-def _bench_table(results: list[Measurement]) -> Table:
-    table = Table(title="Query time and memory")
-    for name in (
-        "strategy",
-        "n",
-        "m",
-        "l",
-        "d",
-        "K",
-        "b",
-        "CPU s",
-        "wall s",
-        "extra MiB",
-        "x dense",
-        "x memory",
-        "/ floor",
-    ):
-        table.add_column(name, justify="left" if name == "strategy" else "right", overflow="fold")
+def _bench_rows(results: list[Measurement]) -> Iterator[tuple[Case, list[str]]]:
     for result in results:
-        case: Case = result.case
-        size = [f"{value:,}" for value in (case.n, case.m, case.labelled, case.d, case.K, case.b)]
         if result.cpu is None or result.wall is None or result.memory is None:
-            table.add_row(case.strategy, *size, "-", "-", f"needs {(result.needs or 0) / 2**30:,.0f} GiB", "", "", "")
+            yield result.case, ["needs", "", f"{(result.needs or 0) / 2**30:,.0f} GiB", "", "", ""]
             continue
-        table.add_row(
-            case.strategy,
-            *size,
-            f"{result.cpu:.3f}",
-            f"{result.wall:.3f}",
-            f"{result.memory / 2**20:,.0f}",
-            _ratio(result.speedup),
-            _ratio(result.memory_ratio),
-            _ratio(result.over_floor),
-        )
-    return table
+        numbers = [f"{result.cpu:.3f}", f"{result.wall:.3f}", f"{result.memory / 2**20:,.0f}"]
+        ratios = (result.speedup, result.memory_ratio, result.over_floor)
+        yield result.case, [*numbers, *map(_ratio, ratios)]
 
 
 def _ratio(value: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,10 @@ from rich.table import Column
 
 from accuacl.base.progress import OnProgress
 
+PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
 console = Console()
+if not console.is_terminal and "COLUMNS" not in os.environ:
+    console.width = PIPED
 
 
 def progress_bar(*more: ProgressColumn) -> Progress:

@@ -6,8 +6,10 @@ same command, given again, continues with the first shard that is missing.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,7 @@ from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
 MANIFEST = "manifest.json"
+FAILED = "failed"  # in the manifest: embedding ended with wrong input
 PART_BYTES = 64 << 20  # of raw inputs that are in memory at a time
 
 
@@ -60,12 +63,24 @@ def embed(
             name = f"{number:06}.parquet"
             stop = min(start + shard_rows, len(inputs))
             if not _whole(out / name, manifest["shards"].get(name)):
-                ids, features = _embed_rows(inputs, checkpoint, start, stop, half, device, batch, progress)
+                with _marked(out, manifest):
+                    ids, features = _embed_rows(inputs, checkpoint, start, stop, half, device, batch, progress)
                 write_pool(out / name, ids, features.embeddings, features.probabilities)
                 manifest["shards"][name] = {"rows": len(ids), "bytes": (out / name).stat().st_size}
                 write_text(out / MANIFEST, json.dumps(manifest, indent=1) + "\n")
             progress(Progress(stop, len(inputs), "embedding"))
     return sum(shard["rows"] for shard in manifest["shards"].values())
+
+
+@contextlib.contextmanager
+def _marked(out: Path, manifest: dict[str, Any]) -> Iterator[None]:
+    """If what was given is wrong in this block, the pool is marked, so that other settings may start over here."""
+    try:
+        yield
+    except InputError:
+        with contextlib.suppress(InputError):
+            write_text(out / MANIFEST, json.dumps(manifest | {FAILED: True}, indent=1) + "\n")
+        raise
 
 
 def _device(name: str) -> str:
@@ -148,12 +163,12 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
         return nothing
     try:
         written = json.loads(path.read_text())
-        old, shards = written["settings"], written["shards"]
+        old, shards, failed = written["settings"], written["shards"], written.get(FAILED, False)
     except (OSError, ValueError, KeyError, TypeError):
         raise InputError(f"{path} is not the record of a pool; give another --out.") from None
     if fresh or old != settings:
         for key, value in settings.items():
-            if not fresh and old.get(key) != value:
+            if shards and not fresh and not failed and old.get(key) != value:
                 raise InputError(
                     f"{out} was begun with other {key.replace('_', ' ')}; give another --out, "
                     "or start over with --fresh."
