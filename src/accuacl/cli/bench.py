@@ -106,7 +106,7 @@ def _tables(about: str, names: Sequence[str], rows: Iterable[tuple[Case, list[st
         size += f", budget {case.b:,}"
         sizes.setdefault(size, []).append([case.strategy, *cells])
     for size, lines in sizes.items():
-        table = Table(title=f"{about}: {size}", box=box.SIMPLE_HEAD, pad_edge=False)
+        table = Table(title=f"{about}: {size}", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
         for name in ("strategy", *names):
             table.add_column(name, justify="left" if name in ("strategy", "beside") else "right", no_wrap=True)
         for line in lines:
