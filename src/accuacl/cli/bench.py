@@ -23,7 +23,7 @@ from accuacl.strategies import NAMES
 
 Result = TypeVar("Result")
 MEASURED = ("CPU s", "wall s", "MiB", "x dense", "x memory", "/ floor")
-THREADS = ("beside", "CPU 1", "CPU s", "ratio", "wall 1", "wall s", "ratio")
+THREADS = ("beside", "CPU 1", "CPU s", "x", "wall 1", "wall s", "x")
 
 
 def bench(
@@ -58,7 +58,7 @@ def bench(
     Without --n the standard cases are measured, about four minutes; with it, every combination of --n, --d, --classes
     and --budget. "x dense" is how many times less CPU time than the vectorised definition, "x memory" how many times
     less memory beyond the inputs, "/ floor" how many times the CPU time of the bare matrix products and one read of the
-    inputs: all in the same run. With --compare-threads, "1" marks one thread.
+    inputs: all in the same run. With --compare-threads, "1" marks one thread, "x" the ratio.
     """
     for name in strategy or ():
         if name not in NAMES:
