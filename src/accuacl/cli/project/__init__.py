@@ -14,7 +14,7 @@ COMMANDS = {
     "train": "Do what can be done now: close a complete round, train, choose the next batch.",
     "label": "Take labels that you have already from a file; they cost none of the budget.",
     "forget": "Remove items, their labels and what was learned from them.",
-    "relocate": "Say where data lie that were moved, such as a folder of images.",
+    "relocate": "Say where data lie that were moved: a folder of images, or one that has those of several tasks.",
     "export": "Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data.",
     "push": "Let people label the open round in Label Studio.",
     "pull": "Take what people have answered in Label Studio: labels, corrections, and skips, which cost nothing.",
