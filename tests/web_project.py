@@ -133,6 +133,8 @@ def running(
         thread.start()
         try:
             wait_until(lambda: server.started and project.store.status())  # there is something to label
+            if trainer is None:
+                wait_until(lambda: not project.state().ready)  # all of the round is chosen
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
