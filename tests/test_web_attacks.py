@@ -25,9 +25,8 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.web import decoder
 from accuacl.labeling.web.connections import BoundedProtocol, Seldom
 from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
-from accuacl.labeling.web.limits import Limit
 from accuacl.labeling.web.pictures import SIDE, THUMB, picture
-from web_project import PATIENCE, browse, image_project, log_in, raw, running
+from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, running
 
 SCRIPT = "<script>alert(1)</script>"
 BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
@@ -268,13 +267,7 @@ def test_the_same_warning_is_logged_once_in_a_while():
 
 def test_nobody_adds_classes_without_end(client, project, monkeypatch):
     """338 classes in four seconds once. Here no time passes, however long the requests take."""
-    now, wait = time.monotonic(), Limit.wait
-
-    def wait_now(limit: Limit, *given: int) -> float:
-        limit._clock = lambda: now
-        return wait(limit, *given)
-
-    monkeypatch.setattr(Limit, "wait", wait_now)
+    no_time_passes(monkeypatch)
     before = len(project.store.classes())
     answers = [client.post("/api/classes", json={"name": f"flood {i}"}) for i in range(40)]
     assert answers[-1].status_code == 429

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import socket
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import httpx
 import numpy as np
+import pytest
 import uvicorn
 from PIL import Image, ImageDraw
 
@@ -20,6 +22,7 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.limits import Limit
 from accuacl.labeling.web.server import config_of
 from accuacl.labeling.web.trainer import Trainer
 from effort import PATIENCE, wait_until
@@ -139,6 +142,17 @@ def running(
         finally:
             server.should_exit = True
             thread.join(PATIENCE)
+
+
+def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What people may do at once does not grow while a test runs, however long its requests take."""
+    now, wait = time.monotonic(), Limit.wait
+
+    def wait_now(limit: Limit, *given: int) -> float:
+        limit._clock = lambda: now
+        return wait(limit, *given)
+
+    monkeypatch.setattr(Limit, "wait", wait_now)
 
 
 def link(address: str, project: Project, name: str) -> str:
