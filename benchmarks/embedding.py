@@ -24,8 +24,10 @@ from first_item import photographs
 from accuacl.base.allocation import memory_kept, one_heap
 from accuacl.base.files import cores
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Project, backbones, inputs, make, read_images
-from accuacl.labeling.project.ahead import in_order
+from accuacl.labeling.project import Project, make, read_images
+from accuacl.labeling.project.inputs import backbones
+from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.labeling.project.items.ahead import in_order
 
 
 def turn(project: Project, batches: list[slice], encode: Callable[[slice], object]) -> float:

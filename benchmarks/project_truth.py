@@ -11,7 +11,9 @@ from project_data import Data
 from accuacl import models
 from accuacl.base.progress import ignore
 from accuacl.experiment import load_tensors, metrics
-from accuacl.labeling.project import Project, ProjectSettings, Tasks, inputs, texts
+from accuacl.labeling.project import Project, ProjectSettings, Tasks
+from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.labeling.project.inputs import texts
 from accuacl.learners import Transform
 
 

@@ -31,7 +31,7 @@ from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
 from accuacl.data import Dataset, Split, Untidiness, load, make_stream
-from accuacl.labeling.project.pretrained import MEAN, STD, efficientnet_lite0
+from accuacl.labeling.project.inputs.pretrained import MEAN, STD, efficientnet_lite0
 
 LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]

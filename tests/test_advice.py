@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from accuacl.labeling.project import make
-from accuacl.labeling.project.advice import Doubts, advise
-from accuacl.labeling.project.estimates import (
+from accuacl.labeling.project.measuring.advice import Doubts, advise
+from accuacl.labeling.project.measuring.estimates import (
     ClassEstimate,
     Estimates,
     Gain,
@@ -17,8 +17,8 @@ from accuacl.labeling.project.estimates import (
     gain,
     mean_over_classes,
 )
-from accuacl.labeling.project.intervals import change, exact, mean, share
-from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen
+from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
+from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, foreseen
 
 NAMES = {0: "cat", 1: "dog", 2: "tiger"}
 NOTHING = Estimates((), None, None, (), {}, {}, {})

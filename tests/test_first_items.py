@@ -9,19 +9,12 @@ from dataclasses import replace
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import (
-    Project,
-    first_items,
-    images,
-    inputs,
-    learning,
-    make,
-    read_images,
-    take_file,
-    unreadable_images,
-    why_unreadable,
-)
-from accuacl.labeling.project.given import person_named
+from accuacl.labeling.project import Project, make, read_images, take_file, unreadable_images, why_unreadable
+from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.labeling.project.items import images
+from accuacl.labeling.project.learning import first_items
+from accuacl.labeling.project.learning import people_steps as learning
+from accuacl.labeling.project.learning.given import person_named
 from accuacl.labeling.store import GivenLabel, Pick
 from commands import accuacl as command
 from scripted import answer, blobs, new_project, outcome, records

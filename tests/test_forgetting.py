@@ -10,7 +10,8 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import Project, forgetting, make, read_vectors
+from accuacl.labeling.project import Project, make, read_vectors
+from accuacl.labeling.project.learning import forgetting
 from accuacl.ridge import fit
 from commands import accuacl
 from scripted import SMALL, answer, blobs, finish, new_project, records

@@ -10,7 +10,8 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import inputs, make
+from accuacl.labeling.project import make
+from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.ridge import fit
 from scripted import answer, blobs, class_of, finish, new_project, records
 

@@ -16,9 +16,11 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project, Tasks, inputs, make, read_images, read_texts, read_vectors, words
-from accuacl.labeling.project.images import check_image, image_type, read_inside
-from accuacl.labeling.project.inputs import TaskInputs, fit_scale, scaled
+from accuacl.labeling.project import Project, Tasks, make, read_images, read_texts, read_vectors
+from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.labeling.project.inputs import words
+from accuacl.labeling.project.inputs.task_inputs import TaskInputs, fit_scale, scaled
+from accuacl.labeling.project.items.images import check_image, image_type, read_inside
 from scripted import answer, finish, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")

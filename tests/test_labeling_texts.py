@@ -10,11 +10,13 @@ from safetensors.numpy import load_file
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Project, loader, make, token_vectors, words
-from accuacl.labeling.project.exporting import export
-from accuacl.labeling.project.tables import read_texts
-from accuacl.labeling.project.texts import text_encoder
-from accuacl.labeling.project.token_vectors import TokenVectors
+from accuacl.labeling.project import Project, make
+from accuacl.labeling.project.inputs import token_vectors, words
+from accuacl.labeling.project.inputs.texts import text_encoder
+from accuacl.labeling.project.inputs.token_vectors import TokenVectors
+from accuacl.labeling.project.items.tables import read_texts
+from accuacl.labeling.project.results import loader
+from accuacl.labeling.project.results.exporting import export
 from processes import run_alone
 from scripted import finish
 

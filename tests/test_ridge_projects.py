@@ -16,8 +16,9 @@ from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
 from accuacl.experiment import make as make_run
 from accuacl.experiment import run as run_experiment
-from accuacl.labeling.project import Project, export, loader, make
-from accuacl.labeling.project.inputs import open_task_inputs
+from accuacl.labeling.project import Project, export, make
+from accuacl.labeling.project.inputs.task_inputs import open_task_inputs
+from accuacl.labeling.project.results import loader
 from accuacl.ridge import fit
 from commands import accuacl
 from effort import examples

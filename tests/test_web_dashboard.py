@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, Moment
-from accuacl.labeling.project.intervals import share
+from accuacl.labeling.project.measuring.intervals import share
 from accuacl.labeling.web.charts import round_ticks
 from accuacl.labeling.web.dashboard import MOMENTS, heatmap
 from effort import wait_until

@@ -1,16 +1,8 @@
 """A project: data that arrive as tasks, people who label them, a model that learns.
 
-`project.Project` holds it together. Around it, in the order in which data pass through:
-
-- data come in: `images`, `tables` and `table_files` read them as `new_items`, `arriving` tells
-  tasks apart, `tasks` keeps them (`places`: where they lie), `inputs` makes what
-  the model takes of them (`words` for texts, `table_schema` and `table_encoder` for tables)
-- people get `first_items` of a task at once; the images that turn out to be broken are named by `unreadable`
-- a model learns: `settings` (`making` has those of a new project), its network (`backbones`, `pretrained`; `trust`
-  says whose may run), the steps of Algorithm 1 with people (`learning`, with what they have taught in `taught`)
-- how good it is: `estimates` from held-out labels, with `intervals`; `stopping` foresees, `advice` says it in
-  sentences, `pool_map` draws the pool
-- results go out: `exporting`, with `loader` for those who do not have accuacl, and `embedding` for `accuacl embed`
+`project.Project` holds it together; `settings` has its settings and `making` those of a new one. Around it, in the
+order in which data pass through: `items` (data come in), `inputs` (what the model takes of them), `learning` (the loop
+with people), `measuring` (how good the model is), `results` (what goes out).
 """
 
 from typing import TYPE_CHECKING
@@ -18,29 +10,37 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.advice import Advice, Doubts, advise
-    from accuacl.labeling.project.agreement import Kappa, Quality, quality
-    from accuacl.labeling.project.arriving import by_task, parts_of
-    from accuacl.labeling.project.embedding import open_for_embedding
-    from accuacl.labeling.project.estimates import ClassEstimate, Estimates, Moment, by_class, gain, mean_over_classes
-    from accuacl.labeling.project.exporting import export
-    from accuacl.labeling.project.gold import add_gold
-    from accuacl.labeling.project.images import LARGEST_IMAGE, read_images
-    from accuacl.labeling.project.intervals import Estimate
+    from accuacl.labeling.project.items.arriving import by_task, parts_of
+    from accuacl.labeling.project.items.images import LARGEST_IMAGE, read_images
+    from accuacl.labeling.project.items.new_items import NewItems, TableOptions
+    from accuacl.labeling.project.items.places import relocate_data
+    from accuacl.labeling.project.items.sources import read_like
+    from accuacl.labeling.project.items.table_files import read_table
+    from accuacl.labeling.project.items.tables import read_texts, read_vectors
+    from accuacl.labeling.project.items.tasks import Item, TaskInfo, Tasks
+    from accuacl.labeling.project.items.unreadable import unreadable_images, why_unreadable
     from accuacl.labeling.project.label_file import Taken, take_file
     from accuacl.labeling.project.making import make
-    from accuacl.labeling.project.mistakes import likely_mistakes
-    from accuacl.labeling.project.new_items import NewItems, TableOptions
-    from accuacl.labeling.project.places import relocate_data
-    from accuacl.labeling.project.pool_map import PoolMap
-    from accuacl.labeling.project.project import Project, ProjectState
+    from accuacl.labeling.project.measuring.advice import Advice, Doubts, advise
+    from accuacl.labeling.project.measuring.agreement import Kappa, Quality, quality
+    from accuacl.labeling.project.measuring.estimates import (
+        ClassEstimate,
+        Estimates,
+        Moment,
+        by_class,
+        gain,
+        mean_over_classes,
+    )
+    from accuacl.labeling.project.measuring.gold import add_gold
+    from accuacl.labeling.project.measuring.intervals import Estimate
+    from accuacl.labeling.project.measuring.mistakes import likely_mistakes
+    from accuacl.labeling.project.measuring.pool_map import PoolMap
+    from accuacl.labeling.project.measuring.stopping import Measured, foreseen
+    from accuacl.labeling.project.project import Project
+    from accuacl.labeling.project.results.embedding import open_for_embedding
+    from accuacl.labeling.project.results.exporting import export
     from accuacl.labeling.project.settings import ProjectSettings
-    from accuacl.labeling.project.sources import read_like
-    from accuacl.labeling.project.stopping import Measured, foreseen
-    from accuacl.labeling.project.table_files import read_table
-    from accuacl.labeling.project.tables import read_texts, read_vectors
-    from accuacl.labeling.project.tasks import Item, TaskInfo, Tasks
-    from accuacl.labeling.project.unreadable import unreadable_images, why_unreadable
+    from accuacl.labeling.project.state import ProjectState
     from accuacl.labeling.project.uploads import LARGEST_UPLOAD, UPLOADED, Uploads
 
 __all__ = [

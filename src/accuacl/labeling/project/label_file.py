@@ -10,9 +10,9 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.data import Table, read_table
-from accuacl.labeling.project import given
+from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.learning import given
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import clean_name, living, meant, near_names
 
 ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item

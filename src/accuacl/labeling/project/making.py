@@ -10,7 +10,7 @@ import pydantic
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
-from accuacl.labeling.project import token_vectors
+from accuacl.labeling.project.inputs import token_vectors
 from accuacl.labeling.project.settings import NONE, PRETRAINED, SCRATCH, WORD_VECTORS, ProjectSettings, digest
 
 

@@ -13,65 +13,34 @@ their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 from __future__ import annotations
 
 import contextlib
-import os
-import secrets
-import shutil
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pydantic
 
 from accuacl.base.errors import InputError, wrong_setting
-from accuacl.base.files import make_folder, reading, writing
+from accuacl.base.files import reading
 from accuacl.base.progress import OnProgress
 from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, settings_before
-from accuacl.labeling.project import trust
-from accuacl.labeling.project.erasing import erase_finished
-from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions, learning_curve
-from accuacl.labeling.project.forgotten import PLAN
-from accuacl.labeling.project.images import image_type, read_inside
-from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.folder import check_empty, whole_or_not_at_all
+from accuacl.labeling.project.inputs import trust
+from accuacl.labeling.project.items.erasing import erase_finished
+from accuacl.labeling.project.items.images import image_type, read_inside
+from accuacl.labeling.project.items.new_items import NewItems
+from accuacl.labeling.project.items.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
+from accuacl.labeling.project.learning.forgotten import PLAN
+from accuacl.labeling.project.measuring.estimates import Estimates, estimate, last_predictions, learning_curve
+from accuacl.labeling.project.measuring.stopping import Measured
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
-from accuacl.labeling.project.stopping import Measured
-from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
-from accuacl.labeling.store import Person, Status, Store, clean_name
+from accuacl.labeling.project.state import ProjectState, state_of
+from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.forgetting import Forgetting
-    from accuacl.labeling.project.pool_map import PoolMap
+    from accuacl.labeling.project.learning.forgetting import Forgetting
+    from accuacl.labeling.project.measuring.pool_map import PoolMap
     from accuacl.labeling.project.uploads import Uploads
-
-
-@dataclass(frozen=True)
-class ProjectState:
-    """What a project is waiting for, and how much of the present task's budget is used."""
-
-    waiting: Literal["labels", "training", "data"]
-    task: int  # from 0; -1 before there is one
-    round: int
-    rounds: int
-    tasks: int
-    used: int  # labels of this task so far; skips do not count
-    budget: int
-    status: Status | None
-    text: str  # the same as a sentence
-
-    @property
-    def ready(self) -> bool:
-        """Whether `advance` has something to do."""
-        return self.waiting == "training"
-
-    @property
-    def finished(self) -> bool:
-        """Whether all data so far are labelled and learned."""
-        return self.waiting == "data"
-
-    @property
-    def left(self) -> int:
-        return self.budget - self.used
 
 
 class Project:
@@ -87,12 +56,12 @@ class Project:
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
         """A new project in an empty or new directory."""
-        _check_empty(directory)
+        check_empty(directory)
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         trust.trust(settings)  # the user has named the file just now
-        from accuacl.labeling.project.model_check import check_model  # loads torch
+        from accuacl.labeling.project.inputs.model_check import check_model  # loads torch
 
         check_model(settings)
         _journal(directory, settings).close()
@@ -106,19 +75,8 @@ class Project:
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
         """A new project with its first tasks; the directory has it as a whole or not at all."""
-        directory = directory.resolve()
-        _check_empty(directory)
-        make_folder(directory.parent)
-        aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
-        try:
-            with cls.create(aside, settings, classes) as project:
-                added = [project.add(items) for items in tasks]
-            _check_empty(directory)
-            with writing(directory):
-                os.rename(aside, directory)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
-        return added
+        with whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
+            return [project.add(items) for items in tasks]
 
     @classmethod
     def open(cls, directory: Path) -> Project:
@@ -205,7 +163,7 @@ class Project:
         import torch  # slow to load, and needed only here
 
         from accuacl.experiment import all_tasks, difference, environment
-        from accuacl.labeling.project.learning import PeopleSteps
+        from accuacl.labeling.project.learning.people_steps import PeopleSteps
 
         config = self.settings.as_config()
         with _journal(self.directory, self.settings) as journal:
@@ -232,7 +190,7 @@ class Project:
         if begins == len(tasks) or (self.directory / PLAN).exists():
             return
         if begins == 0 or (status is not None and not status.open and self._finished(status.task)):
-            from accuacl.labeling.project.first_items import give_out_first
+            from accuacl.labeling.project.learning.first_items import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
@@ -250,43 +208,18 @@ class Project:
         self.advance(progress)
         if self.settings.keep == STATISTICS:
             return off
-        from accuacl.labeling.project import learned  # loads torch
+        from accuacl.labeling.project.learning import learned  # loads torch
 
         return learned.difference(self.directory, self.settings, self.tasks, self.store.labels())
 
     def _forgetting(self, column: str = "text") -> Forgetting:
-        from accuacl.labeling.project.forgetting import Forgetting  # loads torch
+        from accuacl.labeling.project.learning.forgetting import Forgetting  # loads torch
 
         return Forgetting(self.directory, self.settings, self.tasks, self.store, column)
 
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""
-        s, tasks, status = self.settings, self.tasks.all(), self.store.status()
-        task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
-        used = self.store.used(task)
-        waiting: Literal["labels", "training", "data"]
-        complete = status is not None and self.store.complete(task, round, s.close_at)
-        if status and status.open and not self.chosen(task, round):
-            waiting = "training"
-            left = f"{status.left} of the first {status.total} to be labelled"
-            if not status.left:
-                left = f"the first {status.total} are labelled"
-            text = f"task {task + 1}: {left}; the rest of the round is still to be chosen."
-        elif status and status.open and not complete:
-            waiting = "labels"
-            left = f"{status.left} of {status.total} to be labelled"
-            if not status.left:
-                left = f"{status.opinions} second opinions to be given"
-            text = f"task {task + 1}, round {round + 1} of {s.rounds}: {left}."
-        elif status and status.open:
-            waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."
-        elif len(tasks) > task + 1 or not tasks or not self._finished(task):
-            waiting = "training" if tasks else "data"
-            text = f"task {task + 1}: ready to train and to choose." if tasks else "there is nothing to label yet."
-        else:
-            waiting, text = "data", "everything is labelled and learned; add data for the next task."
-        budget = min(s.per_round * s.rounds, tasks[task].count) if tasks else 0
-        return ProjectState(waiting, task, round, s.rounds, len(tasks), used, budget, status, text)
+        return state_of(self.settings, self.tasks.all(), self.store, self.chosen, self._finished)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
@@ -314,7 +247,7 @@ class Project:
 
     def pool_map(self) -> PoolMap:
         """Where items lie in two dimensions."""
-        from accuacl.labeling.project.pool_map import PoolMap
+        from accuacl.labeling.project.measuring.pool_map import PoolMap
 
         return PoolMap(self.tasks, self.settings)
 
@@ -334,12 +267,3 @@ def _journal(directory: Path, settings: ProjectSettings) -> Journal:
 
     config, now = settings.model_dump(mode="json"), environment(settings.as_config())
     return Journal(directory, config, now, before=settings_before(type(settings)))
-
-
-def _check_empty(directory: Path) -> None:
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file; choose a directory for the project.")
-    with reading(directory):
-        empty = not directory.exists() or not any(directory.iterdir())
-    if not empty:
-        raise InputError(f"{directory} is not empty; choose another directory for the project.")

@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.names import no_such
 from accuacl.experiment import DEVICE, Config, settings_before
-from accuacl.labeling.project import token_vectors
+from accuacl.labeling.project.inputs import token_vectors
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables"]

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, write_bytes, writing
-from accuacl.labeling.project.arriving import by_task
-from accuacl.labeling.project.images import image_type
-from accuacl.labeling.project.new_items import NewItems, TableOptions
-from accuacl.labeling.project.sources import read_like
-from accuacl.labeling.project.table_files import read_table
-from accuacl.labeling.project.tables import read_vectors
-from accuacl.labeling.project.tasks import TaskInfo
+from accuacl.labeling.project.items.arriving import by_task
+from accuacl.labeling.project.items.images import image_type
+from accuacl.labeling.project.items.new_items import NewItems, TableOptions
+from accuacl.labeling.project.items.sources import read_like
+from accuacl.labeling.project.items.table_files import read_table
+from accuacl.labeling.project.items.tables import read_vectors
+from accuacl.labeling.project.items.tasks import TaskInfo
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project

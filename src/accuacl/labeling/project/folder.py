@@ -1,0 +1,39 @@
+"""The directory of a new project."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import make_folder, reading, writing
+
+
+def check_empty(directory: Path) -> None:
+    """InputError: something is there already."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file; choose a directory for the project.")
+    with reading(directory):
+        empty = not directory.exists() or not any(directory.iterdir())
+    if not empty:
+        raise InputError(f"{directory} is not empty; choose another directory for the project.")
+
+
+@contextlib.contextmanager
+def whole_or_not_at_all(directory: Path) -> Iterator[Path]:
+    """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
+    directory = directory.resolve()
+    check_empty(directory)
+    make_folder(directory.parent)
+    aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
+    try:
+        yield aside
+        check_empty(directory)
+        with writing(directory):
+            os.rename(aside, directory)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,219 @@
+"""The tasks of a project: what there is to label, in the order in which it was added. Tasks never change."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import json
+import os
+import secrets
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
+from accuacl.labeling.project.items import places
+from accuacl.labeling.project.items.new_items import NewItems
+from accuacl.labeling.project.items.table_schema import TableSchema
+
+ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
+KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record"}
+
+
+class NothingNew(InputError):
+    """The project has all of the data already, or nothing of them can be read."""
+
+
+@dataclass(frozen=True)
+class TaskInfo:
+    """A task. Items are numbered over all tasks, this one's from `first`. bad: files that were left out, and why."""
+
+    index: int
+    kind: str
+    place: str  # the folder or file that its items come from
+    first: int
+    count: int
+    bad: dict[str, str]
+    sha256: str  # of the list of items
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        return np.arange(self.first, self.first + self.count)
+
+
+@dataclass(frozen=True)
+class Item:
+    """Something to label. kind: image (at `path`), text, or vector or record, of which people see the `fields`."""
+
+    id: int
+    task: int
+    kind: str
+    name: str
+    path: Path | None = None
+    text: str | None = None
+    fields: tuple[tuple[str, Any], ...] = ()
+
+
+class Tasks:
+    """The project's folder `tasks`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.folder = directory / "tasks"
+        self._known: tuple[int, list[TaskInfo]] = (0, [])  # tasks never change, so each is read once for each stamp
+
+    def all(self) -> list[TaskInfo]:
+        """All tasks so far."""
+        stamp = _stamp(self.folder / places.FILE)
+        known = list(self._known[1]) if self._known[0] == stamp else []
+        while (path := self.folder_of(len(known)) / "task.json").exists():
+            with reading(path):
+                task = TaskInfo(**json.loads(path.read_text(encoding="utf-8")))
+            place = places.moved_places(self.folder).get(task.index, task.place)
+            known.append(replace(task, place=places.find(place, self.folder.parent)))
+        self._known = (stamp, known)
+        return known
+
+    def folder_of(self, index: int) -> Path:
+        """The folder of a task."""
+        return self.folder / f"{index:03}"
+
+    def add(self, items: NewItems) -> TaskInfo:
+        """Make the items the next task, as a whole or not at all. Images and texts of earlier tasks are left out."""
+        make_folder(self.folder)
+        with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
+            for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
+                shutil.rmtree(leftover)
+            before = self.all()
+            if items.kind == "images":
+                known = {os.path.join(t.place, name) for t in before for name in self.table(t.index)["name"]}
+                new = [i for i, name in enumerate(items.names) if os.path.join(items.place, name) not in known]
+                items = items.only(new)
+            if items.kind == "texts":
+                tables = [self.table(task.index) for task in before]
+                old = {pair for table in tables for pair in zip(table["name"], table["text"], strict=True)}
+                pairs = zip(items.names, items.texts or (), strict=True)
+                items = items.only([i for i, pair in enumerate(pairs) if pair not in old])
+            if items.kind in ("vectors", "tables") and before:
+                items = self.as_first(items)
+            if not items.names:
+                left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
+                raise NothingNew(f"{items.place} has nothing new to label{left_out}; give other data.")
+            aside = self.folder / f".adding-{secrets.token_hex(4)}"
+            aside.mkdir()
+            try:
+                kept = replace(items, place=places.to_write(items.place, self.folder.parent))
+                _write(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
+                os.rename(aside, self.folder_of(len(before)))
+            except BaseException:
+                shutil.rmtree(aside, ignore_errors=True)
+                raise
+            sync_folder(self.folder)
+        return self.all()[len(before)]
+
+    def as_first(self, items: NewItems) -> NewItems:
+        """Vectors or records with the columns of the first task, in the same order."""
+        if items.kind == "tables":
+            return self.schema().like(items)
+        path = self.folder_of(0) / "vectors.npy"
+        with reading(path):
+            width = np.load(path, mmap_mode="r", allow_pickle=False).shape[1]
+        return items.like(self.all()[0].columns, width)
+
+    @functools.lru_cache(maxsize=1)  # noqa: B019 - one such object a process
+    def schema(self) -> TableSchema:
+        """What the columns of a project's tables are."""
+        return TableSchema.load(self.folder_of(0))
+
+    def rows(self, index: int, part: slice) -> list[dict[str, Any]]:
+        """Rows of a task's table; {} where they have been erased."""
+        return [json.loads(row) for row in self.table(index)["shown"][part]]
+
+    def find(self, id: int) -> TaskInfo:
+        """The task that an item belongs to."""
+        for task in self.all():
+            if task.first <= id < task.first + task.count:
+                return task
+        raise InputError(f"there is no item {id}; give one of a task.")
+
+    def item(self, id: int) -> Item:
+        """An item, with what people see of it."""
+        task = self.find(id)
+        table, row = self.table(task.index), id - task.first
+        name = table["name"][row]
+        item = functools.partial(Item, id, task.index, KINDS[task.kind], name)
+        if task.kind == "images":
+            return item(path=Path(task.place) / name)
+        if task.kind == "texts":
+            return item(text=table["text"][row] or "(erased)")
+        title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
+        return item(fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
+    def table(self, index: int) -> dict[str, list[Any]]:
+        """The list of a task's items, as columns."""
+        import pyarrow.parquet as pq
+
+        task = self.all()[index]
+        path = self.folder_of(index) / "items.parquet"
+        with reading(path):
+            data = path.read_bytes()
+        erased = self.folder_of(index) / ERASED
+        with reading(erased):
+            now = json.loads(erased.read_text())["sha256"] if erased.exists() else task.sha256
+        if hashlib.sha256(data).hexdigest() not in (task.sha256, now):
+            raise InputError(f"{path} is damaged; restore it from a copy.")
+        return dict(pq.read_table(io.BytesIO(data)).to_pydict())
+
+
+def find_item(tasks: Tasks, given: str) -> int:
+    """The item of that name, or number."""
+    names = {task.first: tasks.table(task.index)["name"] for task in tasks.all()}
+    named = [first + row for first, column in names.items() for row, name in enumerate(column) if name == given]
+    if len(named) > 1:
+        numbers = ", ".join(map(str, named))
+        raise InputError(f"{len(named)} items are called {given!r}; give one of them by its number: {numbers}.")
+    if named:
+        return named[0]
+    if given.isdecimal() and tasks.all() and int(given) < tasks.all()[-1].first + tasks.all()[-1].count:
+        return int(given)
+    raise InputError(f"there is no item {given!r}; give its name, or its number in the export's labels.csv.")
+
+
+def _stamp(path: Path) -> int:
+    """What changes when a file does; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0
+
+
+def _write(folder: Path, items: NewItems, index: int, first: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, list[Any]] = {"name": items.names}
+    if items.texts is not None:
+        columns["text"] = items.texts
+    if items.kind in ("vectors", "tables"):
+        columns["shown"] = [json.dumps(row, default=str) for row in items.shown or [{}] * len(items.names)]
+    if items.labels is not None:
+        columns["label"] = items.labels
+    if items.kind == "tables" and index == 0:
+        TableSchema.of(items).save(folder)
+    if items.vectors is not None:
+        buffer = io.BytesIO()
+        np.save(buffer, items.vectors)
+        write_bytes(folder / "vectors.npy", buffer.getvalue())
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    write_bytes(folder / "items.parquet", sink.getvalue())
+    digest = hashlib.sha256(sink.getvalue()).hexdigest()
+    task = TaskInfo(index, items.kind, items.place, first, len(items.names), items.bad, digest, items.columns)
+    write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")

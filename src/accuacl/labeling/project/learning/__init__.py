@@ -1,0 +1,5 @@
+"""A model learns from people: the steps of Algorithm 1 (`people_steps`), with what people have taught in `taught`.
+
+`first_items` and `first_round` begin a task, `given` has the labels that came with the data, `statistics` the sums of
+projects that keep no example; `forgetting` removes an item for good.
+"""

@@ -1,0 +1,149 @@
+"""Deletion on request: a project forgets items, with their labels and all that its model has learned from them.
+
+What is to be done is written to `forgetting.json` first, so that after a kill the next `advance` does the rest. The
+model is then as if the project had never had the items: the last training is done again, or, where only sums are kept,
+the items' shares are taken out of the sums.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import make_folder, reading, sync_folder, write_text
+from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors, read_steps, save_arrays, save_tensors
+from accuacl.labeling.project.items.erasing import erase, erased_rows
+from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.learning import learned
+from accuacl.labeling.project.learning.forgotten import PLAN, without_items
+from accuacl.labeling.project.learning.given import drop
+from accuacl.labeling.project.learning.statistics import load_sums, save_sums
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.store import Store
+from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without
+
+ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
+
+
+@dataclass(frozen=True)
+class Forgetting:
+    """The parts of a project that have to do with it. column: that of texts, if they must be read again."""
+
+    directory: Path
+    settings: ProjectSettings
+    tasks: Tasks
+    store: Store
+    column: str = "text"
+
+    @property
+    def journal(self) -> Path:
+        return self.directory / "journal.sqlite"
+
+    @property
+    def weights(self) -> Path:
+        return self.directory / "weights"
+
+    def plan(self, items: list[int]) -> float:
+        """Write down what has to be done; by how much sums change when the items are taken out and put back again."""
+        if self.settings.learner != "ridge":
+            raise InputError(f"{self.settings.learner} cannot take back what it has learned; only ridge forgets items.")
+        shutil.rmtree(self.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
+        make_folder(self.weights / ASIDE)
+        by_sums, trained = self.settings.keep == STATISTICS, read_steps(self.journal, "train")
+        last = trained[-1] if trained else None
+        finished = last is not None and bool(read_steps(self.journal, "evaluate", task=last.task))
+        handles: dict[str, Handle] = {}
+        difference = 0.0
+        for step in read_steps(self.journal, "memory"):
+            handle = step.result["file"]
+            if handle is None or not (self.weights / handle["file"]).exists():
+                continue
+            if not by_sums:
+                handles[handle["file"]] = self._smaller_memory(handle, items)
+                continue
+            sums, off = self._taken_out(step, items)
+            difference = max(difference, off)
+            handles[handle["file"]] = save_sums(self.weights / ASIDE / handle["file"], sums)
+            if last is not None and finished and step.task == last.task:
+                handles[last.result["file"]] = self._fitted(last.result, sums)
+        again = [last.task, last.round] if last is not None and not (by_sums and finished) else None
+        planned = {"items": items, "files": handles, "again": again}
+        write_text(self.directory / PLAN, json.dumps(planned) + "\n")
+        return difference
+
+    def finish(self, journal: Journal) -> None:
+        """Do what `plan` has written down, from the beginning or the rest of it."""
+        path, weights = self.directory / PLAN, self.weights
+        if not path.exists():
+            return
+        with reading(path):
+            planned = json.loads(path.read_text())
+        journal.rewrite(lambda *record: without_items(planned, self.tasks, *record))
+        for name in planned["files"]:
+            if (weights / ASIDE / name).exists():
+                os.replace(weights / ASIDE / name, weights / name)
+        for weight in weights.glob("*.safetensors"):  # models that were fitted with the items
+            if weight.name not in planned["files"] and not weight.name.endswith("-memory.safetensors"):
+                weight.unlink()
+        sync_folder(weights)
+        drop(self.tasks, set(planned["items"]))
+        self.store.forget(planned["items"])
+        for task in self.tasks.all():
+            rows = [item - task.first for item in planned["items"] if item in task.ids]
+            if rows:
+                erase(self.tasks, task, rows, names=True)
+        path.unlink()
+        shutil.rmtree(weights / ASIDE, ignore_errors=True)
+
+    def _smaller_memory(self, handle: Handle, items: list[int]) -> Handle:
+        arrays = load_arrays(self.weights, handle)
+        kept = ~np.isin(arrays["ids"], items)
+        path = self.weights / ASIDE / handle["file"]
+        return dict(save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
+
+    def _taken_out(self, memory: Step, items: list[int]) -> tuple[Sums, float]:
+        """The sums after a task without the items, and by how much they differ when the items are put back."""
+        sums, off = load_sums(self.weights, memory.result["file"]), 0.0
+        into = {label.id: label.merged_into for label in self.store.classes()}
+        inside: dict[int, int] = {}
+        for step in read_steps(self.journal, "memory"):
+            if step.task is not None and memory.task is not None and step.task <= memory.task:
+                inside |= dict(step.result["summed"])
+        for item in items:
+            if item not in inside:
+                continue
+            label: int = inside[item]
+            while label not in sums and into[label] is not None:  # it was merged into another since
+                label = into[label]  # type: ignore[assignment]
+            task = self.tasks.find(item)
+            if item - task.first in erased_rows(self.tasks, task):
+                row = learned.row_again(self.settings, self.tasks, item, self.column)
+            else:
+                row = learned.rows(self.settings, self.tasks, [item])[0]
+            x, before = torch.from_numpy(row), sums
+            sums = without(sums, x, label)
+            back = together(sums, sums_of(x[None], torch.tensor([label])))[label]
+            scatters = [value.scatter.T @ value.scatter for value in (back, before[label])]
+            differences = (back.mean - before[label].mean, scatters[0] - scatters[1])
+            off = max(off, *(float(values.abs().max()) for values in differences))
+        return sums, off
+
+    def _fitted(self, handle: Handle, sums: Sums) -> Handle:
+        """The model of these sums alone, as sharp as before: its handle."""
+        state, sharpness = load_tensors(self.weights, handle), handle["facts"]["sharpness"]
+        facts: dict[str, Any] = {"sharpness": sharpness}
+        if sums:
+            rows, labels = examples_of(sums)
+            head = fit(rows, labels, len(state["head.weight"]), torch.zeros(len(rows), dtype=torch.bool))
+            sharper, facts["ridge"] = sharpness / head.sharpness, head.ridge
+            state |= {"head.weight": (sharper * head.weight).float(), "head.bias": (sharper * head.bias).float()}
+        saved = save_tensors(self.weights / ASIDE / handle["file"], state)
+        return handle | saved | {"seen": sorted(sums), "facts": facts}

@@ -1,0 +1,74 @@
+"""What a project's model has learned from: rows of items as the head sees them, and a fit of the labels as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.experiment import load_tensors, read_steps
+from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.labeling.project.inputs.texts import text_encoder
+from accuacl.labeling.project.items.sources import read_like
+from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.ridge import fit
+
+
+def rows(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
+    """Items as the head sees them."""
+    made = []
+    for task in tasks.all():
+        path = tasks.folder_of(task.index) / "inputs.json"
+        if not path.exists():
+            break
+        made.append(json.loads(path.read_text()))
+    return inputs.open_task_inputs(tasks, made, settings)[np.array(items, np.int64)]
+
+
+def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
+    """The same of an item that the project has erased, from the file that it came from."""
+    task = tasks.find(item)
+    number, folder = item - task.first, tasks.folder_of(0)
+    name = tasks.table(task.index)["name"][number]
+    if task.kind == "images":
+        encoded, bad = inputs.encoder(tasks, task, settings)(slice(number, number + 1))
+        if bad:
+            raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
+    else:
+        place = Path(task.place)
+        source = read_like(tasks, task.kind, place, column)
+        if name not in source.names:
+            raise InputError(f"{place} has no row {name!r} any more; bring it back to take its share out.")
+        where = source.names.index(name)
+        if task.kind == "texts":
+            assert source.texts is not None
+            encoded = text_encoder(settings, tasks)([source.texts[where]])
+        elif task.kind == "tables":
+            assert source.shown is not None
+            encoded = tasks.schema().encode([source.shown[where]])
+        else:
+            assert source.vectors is not None
+            encoded = inputs.embedded(settings, source.vectors[[where]])
+    return inputs.scaled(encoded, inputs._load(folder / "scale.safetensors"))[0]
+
+
+def difference(directory: Path, settings: ProjectSettings, tasks: Tasks, labels: dict[int, int]) -> float:
+    """By how much the model's weights differ from a fit of the labels as they are now; relative, 0 without a model."""
+    journal = directory / "journal.sqlite"
+    trained = read_steps(journal, "train")
+    held = {item for step in read_steps(journal, "label") for item in step.result["held"]}
+    closed = {item for step in read_steps(journal, "label") for item, _ in step.result["labels"]}
+    ids = sorted((labels.keys() & closed) - held)
+    if not trained or not ids:
+        return 0.0
+    handle = trained[-1].result
+    state = load_tensors(directory / "weights", handle)
+    x, y = torch.from_numpy(rows(settings, tasks, ids)), torch.tensor([labels[item] for item in ids])
+    head, seen = fit(x, y, len(state["head.weight"])), handle["seen"]
+    return float((state["head.weight"][seen].double() - head.weight[seen]).abs().max() / head.weight.abs().max())

@@ -1,0 +1,197 @@
+"""How good the model is, from the labels that were held out: no test set is needed, and none is spent."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from accuacl.experiment import read_steps
+from accuacl.labeling.project.measuring.intervals import Estimate, change, exact, mean, share
+from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, next_target
+from accuacl.labeling.store import Store, counts_as
+
+Predictions = dict[int, int]  # held-out item: class
+
+
+@dataclass(frozen=True)
+class TaskEstimate:
+    """A task's accuracy just after it was learned and now, and how much of it was forgotten in between; percent.
+
+    None: the task has not been learned to its end yet, or is the last one.
+    """
+
+    task: int
+    learned: Estimate | None
+    now: Estimate
+    forgetting: Estimate | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The accuracy on each task after the training of a round."""
+
+    task: int
+    round: int
+    accuracy: tuple[Estimate | None, ...]
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All that the dashboard shows."""
+
+    tasks: tuple[TaskEstimate, ...]
+    accuracy: Estimate | None  # the mean over tasks
+    forgetting: Estimate | None  # the mean over all tasks but the last
+    history: tuple[Moment, ...]
+    confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
+    labels_by_class: dict[int, int]
+    labels_by_person: dict[int, int]
+    forecast: Forecast | None = None  # labels that the latest task needs for its next target
+
+    @property
+    def overall(self) -> Estimate | None:
+        """The mean over tasks; of a single task its own estimate, so that one number never has two intervals."""
+        return self.tasks[0].now if len(self.tasks) == 1 else self.accuracy
+
+
+@dataclass(frozen=True)
+class ClassEstimate:
+    """A class: its labels, and the share of its held-out items that the model gets right; None if there are none."""
+
+    id: int
+    labels: int
+    accuracy: Estimate | None
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
+
+    before: float | None
+    now: float
+    count: int
+
+
+def estimate(store: Store, journal: Path) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+    tasks, tests, ends = read_predictions(journal)
+    truth = store.labels()  # read after the predictions: by now every predicted item has a label
+    root = counts_as(store.classes())
+    last = max(tests, default=(0, 0))
+    now = _mapped(tests.get(last, {}), root)
+    held = _by_task(now, tasks)
+    each, shares = [], []
+    for t in sorted(held):
+        right, learned, forgot = _hits(now, truth, held[t]), None, None
+        if t in ends:
+            before = _hits(_mapped(ends[t], root), truth, held[t])
+            learned = share(len(before), len(held[t]))
+            if t < last[0]:  # a task that is still the last one has had no time to be forgotten
+                forgot = change(len(before - right), len(right - before), len(held[t]))
+        each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
+        shares.append(exact(len(right), len(held[t])))
+    falls = [one.forgetting for one in each if one.forgetting]
+    history = []
+    for t, r in sorted(tests):
+        said = _mapped(tests[t, r], root)
+        inside = _by_task(said, tasks)
+        row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
+        history.append(Moment(t, r, tuple(row)))
+    curve = learning_curve(journal, last[0], history)
+    return Estimates(
+        tuple(each),
+        mean(shares) if shares else None,
+        mean(falls) if falls else None,
+        tuple(history),
+        dict(Counter((truth[item], guess) for item, guess in now.items())),
+        store.counts_by_class(),
+        store.counts_by_person(),
+        forecast(curve, target) if (target := next_target(curve)) else None,
+    )
+
+
+def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[Measured]:
+    """The task's labels and how many of its held-out items were right, after each of its rounds."""
+    labels, curve = 0, []
+    measured = {moment.round: moment.accuracy[task] for moment in history if moment.task == task}
+    for step in read_steps(journal, "label", task=task):
+        labels += len(step.result["labels"]) - len(step.result["held"])
+        if step.round is not None and (accuracy := measured.get(step.round)) is not None:
+            curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
+    return curve
+
+
+def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate]:
+    """What is known of each class; the confusion matrix has all that is needed."""
+    held: Counter[int] = Counter()
+    for (label, _), count in estimates.confusion.items():
+        held[label] += count
+    right = {id: estimates.confusion.get((id, id), 0) for id in held}
+    return [
+        ClassEstimate(id, estimates.labels_by_class.get(id, 0), share(right[id], held[id]) if held[id] else None)
+        for id in classes
+    ]
+
+
+def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
+    """A rare class counts as much as a common one; of a single class it is its own estimate."""
+    measured = [one.accuracy for one in classes if one.accuracy is not None]
+    if len(measured) <= 1:
+        return measured[0] if measured else None
+    return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])
+
+
+def gain(history: Sequence[Moment]) -> Gain | None:
+    """What the last training has brought; None before the first, or without held-out items."""
+    means = []
+    for moment in history[-2:]:
+        measured = [e for e in moment.accuracy if e is not None]
+        count = sum(e.count for e in measured)
+        means.append((count, sum(e.value * e.count for e in measured) / count if count else 0.0))
+    if not means or not means[-1][0]:
+        return None
+    same = len(means) == 2 and means[0][0] == means[1][0]
+    return Gain(means[0][1] if same else None, means[-1][1], means[-1][0])
+
+
+def last_predictions(journal: Path) -> Predictions:
+    """What the model says of the held-out items after the last training."""
+    _, tests, _ = read_predictions(journal)
+    return tests[max(tests)] if tests else {}
+
+
+def read_predictions(
+    journal: Path,
+) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:
+    """(task of each held-out item, predictions after each round, predictions after each task)."""
+    tasks: dict[int, int] = {}
+    tests: dict[tuple[int, int], Predictions] = {}
+    ends: dict[int, Predictions] = {}
+    for step in read_steps(journal, "label", "test", "evaluate"):
+        assert step.task is not None
+        if step.kind == "label":
+            tasks |= dict.fromkeys(step.result["held"], step.task)
+            continue
+        said = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
+        if step.round is not None:
+            tests[step.task, step.round] = said
+        else:
+            ends[step.task] = said
+    return tasks, tests, ends
+
+
+def _by_task(items: Predictions, tasks: dict[int, int]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for item in items:
+        found.setdefault(tasks[item], []).append(item)
+    return found
+
+
+def _mapped(said: Predictions, root: dict[int, int]) -> Predictions:
+    return {item: root[guess] for item, guess in said.items()}
+
+
+def _hits(said: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
+    return {item for item in items if said.get(item) == truth[item]}

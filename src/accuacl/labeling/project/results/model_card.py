@@ -1,0 +1,79 @@
+"""The model card of an export: what the model was taught, how good it is as far as that is known, how to use it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+import accuacl
+from accuacl.experiment import read_steps
+from accuacl.labeling.project.measuring.estimates import Estimates
+from accuacl.labeling.project.measuring.intervals import Estimate
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.settings import NONE
+
+
+def model_card(project: Project) -> str:
+    """In Markdown."""
+    s, estimates, last = project.settings, project.estimates(), read_steps(project.journal, "train")[-1]
+    names = {label.id: label.name for label in project.store.classes()}
+    network = "none: the data are their own embedding" if s.model == NONE else Path(s.model).name
+    counts = sorted(estimates.labels_by_class.items(), key=lambda pair: -pair[1])
+    parts = [
+        f"# Model card\n\nMade by accuacl {accuacl.__version__} on {time.strftime('%Y-%m-%d', time.gmtime())}.",
+        "## Data",
+        _table(("task", "kind", "items", "labels", "source"), _tasks(project)),
+        "## Classes",
+        _table(("class", "labels"), [(names[id], str(count)) for id, count in counts]),
+        "## Model",
+        f"- network: {network}{'' if s.frozen else ', trained as a whole'}\n- head: {s.head}\n- learner: {s.learner}\n"
+        f"- items to label were chosen by: {s.strategy}\n- seed: {s.seed}",
+        "## How good it is",
+        *_quality(estimates, last.result.get("facts", {})),
+        "## Limits",
+        "The estimates hold for data like the pools above, labelled by the same people. Classes with few labels are "
+        "known badly; an item of no known class gets one of these classes nevertheless.",
+        "## Use",
+        "`python model.py ITEM...`, or `import model; model.load(FOLDER).predict(items)`.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _quality(estimates: Estimates, facts: dict[str, float]) -> list[str]:
+    if not estimates.tasks:
+        return ["Nothing was held out, so nothing is known about its accuracy."]
+    columns = ("task", "held out", "when learned", "now", "forgetting")
+    rows = [(str(t.task + 1), str(t.now.count), *map(_said, (t.learned, t.now, t.forgetting))) for t in estimates.tasks]
+    said = [
+        "Percent of held-out items that are right, with 95 % intervals. They were drawn at random from each task's "
+        "pool and never used for training.",
+        _table(columns, rows),
+    ]
+    if "left_out_accuracy" in facts:
+        said.append(
+            f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are "
+            f"right; the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
+        )
+    return said
+
+
+def _tasks(project: Project) -> list[tuple[str, ...]]:
+    return [
+        (str(task.index + 1), task.kind, str(task.count), str(project.store.used(task.index)), task.place)
+        for task in project.tasks.all()
+    ]
+
+
+def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [columns, ("---",) * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(_inside(cell) for cell in line)} |" for line in lines)
+
+
+def _inside(cell: str) -> str:
+    """What people typed, so that it stays in its cell and is not taken for markup."""
+    return "".join(f"\\{letter}" if letter in "|\\`<>*_[]" else letter for letter in " ".join(cell.split()))
+
+
+def _said(estimate: Estimate | None) -> str:
+    return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
