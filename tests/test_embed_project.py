@@ -64,7 +64,7 @@ def by_itself(project, ids):
             steps.pool_of(task)
         trained = records(project, "*/train")
         handle = trained[max(trained)]
-        return steps.features(steps.model(handle), np.array(ids), np.array(handle["seen"]))
+        return steps.networks.features(steps.networks.model(handle), np.array(ids), np.array(handle["seen"]))
 
 
 def same(folder, expected, tolerance=1e-5):

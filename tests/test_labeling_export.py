@@ -50,7 +50,9 @@ def own_probabilities(project, ids):
         trained = records(project, "*/train")
         handle = trained[max(trained)]
         assert load_tensors(steps.folder, handle)
-        return steps.features(steps.model(handle), np.array(ids), np.array(handle["seen"])).probabilities
+        return steps.networks.features(
+            steps.networks.model(handle), np.array(ids), np.array(handle["seen"])
+        ).probabilities
 
 
 def test_labels_are_exported_with_source_class_person_and_time(tmp_path):

@@ -7,17 +7,15 @@ uniformly, is held out, and never trained on, remembered or shown to a strategy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from accuacl import learners, models
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.data import InputRows, Task
+from accuacl.data import Task
 from accuacl.experiment import (
     Handle,
     Ids,
@@ -28,27 +26,25 @@ from accuacl.experiment import (
     carried_over,
     choose,
     choose_uniformly,
-    device_of,
     load_memory,
-    load_tensors,
     memory_result,
-    read_steps,
     round_progress,
     train_round,
     training_of,
     update_memory,
 )
 from accuacl.features import Features
-from accuacl.labeling.project.inputs import backbones
-from accuacl.labeling.project.inputs.task_inputs import TaskInputs, open_task_inputs, prepare
+from accuacl.labeling.project.inputs.task_inputs import prepare
 from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.learning.answers import late_labels, picks_of
 from accuacl.labeling.project.learning.first_items import asked_twice, give_out_first, rest_of_uniform
 from accuacl.labeling.project.learning.first_round import cover_first_round
 from accuacl.labeling.project.learning.given import take_given
+from accuacl.labeling.project.learning.networks import Networks
 from accuacl.labeling.project.learning.statistics import as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.learning.taught import KnownFromPeople, held_out, labels_of, with_answer
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
-from accuacl.labeling.store import Pick, RoundIncomplete, Store, counts_as, living
+from accuacl.labeling.store import RoundIncomplete, Store, counts_as, living
 from accuacl.memory import Memory
 
 
@@ -69,12 +65,9 @@ class PeopleSteps:
         self.on_progress = on_progress or ignore
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
-        self.device = device_of(self.config)
-        self.transform = learners.Transform() if settings.frozen else backbones.load(settings).transform
-        training = training_of(self.config, 1, self.device)
-        self.learning = Learning(self.config, folder, training, self.transform, self._inputs)
-        self.made: list[dict[str, Any]] = []  # the tasks whose inputs are ready, as `prepare` describes them
-        self.inputs: TaskInputs | None = None  # of these tasks
+        self.networks = networks = Networks(settings, folder, tasks)
+        training = training_of(self.config, 1, networks.device)
+        self.learning = Learning(self.config, folder, training, networks.transform, networks.rows)
 
     def begin(self, task: Task, before: KnownFromPeople | None) -> KnownFromPeople:
         if not self.journal.has("query", task=task.index, round=0):
@@ -87,7 +80,8 @@ class PeopleSteps:
 
     def pool_of(self, task: Task) -> Ids:
         """The task's items that can be read. Their embeddings are computed now if they are not there yet."""
-        if task.index == len(self.made):
+        opened = self.networks.opened
+        if task.index == len(opened):
             info = self.on_disk.all()[task.index]
 
             def on_items(items: Progress) -> None:
@@ -95,9 +89,8 @@ class PeopleSteps:
                 self.on_progress(Progress(items.done, items.total, text, "preparing"))
 
             made = self.journal.once("data", prepare, self.on_disk, info, self.settings, on_items, task=task.index)
-            self.made.append(made)
-            self.inputs = open_task_inputs(self.on_disk, self.made, self.settings)
-        return np.delete(task.train, self.made[task.index]["bad"])
+            self.networks.open(made)
+        return np.delete(task.train, opened[task.index]["bad"])
 
     def query(self, known: KnownFromPeople) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
@@ -133,14 +126,12 @@ class PeopleSteps:
 
     def _features_by(self, known: KnownFromPeople) -> Callable[[Ids], Features]:
         """How the model as it is sees items."""
-        model = self.model(known.weights)
-        return lambda ids: self.features(model, ids, known.seen)
+        model = self.networks.model(known.weights)
+        return lambda ids: self.networks.features(model, ids, known.seen)
 
     def _seen_first(self, known: KnownFromPeople) -> Callable[[Ids], Features]:
         """How the first round sees items: as a frozen network does, or as the one trained on the tasks before."""
-        if not self.settings.frozen:
-            return self._features_by(known)
-        return lambda ids: Features(self._inputs(ids).numpy(), np.ones((len(ids), 1), np.float32))
+        return self.networks.frozen_features if self.settings.frozen else self._features_by(known)
 
     def _budget(self, known: KnownFromPeople) -> int:
         """What is left of the task's labels up to this round: those skipped before are asked for again, as others."""
@@ -152,7 +143,7 @@ class PeopleSteps:
         had = {pick.item for pick in self.store.picks(task, r)}
         new = [item for item in picked["ids"] if item not in had]
         twice = asked_twice(new, self.overlap, self.settings.seed, len(had))
-        self.store.open_round(task, r, _picks(picked), twice)
+        self.store.open_round(task, r, picks_of(picked), twice)
         take_given(self.store, self.on_disk, task)
         try:
             snapshot = self.store.close_round(task, r, self.settings.close_at)
@@ -160,11 +151,12 @@ class PeopleSteps:
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
-        broken = self._unreadable()
+        broken = self.networks.unreadable()
         snapshot = {item: -1 if item in broken else label for item, label in snapshot.items()}
         now = self.store.labels()
         earlier = {item: label for labels in (known.taught, *known.held) for item, label in labels.items()}
-        late = self._late(known, now, earlier.keys() | snapshot.keys() | broken)
+        kept = set(known.task.train.tolist()) if self.settings.keep == STATISTICS else now.keys()
+        late = late_labels(self.journal.path, now, kept, earlier.keys() | snapshot.keys() | broken)
         labelled = {item for item, label in snapshot.items() if label >= 0} | {item for item, _ in late}
         given = [item for item in self.store.unasked(task) if item in labelled]
         return {
@@ -178,26 +170,10 @@ class PeopleSteps:
             **({"ended": True} if self.store.has_ended(task) else {}),
         }
 
-    def _unreadable(self) -> set[int]:
-        """Items of all tasks that could not be embedded: whoever has labelled one has taught nothing."""
-        return {int(self.tasks[task].train[row]) for task, made in enumerate(self.made) for row in made["bad"]}
-
     def _held_out(self, picked: dict[str, Any]) -> list[int]:
         return (
             picked["held"] if "held" in picked else held_out(picked["ids"], self.settings.holdout, self.settings.seed)
         )
-
-    def _late(self, known: KnownFromPeople, now: dict[int, int], before: Set[int]) -> list[list[int]]:
-        """What has been labelled only after its round was closed without it; what is held out is never trained on.
-
-        Where only sums are kept, nothing is left of the items of earlier tasks.
-        """
-        kept = set(known.task.train.tolist()) if self.settings.keep == STATISTICS else now.keys()
-        late = {item: label for item, label in now.items() if item not in before and item in kept}
-        if late:
-            for step in read_steps(self.journal.path, "label"):
-                late = {item: label for item, label in late.items() if item not in set(step.result["held"])}
-        return [[item, label] for item, label in late.items()]
 
     def with_labels(self, known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeople:
         return with_answer(known, answer)
@@ -212,7 +188,7 @@ class PeopleSteps:
             self._say(known, epoch.text, "training", epoch.epochs or (0, 1))
 
         start = None if self.settings.learner == "ridge" else known.start  # ridge does not begin from other weights
-        model = self.model(start, classes=int(known.seen.max()) + 1)
+        model = self.networks.model(start, classes=int(known.seen.max()) + 1)
         memory = self._memory(known, known.memory)
         return train_round(self.learning, known, model, memory, on_epoch) | {"seen": known.seen.tolist()}
 
@@ -225,7 +201,7 @@ class PeopleSteps:
         if self.settings.keep == STATISTICS:
             return self._summed(known)
         if len(known.ids):
-            model, before = self.model(known.weights), self._memory(known, known.memory)
+            model, before = self.networks.model(known.weights), self._memory(known, known.memory)
             handle = update_memory(self.learning, known, model, before)
         return memory_result(self._memory(known, handle), handle)
 
@@ -236,7 +212,7 @@ class PeopleSteps:
         sums = load_sums(self.folder, known.memory)
         if now:
             ids = np.array(list(now), np.int64)
-            sums = with_task(sums, self._inputs(ids).numpy(), labels_of(ids, now), self._merged())
+            sums = with_task(sums, self.networks.rows(ids).numpy(), labels_of(ids, now), self._merged())
         name = f"{known.task.index:03}-{known.round:03}-memory.safetensors"
         handle = save_sums(self.folder / name, sums)
         return {"ids": [], "labels": [], "summed": [list(pair) for pair in now.items()], "file": handle}
@@ -244,8 +220,7 @@ class PeopleSteps:
     def _memory(self, known: KnownFromPeople, handle: Handle | None) -> Memory:
         """The memory of a handle with its labels as they are now."""
         if self.settings.keep == STATISTICS:
-            assert self.inputs is not None
-            memory, self.inputs.sums = as_memory(load_sums(self.folder, handle), known.merged)
+            memory, self.networks.inputs.sums = as_memory(load_sums(self.folder, handle), known.merged)
             return memory
         memory = load_memory(self.folder, handle)
         return Memory.from_arrays(memory.to_arrays() | {"labels": labels_of(memory.ids, known.taught)})
@@ -254,7 +229,7 @@ class PeopleSteps:
         """What the model says of every held-out item so far; accuracy by task, null where none is held out."""
         if known.weights is None:
             return {"accuracy": [None] * (known.task.index + 1), "predictions": []}
-        model, seen = self.model(known.weights), known.seen
+        model, seen = self.networks.model(known.weights), known.seen
         accuracy: list[float | None] = []
         predictions: list[list[float]] = []
         for held in known.held:
@@ -262,48 +237,11 @@ class PeopleSteps:
             if not len(ids):
                 accuracy.append(None)
                 continue
-            p = self.features(model, ids, seen).probabilities
+            p = self.networks.features(model, ids, seen).probabilities
             guess = seen[p.argmax(axis=1)]
             accuracy.append(100 * float((guess == truth).mean()))
             predictions += [[int(i), int(g), float(c)] for i, g, c in zip(ids, guess, p.max(axis=1), strict=True)]
         return {"accuracy": accuracy, "predictions": predictions}
 
-    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
-        """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = load_tensors(self.folder, weights) if weights else None
-        rows = len(state["head.weight"]) if state else max(1, classes)
-        model = self._new_model(rows)
-        if state:
-            model.load_state_dict(state)
-        model.grow(classes, self.settings.seed)
-        return model.to(self.device)
-
-    def _new_model(self, classes: int) -> models.Classifier:
-        if not self.settings.frozen:
-            return backbones.tuned(self.settings, classes)
-        assert self.inputs is not None
-        s, shape = self.settings, (self.inputs.shape[1],)
-        return models.build(s.head, classes, seed=s.seed, input_shape=shape, width=s.width)
-
-    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        assert self.inputs is not None
-        model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
-        rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
-        return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
-
-    def _inputs(self, ids: Ids) -> torch.Tensor:
-        assert self.inputs is not None
-        return torch.from_numpy(self.inputs[ids])
-
     def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
         self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
-
-
-def _picks(picked: dict[str, Any]) -> list[Pick]:
-    """The result of a query as the store takes it."""
-    picks = []
-    for rank, item in enumerate(picked["ids"]):
-        scores = {name: float(values[rank]) for name, values in picked["scores"].items() if values[rank] is not None}
-        guess, confidence = (picked[name][rank] if picked["guess"] else None for name in ("guess", "confidence"))
-        picks.append(Pick(item, rank, scores, guess, confidence))
-    return picks
