@@ -23,7 +23,7 @@ def build():
     torch.manual_seed(0)
     return nn.Sequential(nn.Flatten(), nn.Linear({inputs}, 5), nn.ReLU(), nn.Linear(5, 3))
 
-def mends():
+def fixes():
     return build(), lambda x: x.nan_to_num()
 """
 VECTORS = np.random.default_rng(0).normal(size=(30, 4)).astype(np.float32)
@@ -210,7 +210,7 @@ ODD = {
         r"b\.parquet, row group 2, row 23: its vector has a missing number; fill it in or drop the row",
     ),
     "NaN": ({"id": ids(0, 0), "vector": at(23, [np.nan] * 4)}, r"row group 2, row 23: its vector has a number that is"),
-    "beyond float32": ({"id": ids(0, 0), "vector": at(23, [1e300] * 4)}, r"row 23: its vector has .* not finite; mend"),
+    "beyond float32": ({"id": ids(0, 0), "vector": at(23, [1e300] * 4)}, r"row 23: its vector has .* not finite; fix"),
     "shorter": (
         {"id": ids(0, 0), "vector": at(23, [1.0, 2.0])},
         r"b\.parquet, row group 2, row 23: its vector has 2 numbers where 4 were expected; make all lists equally long",
@@ -260,9 +260,9 @@ def test_npy_files(embed, tmp_path):
     vectors = VECTORS.copy()
     vectors[17, 2] = np.nan
     np.save("x.npy", vectors)
-    says = "accuacl: x.npy, row 17: its vector has a number that is not finite; mend or drop the row."
+    says = "accuacl: x.npy, row 17: its vector has a number that is not finite; fix or drop the row."
     assert embed("--batch", 4, data="x.npy") == (2, says)
-    code, said = embed(data="x.npy", model="net.py:mends")  # a model that takes what is missing for 0
+    code, said = embed(data="x.npy", model="net.py:fixes")  # a model that takes what is missing for 0
     assert code == 0, said
 
 

@@ -107,11 +107,11 @@ def test_rows_that_cannot_be_taken_are_named_and_the_others_taken(project, tmp_p
     taken = take_file(project, write(tmp_path / "l.csv", [right, *wrong]), "Bob")
     assert taken.labels == 1
     assert [sentence.removeprefix(f"{tmp_path}/") for sentence in taken.refused] == [
-        "l.csv: line 3: there is no item 'nobody' in this project; mend it or leave the row out.",
+        "l.csv: line 3: there is no item 'nobody' in this project; fix it or leave the row out.",
         "l.csv: line 4: there is no class 'clas 0'; did you mean class 0? Else give --new-classes to add it.",
         "l.csv: line 5: it has no class; give one or leave the row out.",
         "l.csv: line 6: there is no class 'class 9'; did you mean class 0? Else give --new-classes to add it.",
-        "l.csv: line 7: there is no item '' in this project; mend it or leave the row out.",
+        "l.csv: line 7: there is no item '' in this project; fix it or leave the row out.",
     ]
     taken = take_file(project, write(tmp_path / "l.csv", [{"name": "t0-0", "class": "class 9"}]), "Bob", True)
     assert "'t0-0' is labelled 'class 0' and not 'class 9'" in taken.refused[0]

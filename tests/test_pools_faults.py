@@ -280,7 +280,7 @@ def test_a_disk_that_fills_leaves_the_old_picks_or_none(tmp_path, ending):
     )
     out = tmp_path / f"picked.{ending}"
     done = limited(code, str(out))
-    assert "cannot be written: file too large; mend that" in done.stderr
+    assert "cannot be written: file too large; fix that" in done.stderr
     assert list(tmp_path.iterdir()) == []
     out.write_text("older")
     limited(code, str(out))

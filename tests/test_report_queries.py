@@ -72,7 +72,7 @@ def test_what_is_no_table_of_query_times(tmp_path):
     with pytest.raises(InputError, match="has no rows; give a table with at least one query"):
         report.write([tmp_path], tmp_path / "r.html")
     (tmp_path / "efficiency.csv").write_text(",".join(COLUMNS) + "\nbait,10,x,1,1,1,1,1,1,1,m\n")
-    with pytest.raises(InputError, match=r"efficiency.csv cannot be read: invalid literal .*; mend it or give another"):
+    with pytest.raises(InputError, match=r"efficiency.csv cannot be read: invalid literal .*; fix it or give another"):
         report.write([tmp_path], tmp_path / "r.html")
     path = query_times(tmp_path / "efficiency.csv")
     with pytest.raises(InputError, match="holds query times and no runs; leave out --only and --format csv"):

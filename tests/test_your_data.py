@@ -301,7 +301,7 @@ WRONG = {
         "mark in the row that begins in line 3 does not fit",
     ),
     "two quotes": ("a.csv", 'n,label\n1,"a\n2,b\n3,"c"\n', "quotation mark in the row that begins in line 2"),
-    "no label": ("a.csv", "n,label\n1,a\n2,\n", "line 3 has the label None; mend it or leave the row out"),
+    "no label": ("a.csv", "n,label\n1,a\n2,\n", "line 3 has the label None; fix it or leave the row out"),
     "no number": ("a.csv", "n,label\n1,a\ntwo,b\n", "line 3 has 'two' under 'n'; give a number"),
     "missing": ("a.csv", "n,label\n1,a\n,b\n", "line 3 has a number that is missing or not finite"),
     "huge": ("a.csv", "n,label\n1,a\n1e99,b\n", "line 3 has a number that is missing or not finite"),

@@ -29,7 +29,7 @@ def page() -> str:
         "# Commands",
         "",
         "Every command explains itself with `--help`; this page is made of the same words. Exit codes: 0 done, 1 a bug "
-        "or runs that failed, 2 wrong input (one sentence says what to mend), 75 labels of people are pending, "
+        "or runs that failed, 2 wrong input (one sentence says what to fix), 75 labels of people are pending, "
         "130 Ctrl-C.",
         "",
         "| command | does |",

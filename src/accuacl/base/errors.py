@@ -1,4 +1,4 @@
-"""One way to fail: what a user can mend is an `InputError`; everything else is a bug and shows its traceback."""
+"""One way to fail: what a user can fix is an `InputError`; everything else is a bug and shows its traceback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 class InputError(ValueError):
-    """The user's input, or a file or disk of theirs, is wrong, and they can mend it.
+    """The user's input, or a file or disk of theirs, is wrong, and they can fix it.
 
     The message is one sentence that says what was given, what was expected and what to do. Commands print it and end
     with exit code 2; no code reads it. Facts that code needs are fields of a subclass.

@@ -22,7 +22,7 @@ class CannotWrite(InputError):
         self.path, self.reason = path, reason
 
     def __str__(self) -> str:
-        return f"{self.path} cannot be written: {self.reason}; mend that and do it again."
+        return f"{self.path} cannot be written: {self.reason}; fix that and do it again."
 
 
 @contextlib.contextmanager
@@ -76,7 +76,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; mend that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
 
 
 @contextlib.contextmanager
@@ -135,7 +135,7 @@ class Lock:
         except filelock.Timeout:
             raise Busy(busy.format(holder=_holder(path))) from None
         except OSError as error:
-            raise InputError(f"{path} cannot be locked: {reason(error)}; mend that and do it again.") from error
+            raise InputError(f"{path} cannot be locked: {reason(error)}; fix that and do it again.") from error
         with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
             path.write_text(f"{os.getpid()}\n")
 

@@ -142,7 +142,7 @@ def _read_folder(folder: Path, files: tuple[str, ...]) -> dict[str, bytes]:
         try:
             contents[file] = (folder / file).read_bytes()
         except OSError as error:
-            raise InputError(f"{folder / file} cannot be read ({reason(error)}); mend that and try again.") from error
+            raise InputError(f"{folder / file} cannot be read ({reason(error)}); fix that and try again.") from error
     return contents
 
 

@@ -61,5 +61,5 @@ def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
         row = int(np.argmax(wrong))
         raise InputError(
             f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
-            "so mend the label or leave the row out."
+            "so fix the label or leave the row out."
         )

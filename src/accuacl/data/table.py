@@ -170,7 +170,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
                 if rows and len(row) != len(rows[0]):
                     raise InputError(
                         f"{path}: line {begins} has {len(row)} fields and the header {len(rows[0])}; put a text that "
-                        "holds the delimiter in quotation marks, or mend the line."
+                        "holds the delimiter in quotation marks, or fix the line."
                     )
                 if line > begins:
                     several.append((begins, line))

@@ -180,7 +180,7 @@ def _labelled(table: Table, label: str, classes: tuple[str, ...], test: bool) ->
     for row, value in enumerate(table.values(label)):
         if value is None or isinstance(value, float) or str(value) not in ids:
             what = f"{value!r}, of which there is no training example" if test and value is not None else repr(value)
-            raise InputError(f"{table.where(row)} has the label {what}; mend it or leave the row out.")
+            raise InputError(f"{table.where(row)} has the label {what}; fix it or leave the row out.")
         labels.append(ids[str(value)])
     if not labels:
         raise InputError(f"{table.path} has no rows; give at least one.")

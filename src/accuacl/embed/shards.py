@@ -119,7 +119,7 @@ def _embed_rows(
                 if not np.isfinite(raw[error.row]).all():
                     where = inputs.where(start + error.row)
                     raise InputError(
-                        f"{where}: its vector has a number that is not finite; mend or drop the row."
+                        f"{where}: its vector has a number that is not finite; fix or drop the row."
                     ) from None
                 how = "; float16 holds less than 65520, so leave out --half" if half else ""
                 raise InputError(
@@ -129,7 +129,7 @@ def _embed_rows(
         start = end
         progress(Progress(start, len(inputs), "embedding"))
     if not parts:
-        raise InputError("none of the images of a shard can be read; mend them or leave them out of the folder.")
+        raise InputError("none of the images of a shard can be read; fix them or leave them out of the folder.")
     return ids, Features.trusted(
         np.concatenate([part.embeddings for part in parts]), np.concatenate([part.probabilities for part in parts])
     )

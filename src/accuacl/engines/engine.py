@@ -25,7 +25,7 @@ class BugInWorker(RuntimeError):
 class Failure:
     """Why an item has no value.
 
-    kind: "input", an InputError, which the user can mend; "bug", any other exception; "death", of the worker itself.
+    kind: "input", an InputError, which the user can fix; "bug", any other exception; "death", of the worker itself.
     message: one sentence. traceback: for a bug, as the worker would have printed it.
     """
 

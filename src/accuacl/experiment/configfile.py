@@ -43,7 +43,7 @@ def read_config(path: Path, known: Collection[str], before: Mapping[str, Any]) -
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({reason(error)}); mend that.") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}); fix that.") from error
     except ValueError as error:
         raise InputError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
     if not isinstance(content, dict) or "learner" not in content or ("kind" in content) != ("kind" in known):

@@ -156,7 +156,7 @@ class Journal:
         except sqlite3.Error as error:
             raise InputError(
                 f"{self.path} cannot be read or written ({error}); "
-                "mend that and run the same command again, or start over with --fresh."
+                "fix that and run the same command again, or start over with --fresh."
             ) from error
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ def _rows(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
                 shutil.copyfile(path, Path(folder) / path.name)
             return _select(Path(folder) / journal.name, kinds)
     except (sqlite3.Error, OSError) as error:
-        raise InputError(f"{journal} cannot be read ({reason(error)}); mend that or restore it from a copy.") from error
+        raise InputError(f"{journal} cannot be read ({reason(error)}); fix that or restore it from a copy.") from error
 
 
 def _select(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:

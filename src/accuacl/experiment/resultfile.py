@@ -55,7 +55,7 @@ def read_result(run: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise InputError(f"{run} has no result.json; finish the run first.") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; mend that.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that.") from error
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])

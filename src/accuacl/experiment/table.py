@@ -31,7 +31,7 @@ def read_csv(path: Path) -> list[Row]:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; mend that or give another table.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that or give another table.") from error
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; give a results.csv or a directory of runs.") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))
@@ -40,7 +40,7 @@ def read_csv(path: Path) -> list[Row]:
     try:
         return [_typed_row(line) for line in reader]
     except (ValueError, csv.Error) as error:
-        raise InputError(f"{path}, line {reader.line_num}: {error}; mend or remove it.") from None
+        raise InputError(f"{path}, line {reader.line_num}: {error}; fix or remove it.") from None
 
 
 def settings_key(settings: dict[str, Any]) -> tuple[str, ...]:

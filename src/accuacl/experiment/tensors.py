@@ -47,7 +47,7 @@ def _read(folder: Path, handle: dict[str, str]) -> bytes:
     except FileNotFoundError:
         raise InputError(f"{path} is gone, but the journal needs it; restore it or start over with --fresh.") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; mend that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
         raise InputError(f"{path} is damaged: it is not what was written; restore it or start over with --fresh.")
     return data

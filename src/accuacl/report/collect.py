@@ -129,12 +129,12 @@ def _checked(where: str, row: Row) -> Row:
     for name in NUMBERS:
         value = row.get(name)
         if name in NEEDED and value is None:
-            raise InputError(f"{where}: {name} is missing; every run needs it, so mend the row or leave it out.")
+            raise InputError(f"{where}: {name} is missing; every run needs it, so fix the row or leave it out.")
         if value is not None and not (isinstance(value, int | float) and math.isfinite(value)):
-            raise InputError(f"{where}: {name} is {value!r}, not a number; mend the row or leave it out.")
+            raise InputError(f"{where}: {name} is {value!r}, not a number; fix the row or leave it out.")
     for name, depth in NESTED.items():
         if row.get(name) is not None and not _is_nested(row[name], depth):
-            raise InputError(f"{where}: {name} is not {depth} lists deep with numbers; mend the row or leave it out.")
+            raise InputError(f"{where}: {name} is not {depth} lists deep with numbers; fix the row or leave it out.")
     if row.get("accuracy_matrix") is not None:
         try:
             metrics.summary(row["accuracy_matrix"])

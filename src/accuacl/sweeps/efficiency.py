@@ -110,7 +110,7 @@ def read_query_times(table: Path) -> list[Row]:
                 if row["cpu_seconds"]
             ]
     except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
-        raise InputError(f"{table} cannot be read: {reason(error)}; mend it or give another.") from None
+        raise InputError(f"{table} cannot be read: {reason(error)}; fix it or give another.") from None
 
 
 def _write(table: Path, rows: Iterable[Row]) -> None:

@@ -93,7 +93,7 @@ def _class(value: Any, known: list[str], new_classes: bool) -> str:
             raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Else add it on the page")
         if not new_classes:
             probably = meant(name, known)
-            hint = f"did you mean {probably}? Else" if probably else "mend it, or"
+            hint = f"did you mean {probably}? Else" if probably else "fix it, or"
             raise InputError(f"there is no class {name!r}; {hint} give --new-classes to add it")
         known.append(name)
     return name
@@ -145,11 +145,11 @@ class Finder:
     def _one_kind(self, wanted: str, found: list[int]) -> list[int]:
         if not found:
             short = wanted if len(wanted) <= 60 else f"{wanted[:57]}..."
-            raise InputError(f"there is no item {short!r} in this project; mend it or leave the row out")
+            raise InputError(f"there is no item {short!r} in this project; fix it or leave the row out")
         return found
 
     def _number(self, wanted: str) -> int:
         last = self.tasks.all()[-1] if self.tasks.all() else None
         if last is None or not wanted.isdecimal() or int(wanted) >= last.first + last.count:
-            raise InputError(f"there is no item {wanted!r} in this project; mend it or leave the row out")
+            raise InputError(f"there is no item {wanted!r} in this project; fix it or leave the row out")
         return int(wanted)

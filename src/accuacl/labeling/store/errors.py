@@ -21,5 +21,5 @@ class StoreUnavailable(InputError):
     """The file at `path` cannot be read or written: the disk is full, say, or the file is damaged."""
 
     def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} cannot be read or written ({why}); nothing was saved, so mend that and try again.")
+        super().__init__(f"{path} cannot be read or written ({why}); nothing was saved, so fix that and try again.")
         self.path = path

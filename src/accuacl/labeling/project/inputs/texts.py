@@ -50,7 +50,7 @@ def own_encoder(settings: ProjectSettings) -> Encode:
                 f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts; give numbers, one row a text."
             )
         if not np.isfinite(rows).all():
-            raise InputError(f"{settings.model} gave numbers that are not finite; mend the model.")
+            raise InputError(f"{settings.model} gave numbers that are not finite; fix the model.")
         return rows.astype(np.float32)
 
     return encode

@@ -183,7 +183,7 @@ def _read(column: Column, values: list[Any], parse: Parse, what: str) -> NDArray
         except ValueError:
             raise BadTable(
                 f"row {row} has {str(value)[:80]!r} in the column {column['name']!r}, which held {what} in the first "
-                "task; mend it, or leave the cell empty."
+                "task; fix it, or leave the cell empty."
             ) from None
     return numbers
 

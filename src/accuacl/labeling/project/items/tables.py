@@ -78,7 +78,7 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
     kept, texts, bad = [], [], {}
     for row, text in enumerate(table.values(column) if len(table) else ()):
         if text is not None and not isinstance(text, str):
-            raise InputError(f"{table.where(row)} has no text under {column!r}; give --column, or mend the row.")
+            raise InputError(f"{table.where(row)} has no text under {column!r}; give --column, or fix the row.")
         if text is None or not text.strip():
             bad[names[row]] = f"{table.where(row)} has a blank text"
         elif len(text) > LONGEST_TEXT:
@@ -122,7 +122,7 @@ def encodable(path: Path, number: int, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:  # half of a pair, which JSON lets through
-        raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; mend it.") from None
+        raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
     return text
 
 

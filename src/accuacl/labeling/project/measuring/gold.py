@@ -28,7 +28,7 @@ def add_gold(project: Project, file: Path) -> tuple[int, int]:
                 name, label = row.get("name") or row.get("item") or "", " ".join((row["class"] or "").split())
                 if label not in classes:
                     probably = meant(label, classes)
-                    hint = f"did you mean {probably}? Else add it" if probably else "add it first, or mend the file"
+                    hint = f"did you mean {probably}? Else add it" if probably else "add it first, or fix the file"
                     raise InputError(f"{file}, line {rows.line_num}: there is no class {label!r}; {hint}.")
                 known[find_item(project.tasks, name)] = classes[label]
         except (UnicodeDecodeError, csv.Error) as error:
