@@ -97,7 +97,9 @@ def test_a_newer_file_is_refused_in_a_sentence_and_left_alone(tmp_path):
     Store(path).close()
     ask(path, f"PRAGMA user_version = {schema.VERSION + 1}")
     before = path.read_bytes()
-    with pytest.raises(InputError, match=r"labels\.sqlite was written by a newer version of accuacl .* update accuacl"):
+    with pytest.raises(
+        InputError, match=r"labels\.sqlite was written by a newer version of accuacl .* upgrade accuacl"
+    ):
         Store(path)
     assert path.read_bytes() == before
 

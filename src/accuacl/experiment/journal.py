@@ -20,8 +20,9 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder
+from accuacl.base.versions import table_version
 from accuacl.experiment.configfile import read_config, write_config
-from accuacl.experiment.reader import VERSION, WAIT, check_version, read_steps, split_key
+from accuacl.experiment.reader import VERSION, WAIT, read_steps, split_key
 
 TABLES = (
     "CREATE TABLE steps (task INTEGER, round INTEGER, kind TEXT NOT NULL, result TEXT NOT NULL, "
@@ -208,7 +209,7 @@ def weight_files(folder: Path) -> list[Path]:
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
     """Make the tables of a new journal; bring those of an older version to this one, all in one transaction."""
-    version = check_version(db, path)
+    version = table_version(db, path, VERSION)
     # A rollback journal, not SQLite's WAL: runs of a sweep on Ray are in a directory that machines share, where WAL is
     # not supported. A step costs about 3 ms more. Journals of older versions, which are in WAL mode, change here.
     db.execute("PRAGMA journal_mode = TRUNCATE")

@@ -20,6 +20,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.base.versions import table_version
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`; 0: steps had keys such as 003/002/query, 003/memory or data
 COLUMNS = "result, seconds, cpu, finished"
@@ -46,17 +47,6 @@ def read_steps(journal: Path, *kinds: str, task: int | None = None) -> list[Step
     rows = [row for row in _rows(journal, kinds) if task is None or row[0] == task]
     steps = [Step(t, r, kind, json.loads(result), *rest) for t, r, kind, result, *rest in rows]
     return sorted(steps, key=lambda step: (_number(step.task), _number(step.round)))
-
-
-def check_version(db: sqlite3.Connection, journal: Path) -> int:
-    """The version of the tables; one that a newer program has written is refused."""
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if version > VERSION:
-        raise InputError(
-            f"{journal} was written by a newer version of accuacl (its tables are of version {version}, this program "
-            f"knows up to {VERSION}); upgrade accuacl."
-        )
-    return version
 
 
 def split_key(key: str) -> tuple[int | None, int | None, str]:
@@ -93,7 +83,7 @@ def _select(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     db = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=rw", uri=True, timeout=WAIT)
     try:
         wanted = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        if check_version(db, journal) == 0:
+        if table_version(db, journal, VERSION) == 0:
             rows = db.execute(f"SELECT key, {COLUMNS} FROM steps {wanted} ORDER BY rowid", kinds).fetchall()
             return [(*split_key(key), *rest) for key, *rest in rows]
         return db.execute(f"SELECT task, round, kind, {COLUMNS} FROM steps {wanted} ORDER BY rowid", kinds).fetchall()

@@ -9,7 +9,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from accuacl.base.errors import InputError
+from accuacl.base.versions import table_version
 
 WAIT = 60.0  # seconds for another process to finish its write
 TABLES = """
@@ -150,12 +150,14 @@ VERSION = len(MIGRATIONS)
 
 def upgrade(db: sqlite3.Connection, path: Path) -> None:
     """Bring the file to this version, or refuse one of a newer version. A file of this version is not written to."""
-    if _version(db, path) == VERSION:
+    if table_version(db, path, VERSION) == VERSION:
         return
     _write_ahead(db)
     db.execute("BEGIN IMMEDIATE")
     try:
-        for statements in MIGRATIONS[_version(db, path) :]:  # another process may have upgraded it meanwhile
+        for statements in MIGRATIONS[
+            table_version(db, path, VERSION) :
+        ]:  # another process may have upgraded it meanwhile
             for statement in statements:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {VERSION}")
@@ -176,13 +178,3 @@ def _write_ahead(db: sqlite3.Connection) -> None:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
                 raise
             time.sleep(0.01)
-
-
-def _version(db: sqlite3.Connection, path: Path) -> int:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    if version > VERSION:
-        raise InputError(
-            f"{path} was written by a newer version of accuacl (its schema is {version}, this one reads up to "
-            f"{VERSION}); update accuacl to open it."
-        )
-    return version
