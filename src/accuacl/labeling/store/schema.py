@@ -155,9 +155,8 @@ def upgrade(db: sqlite3.Connection, path: Path) -> None:
     _write_ahead(db)
     db.execute("BEGIN IMMEDIATE")
     try:
-        for statements in MIGRATIONS[
-            table_version(db, path, VERSION) :
-        ]:  # another process may have upgraded it meanwhile
+        version = table_version(db, path, VERSION)  # another process may have upgraded it meanwhile
+        for statements in MIGRATIONS[version:]:
             for statement in statements:
                 db.execute(statement)
         db.execute(f"PRAGMA user_version = {VERSION}")
