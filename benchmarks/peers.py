@@ -1,7 +1,8 @@
-"""Queries side by side with those of scikit-activeml, in one run.
+"""Side by side with other libraries, in one run: queries of scikit-activeml, training in a bare loop and in Avalanche.
 
-Time, memory beyond the inputs, and how good the picks are by the strategy's own objective, on the same problem, each in
-a process of its own with one thread.
+Queries: time, memory beyond the inputs, and how good the picks are by the strategy's own objective, on the same
+problem, each in a process of its own with one thread. Training: images a second of ER, of a bare PyTorch loop that is
+given the same batches, and of Avalanche's Replay, if --avalanche-python names the Python of an environment that has it.
 Run: python benchmarks/peers.py --table docs/peers.md (some minutes on a quiet machine; needs the extra skactiveml)
 """
 
@@ -9,10 +10,13 @@ from __future__ import annotations
 
 import argparse
 import importlib.metadata
+import json
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -33,8 +37,9 @@ BEGIN, END = "<!-- benchmarks/peers.py writes from here -->", "<!-- to here, ben
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--table", type=Path, help="a Markdown file to write the tables into")
+    parser.add_argument("--avalanche-python", type=Path, help="the Python of an environment that has Avalanche")
     options = parser.parse_args()
-    lines = query_table()
+    lines = [*query_table(), "", *training_table(options.avalanche_python)]
     lines += ["", f"{machine(1)}; {', '.join(map(version, ('scikit-activeml', 'scikit-learn', 'accuacl')))}."]
     print("\n".join(lines))
     if options.table:
@@ -125,6 +130,41 @@ def covered(pool: Features, labelled: Features, rows: np.ndarray) -> float:
 
 
 OBJECTIVES = {"badge": gradient_potential, "kcenter": radius, "coverage": covered}
+
+
+def training_table(avalanche_python: Path | None) -> list[str]:
+    """Images per second of CPU time that pass through the net, new and replayed ones."""
+    import torch
+    import training
+
+    times, batches = training.measured(training.arguments().parse_args(["--cycled", "--repeats", "3"]))
+    rates = {name: training.images(batches) / min(seconds) for name, seconds in times.items()}
+    rows = rate_rows(rates, f"accuacl {importlib.metadata.version('accuacl')}, `er`", torch.__version__)
+    there = avalanche_rates(avalanche_python) if avalanche_python else None
+    if there:
+        rows += rate_rows(there["rates"], f"Avalanche {there['version']}, `Replay`", there["torch"])
+    else:
+        rows.append("| Avalanche, `Replay` | | not installed | |")
+    return ["| training loop | torch | images/s | of the bare loop |", "|---|---|--:|--:|", *rows]
+
+
+def rate_rows(rates: dict[str, float], name: str, torch: str) -> list[str]:
+    """A bare loop and a library's, with the same torch."""
+    bare, library = rates.pop("bare"), next(iter(rates.values()))
+    return [
+        f"| bare PyTorch | {torch} | {bare:,.0f} | |",
+        f"| {name} | {torch} | {library:,.0f} | {library / bare:.0%} |",
+    ]
+
+
+def avalanche_rates(python: Path) -> dict[str, Any] | None:
+    """What benchmarks/avalanche_replay.py measures with that Python; nothing if it lacks Avalanche."""
+    if subprocess.run([python, "-c", "import avalanche"], capture_output=True).returncode:
+        return None
+    script = Path(__file__).with_name("avalanche_replay.py")
+    done = subprocess.run([python, "-W", "ignore", script], check=True, stdout=subprocess.PIPE, text=True)
+    rates: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return rates
 
 
 if __name__ == "__main__":

@@ -27,6 +27,26 @@ Batches = list[list[tuple[Tensor, Tensor]]]  # by epoch
 
 
 def main() -> None:
+    options = arguments().parse_args()
+    times, batches = measured(options)
+    steps, shown = sum(len(epoch) for epoch in batches), images(batches)
+    print(
+        f"{options.net}, {steps} steps of {options.batch} new examples, {shown} images, least of {options.repeats} runs"
+    )
+    print(f"{'loop':<6}{'CPU seconds':>12}{'images/s':>10}")
+    for name, seconds in times.items():
+        print(f"{name:<6}{min(seconds):>12.3f}{shown / min(seconds):>10.0f}")
+    pairs = [er / bare for er, bare in zip(times["er"], times["bare"], strict=True)]
+    ratio = float(np.median(pairs))  # of runs back to back: the least of each may come from a quiet and a busy minute
+    print(
+        f"ratio {ratio:.3f} ({'within' if ratio <= LIMIT else 'ABOVE'} {LIMIT:.2f}), the median of {len(pairs)} pairs"
+    )
+    print(
+        f"pairs from {min(pairs):.3f} to {max(pairs):.3f}; least by least {min(times['er']) / min(times['bare']):.3f}"
+    )
+
+
+def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--net", default="conv4")
     parser.add_argument("--labels", type=int, default=1000)
@@ -34,7 +54,12 @@ def main() -> None:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=10)
-    options = parser.parse_args()
+    parser.add_argument("--cycled", action="store_true", help="replay at every step, not once through the memory")
+    return parser
+
+
+def measured(options: argparse.Namespace) -> tuple[dict[str, list[float]], Batches]:
+    """CPU seconds of each loop, run in turns, and the batches that both were given."""
     torch.set_num_threads(1)
 
     rng = np.random.default_rng(0)
@@ -43,7 +68,8 @@ def main() -> None:
     ids = np.arange(len(images))
     task = TaskData(ids[: options.labels], labels[: options.labels], images[: options.labels])
     memory = Memory(ids[options.labels :], labels[options.labels :])
-    training = Training(options.epochs, options.batch, 0.03, 0.8, 1e-4, capacity=options.memory, classes=10)
+    sizes = {"capacity": options.memory, "classes": 10, "cycled": options.cycled}
+    training = Training(options.epochs, options.batch, 0.03, 0.8, 1e-4, **sizes)
     transform = Transform((0.5071, 0.4865, 0.4409), (0.2673, 0.2564, 0.2762), crop=4, flip=True)
     untrained = build(options.net, 10, seed=0, input_shape=(3, 32, 32))
 
@@ -63,22 +89,12 @@ def main() -> None:
             ends[name] = model.state_dict()
         assert all(torch.equal(ends["bare"][key], ends["er"][key]) for key in ends["er"]), "the loops differ"
 
-    steps = sum(len(epoch) for epoch in batches)
-    shown = sum(len(x) for epoch in batches for x, _ in epoch)
-    print(
-        f"{options.net}, {steps} steps of {options.batch} new examples, {shown} images, least of {options.repeats} runs"
-    )
-    print(f"{'loop':<6}{'CPU seconds':>12}{'images/s':>10}")
-    for name, seconds in times.items():
-        print(f"{name:<6}{min(seconds):>12.3f}{shown / min(seconds):>10.0f}")
-    pairs = [er / bare for er, bare in zip(times["er"], times["bare"], strict=True)]
-    ratio = float(np.median(pairs))  # of runs back to back: the least of each may come from a quiet and a busy minute
-    print(
-        f"ratio {ratio:.3f} ({'within' if ratio <= LIMIT else 'ABOVE'} {LIMIT:.2f}), the median of {len(pairs)} pairs"
-    )
-    print(
-        f"pairs from {min(pairs):.3f} to {max(pairs):.3f}; least by least {min(times['er']) / min(times['bare']):.3f}"
-    )
+    return times, batches
+
+
+def images(batches: Batches) -> int:
+    """How many images pass through the net, replayed ones too."""
+    return sum(len(x) for epoch in batches for x, _ in epoch)
 
 
 def bare(model: Classifier, batches: Batches, training: Training) -> None:
