@@ -129,12 +129,21 @@ def test_somebody_elses_config_is_kept_even_by_fresh(tmp_path):
 def test_a_journal_that_cannot_grow_says_so(tmp_path):
     journal = opened(tmp_path)
     journal._db.execute("PRAGMA max_page_count = 1")
-    with pytest.raises(ValueError, match=r"journal\.sqlite cannot be read or written \(database or disk is full\)"):
+    with pytest.raises(ValueError, match=r"journal\.sqlite cannot be written: no space left on device; fix that"):
         journal.once("memory", lambda: "x" * 100_000, task=0)
     journal.close()
     journal = opened(tmp_path)
     assert not journal.has("memory", task=0)
     journal.close()
+
+
+@pytest.mark.parametrize(("beside", "advice"), [("result.json", "--fresh"), ("labels.sqlite", "from a copy")])
+def test_a_damaged_journal_of_a_project_is_not_to_be_started_over(tmp_path, beside, advice):
+    opened(tmp_path).close()
+    (tmp_path / "journal.sqlite").write_bytes(b"no journal" * 500)
+    (tmp_path / beside).touch()
+    with pytest.raises(InputError, match=f"journal.sqlite cannot be read .*; restore it .*{advice}"):
+        opened(tmp_path)
 
 
 def test_what_is_written_can_be_read_by_others(tmp_path):

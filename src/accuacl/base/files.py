@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -13,16 +15,37 @@ import filelock
 
 from accuacl.base.errors import InputError
 
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+
 
 class CannotWrite(InputError):
-    """A file that cannot be written: which, and what the system says is wrong."""
+    """A file that cannot be written: which, and what the system says is wrong.
 
-    def __init__(self, path: Path, reason: str) -> None:
+    full: the disk is full or read-only, so that nothing else can be written there either.
+    """
+
+    def __init__(self, path: Path, reason: str, full: bool = False) -> None:
         super().__init__(path, reason)
-        self.path, self.reason = path, reason
+        self.path, self.reason, self.full = path, reason, full
 
     def __str__(self) -> str:
         return f"{self.path} cannot be written: {self.reason}; fix that and do it again."
+
+    def at(self, path: Path) -> CannotWrite:
+        """The same of another path, which is the one that the user knows."""
+        return CannotWrite(path, self.reason, self.full)
+
+
+class CannotMakeFolder(CannotWrite):
+    """The same for a folder."""
+
+    def __str__(self) -> str:
+        return f"the folder {self.path} cannot be made: {self.reason}; give another."
+
+
+def cannot_write(path: Path, error: OSError) -> CannotWrite:
+    """What to raise for trouble with the disk."""
+    return CannotWrite(path, reason(error), error.errno in FULL)
 
 
 @contextlib.contextmanager
@@ -43,7 +66,7 @@ def replacing(path: Path, name: Callable[[], str] | None = None) -> Iterator[IO[
         with contextlib.suppress(OSError):
             aside.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise CannotWrite(path, reason(error)) from error
+            raise cannot_write(path, error) from error
         raise
     sync_folder(path.parent)
 
@@ -85,7 +108,7 @@ def writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CannotWrite(path, reason(error)) from error
+        raise cannot_write(path, error) from error
 
 
 def make_folder(folder: Path) -> None:
@@ -93,7 +116,32 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made: {reason(error)}; give another.") from error
+        raise CannotMakeFolder(folder, reason(error), error.errno in FULL) from error
+
+
+@contextlib.contextmanager
+def filling(folder: Path) -> Iterator[None]:
+    """Make a new or empty folder for this block; if the block fails, it is removed with all that is in it."""
+    make_folder(folder)
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+@contextlib.contextmanager
+def discarding(folder: Path, *empty: str) -> Iterator[None]:
+    """If this block fails, the folder is removed if it has nothing but these: lock files and empty folders."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):
+            if set(os.listdir(folder)) <= set(empty):
+                for path in [folder / name for name in empty]:
+                    path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+                folder.rmdir()
+        raise
 
 
 def sync_folder(folder: Path) -> None:
@@ -135,7 +183,7 @@ class Lock:
         except filelock.Timeout:
             raise Busy(busy.format(holder=_holder(path))) from None
         except OSError as error:
-            raise InputError(f"{path} cannot be locked: {reason(error)}; fix that and do it again.") from error
+            raise cannot_write(path, error) from error
         with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
             path.write_text(f"{os.getpid()}\n")
 

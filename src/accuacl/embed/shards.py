@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from accuacl import models
 from accuacl.base.errors import InputError, one_line
-from accuacl.base.files import Lock, make_folder, write_text
+from accuacl.base.files import Lock, discarding, make_folder, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
@@ -30,7 +30,7 @@ from accuacl.experiment import DEVICE
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
-MANIFEST = "manifest.json"
+MANIFEST, LOCK = "manifest.json", "embed.lock"
 FAILED = "failed"  # in the manifest: embedding ended with wrong input
 PART_BYTES = 64 << 20  # of raw inputs that are in memory at a time
 
@@ -54,7 +54,7 @@ def embed(
     check_out(out)
     make_folder(out)
     busy = f"another embed (process {{holder}}) is writing to {out}; wait for it or give another --out."
-    with Lock(out / "embed.lock", busy):
+    with Lock(out / LOCK, busy):
         manifest = _begin(out, {
             "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
             "shard_rows": shard_rows,
@@ -159,7 +159,8 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     if not path.exists():
         if any(out.glob("*.parquet")):
             raise InputError(f"{out} holds Parquet files that are not of this pool; give an empty or a new folder.")
-        write_text(path, json.dumps(nothing, indent=1) + "\n")
+        with discarding(out, LOCK):
+            write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
     try:
         written = json.loads(path.read_text())

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import CannotWrite
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.userfile import load_file, loaded_files
 
@@ -25,11 +26,12 @@ class BugInWorker(RuntimeError):
 class Failure:
     """Why an item has no value.
 
-    kind: "input", an InputError, which the user can fix; "bug", any other exception; "death", of the worker itself.
+    kind: "input", an InputError, which the user can fix; "full", one of a full disk, which other items will meet too;
+    "bug", any other exception; "death", of the worker itself.
     message: one sentence. traceback: for a bug, as the worker would have printed it.
     """
 
-    kind: Literal["input", "bug", "death"]
+    kind: Literal["input", "full", "bug", "death"]
     message: str
     traceback: str = ""
 
@@ -37,7 +39,7 @@ class Failure:
         """The exception to raise here; `place` says which item failed, unless the message does."""
         if self.kind == "bug":
             return BugInWorker(f"{place}: {self.message}\n\nIn the worker:\n\n{self.traceback.rstrip()}")
-        return InputError(self.message if self.kind == "input" else f"{place}: {self.message}")
+        return InputError(f"{place}: {self.message}" if self.kind == "death" else self.message)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def attempt(function: Function, item: Any, report: OnProgress) -> dict[str, Any]
     try:
         return {"value": function(item, report)}
     except InputError as error:
-        return {"failure": Failure("input", str(error))}
+        full = isinstance(error, CannotWrite) and error.full
+        return {"failure": Failure("full" if full else "input", str(error))}
     except Exception as error:
         return {"failure": Failure("bug", f"{type(error).__name__}: {error}", traceback.format_exc())}

@@ -31,6 +31,12 @@ def settings_before(model: type[pydantic.BaseModel]) -> dict[str, Any]:
     return values
 
 
+def restore(directory: Path) -> str:
+    """What to do about a damaged file of a run or a project; what people did in a project cannot be done again."""
+    project = (directory / "labels.sqlite").exists()
+    return "restore it from a copy" if project else "restore it or start over with --fresh"
+
+
 def write_config(path: Path, settings: Mapping[str, Any]) -> None:
     write_text(path, json.dumps({SCHEMA: VERSION, **settings}, indent=1) + "\n")
 
@@ -45,7 +51,7 @@ def read_config(path: Path, known: Collection[str], before: Mapping[str, Any]) -
     except OSError as error:
         raise InputError(f"{path} cannot be read ({reason(error)}); fix that.") from error
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); restore it or start over with --fresh.") from error
+        raise InputError(f"{path} is not JSON ({error}); {restore(path.parent)}.") from error
     if not isinstance(content, dict) or "learner" not in content or ("kind" in content) != ("kind" in known):
         raise InputError(
             f"{path} is not that of a {'project' if 'kind' in known else 'run'}; choose another directory."

@@ -18,10 +18,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from accuacl.base.databases import UNWRITABLE, database_trouble, error_code
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, make_folder
+from accuacl.base.files import Lock, discarding, make_folder
 from accuacl.base.versions import table_version
-from accuacl.experiment.configfile import read_config, write_config
+from accuacl.experiment.configfile import read_config, restore, write_config
 from accuacl.experiment.reader import VERSION, WAIT, read_steps, split_key
 
 TABLES = (
@@ -64,6 +65,7 @@ class Journal:
         an older version lacks. fresh: remove the run that is there. patience: seconds to wait for another process.
         """
         self.directory, self.path = directory, directory / "journal.sqlite"
+        make_folder(directory)
         make_folder(self.weights)
         self._db: sqlite3.Connection | None = None
         self._lock = Lock(
@@ -71,17 +73,18 @@ class Journal:
             busy=f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out.",
             patience=patience,
         )
-        try:
-            if fresh:
-                self._clear()
-            self._check_config(config, before or {})
-            with self._clear_errors():
-                self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
-                _prepare(self._db, self.path)
-            self.environment: dict[str, Any] = self.once("environment", lambda: environment)
-        except BaseException:
-            self.close()
-            raise
+        with discarding(directory, "weights", "lock"):
+            try:
+                if fresh:
+                    self._clear()
+                self._check_config(config, before or {})
+                with self._clear_errors():
+                    self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+                    _prepare(self._db, self.path)
+                self.environment: dict[str, Any] = self.once("environment", lambda: environment)
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self) -> Journal:
         return self
@@ -155,10 +158,9 @@ class Journal:
         try:
             yield
         except sqlite3.Error as error:
-            raise InputError(
-                f"{self.path} cannot be read or written ({error}); "
-                "fix that and run the same command again, or start over with --fresh."
-            ) from error
+            if error_code(error) in UNWRITABLE:
+                raise database_trouble(self.path, error) from error
+            raise InputError(f"{self.path} cannot be read ({error}); {restore(self.directory)}.") from error
 
     def close(self) -> None:
         """Let another process have the run."""
@@ -172,9 +174,7 @@ class Journal:
         path = self.directory / "config.json"
         if not path.exists():
             if self.path.exists():
-                raise InputError(
-                    f"{self.directory} has a journal but no config.json; restore it or start over with --fresh."
-                )
+                raise InputError(f"{self.directory} has a journal but no config.json; {restore(self.directory)}.")
             write_config(path, config)
             return
         old = read_config(path, config, before)

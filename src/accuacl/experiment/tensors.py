@@ -12,6 +12,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason, write_bytes
+from accuacl.experiment.configfile import restore
 
 
 def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, str]:
@@ -45,9 +46,9 @@ def _read(folder: Path, handle: dict[str, str]) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path} is gone, but the journal needs it; restore it or start over with --fresh.") from None
+        raise InputError(f"{path} is gone, but the journal needs it; {restore(folder.parent)}.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
-        raise InputError(f"{path} is damaged: it is not what was written; restore it or start over with --fresh.")
+        raise InputError(f"{path} is damaged: it is not what was written; {restore(folder.parent)}.")
     return data

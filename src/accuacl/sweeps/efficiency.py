@@ -11,7 +11,7 @@ from typing import Any
 
 from accuacl import bench
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reason, write_text
+from accuacl.base.files import discarding, make_folder, reason, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.bench import Case
 
@@ -57,7 +57,8 @@ def measure_queries(
             continue
         numbers = (result.cpu, result.wall, result.memory, bench.machine())
         rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
-        _write(table, rows)
+        with discarding(table.parent):
+            _write(table, rows)
     wanted = {_sizes(vars(case)) for case in cases if case.strategy not in costs.refused}
     shown = [row for row in rows if _sizes(row) in wanted]
     costs.totals = _totals(shown, queries=recipe["rounds"] - 1)

@@ -1,7 +1,7 @@
 """Do a sweep's runs: only those that are missing, in parallel, into one table.
 
 A run is skipped if its row is in the table or its directory is finished; an interrupted run continues where it stopped.
-A run that fails is reported and does not stop the others.
+A run that fails is reported and does not stop the others, unless the disk is full.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, make_folder
+from accuacl.base.files import Lock, discarding, make_folder
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.data import dataset_of, load
 from accuacl.engines import Engine
@@ -23,6 +23,7 @@ from accuacl.sweeps.outcome import Outcome, rows_by_key
 from accuacl.sweeps.work_done import WorkDone
 from accuacl.sweeps.worker import Job, do_job, job_for
 
+LOCK = "sweep.lock"
 OnEnd = Callable[[SweepRun, Row | None, str], None]  # a run, its row or None, and why it failed
 
 
@@ -46,7 +47,7 @@ def run_missing(
     make_folder(out)
     make_folder(table.parent)
     busy = f"another sweep (process {{holder}}) is working in {out}; wait for it or choose another --out."
-    with Lock(out / "sweep.lock", busy):
+    with discarding(out, LOCK), Lock(out / LOCK, busy):
         if not os.access(table.parent, os.W_OK) or table.is_dir():
             raise InputError(f"{table} cannot be written; give another --results.")
         known = rows_by_key(table)
@@ -97,6 +98,8 @@ def _do(
     for end in engine.map(do_job, jobs, None if on_progress is ignore else tell):
         run = runs[end.index]
         why = end.failure.message if end.failure else ""
+        if end.failure and end.failure.kind == "full":
+            raise end.failure.error(run.name)
         if end.failure:
             done.tell_failed(end.index)
             outcome.failed[run.name] = why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 import warnings
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import write_text
+from accuacl.base.files import make_folder, write_text
 from accuacl.base.progress import OnProgress
 from accuacl.data import BENCHMARKS
 from accuacl.experiment import Config, Row
@@ -65,6 +66,7 @@ def do_job(job: Job, on_progress: OnProgress) -> JobEnd:
         return JobEnd(row_of(job.out), [str(warning.message) for warning in said])
     except Exception as error:
         if job.out.is_dir() or not isinstance(error, InputError):  # input refused at once leaves no directory
-            job.out.mkdir(parents=True, exist_ok=True)
-            write_text(job.out / ERROR_FILE, traceback.format_exc())
+            with contextlib.suppress(InputError):  # if the disk is full, that is what has failed
+                make_folder(job.out)
+                write_text(job.out / ERROR_FILE, traceback.format_exc())
         raise

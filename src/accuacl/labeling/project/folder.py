@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, writing
+from accuacl.base.files import CannotWrite, make_folder, reading, writing
 
 
 def check_empty(directory: Path) -> None:
@@ -35,5 +35,7 @@ def whole_or_not_at_all(directory: Path) -> Iterator[Path]:
         check_empty(directory)
         with writing(directory):
             os.rename(aside, directory)
+    except CannotWrite as error:
+        raise error.at(directory) if error.path.is_relative_to(aside) else error from error.__cause__
     finally:
         shutil.rmtree(aside, ignore_errors=True)

@@ -8,21 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from accuacl.base.databases import DAMAGED, UNWRITABLE, database_trouble, error_code
 from accuacl.labeling.store.errors import StoreUnavailable
 from accuacl.labeling.store.schema import WAIT, upgrade
 from accuacl.labeling.store.writers import Writers
-
-OF_THE_DISK = {  # error codes that speak of the file, the disk or another process
-    sqlite3.SQLITE_PERM,
-    sqlite3.SQLITE_BUSY,
-    sqlite3.SQLITE_READONLY,
-    sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CORRUPT,
-    sqlite3.SQLITE_FULL,
-    sqlite3.SQLITE_CANTOPEN,
-    sqlite3.SQLITE_PROTOCOL,
-    sqlite3.SQLITE_NOTADB,
-}
 
 
 class Transaction:
@@ -121,6 +110,7 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in OF_THE_DISK:
+            if error_code(error) not in UNWRITABLE | DAMAGED:
                 raise  # wrong SQL or a broken constraint: a bug
-            raise StoreUnavailable(self.path, str(error)) from error
+            trouble = database_trouble(self.path, error)
+            raise StoreUnavailable(self.path, trouble.reason, trouble.full) from error

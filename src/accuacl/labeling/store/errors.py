@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from accuacl.base.errors import InputError
+from accuacl.base.files import CannotWrite
 
 
 class RoundIncomplete(InputError):
@@ -17,9 +16,8 @@ class RoundIncomplete(InputError):
         self.task, self.round, self.left, self.total = task, round, left, total
 
 
-class StoreUnavailable(InputError):
+class StoreUnavailable(CannotWrite):
     """The file at `path` cannot be read or written: the disk is full, say, or the file is damaged."""
 
-    def __init__(self, path: Path, why: str) -> None:
-        super().__init__(f"{path} cannot be read or written ({why}); nothing was saved, so fix that and try again.")
-        self.path = path
+    def __str__(self) -> str:
+        return f"{self.path} cannot be read or written ({self.reason}); nothing was saved, so fix that and try again."

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason, write_bytes
-from accuacl.report.formats.document import FAINT, Document, Figure, Heading, LineStyle, Picture
+from accuacl.base.files import discarding, reason, write_bytes
+from accuacl.report.formats.document import FAINT, Block, Document, Figure, Heading, LineStyle, Picture
 from accuacl.report.formats.svg import STYLE
 
 TYPES = {  # each with the metadata to leave out, so that the same plot gives the same bytes
@@ -40,7 +40,12 @@ def write(report: Document, folder: Path, type: str) -> Document:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the folder {folder} cannot be made: {reason(error)}; give another --figures.") from None
-    blocks = list(report.blocks)
+    with discarding(folder):
+        return Document(report.title, _written(report.blocks, folder, type))
+
+
+def _written(given: Sequence[Block], folder: Path, type: str) -> list[Block]:
+    blocks = list(given)
     names: set[str] = set()
     section = ""
     for i, block in enumerate(blocks):
@@ -54,7 +59,7 @@ def write(report: Document, folder: Path, type: str) -> Document:
             path = folder / f"{_name(section, block.title, names)}.png"
             write_bytes(path, block.png)
             blocks[i] = replace(block, file=path)
-    return Document(report.title, blocks)
+    return blocks
 
 
 def draw(figure: Figure, type: str) -> bytes:

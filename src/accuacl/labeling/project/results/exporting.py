@@ -15,7 +15,7 @@ import safetensors.numpy
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, write_bytes, write_text
+from accuacl.base.files import filling, reading, write_bytes, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import load_tensors, read_steps, save_tensors
 from accuacl.labeling.project.inputs import backbones, words
@@ -56,16 +56,16 @@ def export(
             if kind == "images"
             else read_like(project.tasks, kind, predict, column)
         )
-    make_folder(out)
-    written = _labels(project, out)
-    if learned:
-        written += _model(project, out)
-        write_text(out / "MODEL_CARD.md", model_card(project))
-        written.append(out / "MODEL_CARD.md")
-    if onnx:
-        written.append(write_onnx(out))
-    if items is not None:
-        written.append(_predictions(items, out, tell))
+    with filling(out):
+        written = _labels(project, out)
+        if learned:
+            written += _model(project, out)
+            write_text(out / "MODEL_CARD.md", model_card(project))
+            written.append(out / "MODEL_CARD.md")
+        if onnx:
+            written.append(write_onnx(out))
+        if items is not None:
+            written.append(_predictions(items, out, tell))
     return written
 
 
