@@ -18,6 +18,9 @@ import typer
 import accuacl
 from accuacl import cli
 from accuacl.cli import project
+from accuacl.cli.run import _usual_out
+from accuacl.experiment import make
+from accuacl.experiment.configfile import write_config
 from processes import start_command
 
 FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
@@ -81,8 +84,8 @@ def test_the_package_is_a_command_too():
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("run --out /proc/a/b", "the folder /proc/a/b/weights cannot be made: no such file or directory"),
-        ("run --out file", "the folder file/weights cannot be made: not a directory"),
+        ("run --out /proc/a/b", "the folder /proc/a/b cannot be made: no such file or directory"),
+        ("run --out file", "the folder file cannot be made: file exists"),
         ("run --config folder", "folder cannot be read (Is a directory)"),
         ("run --plugin folder", "there is no Python file folder"),
         ("sweep sweep.yaml --out file", "the folder file cannot be made: file exists"),
@@ -161,6 +164,27 @@ def test_no_function_of_the_command_line_is_long(path):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = node.end_lineno - body[0].lineno + 1 if body else 0
             assert length <= 40, f"{node.name} has {length} lines: what it does belongs into a room"
+
+
+def test_runs_that_differ_go_to_directories_that_do(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    more = ({}, {"blur": 0.1}, {"blur": 0.1, "label_noise": 0.2}, {"epochs": 3}, {"seed": 1}, {"order": "classes"})
+    outs = [_usual_out(make({"strategy": "uniform"} | settings), None) for settings in more]
+    assert outs[0] == Path("runs/split-digits-er-uniform-m20-s0")
+    assert outs[1] == Path("runs/split-digits-er-uniform-m20-s0-blur=0.1")
+    assert len(set(outs)) == len(more)
+
+
+def test_a_run_in_a_directory_that_an_older_version_named_goes_on_there(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    old = Path("runs/split-digits-er-uniform-m20-s0")
+    old.mkdir(parents=True)
+    blurred = make({"strategy": "uniform", "blur": 0.1})
+    write_config(old / "config.json", blurred.model_dump())
+    assert _usual_out(blurred, None) == old
+    assert _usual_out(make({"strategy": "uniform", "blur": 0.2}), None) != old
+    (old / "config.json").write_text("{")
+    assert _usual_out(blurred, None) != old
 
 
 WAITING = """

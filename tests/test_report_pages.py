@@ -199,6 +199,12 @@ def test_commands_say_what_a_plugin_is_needed_for(tmp_path):
         assert [block.title for block in report.blocks if isinstance(block, Code)][-1] == title
 
 
+@pytest.mark.parametrize("setting", ["learner", "memory_policy", "arrival"])
+def test_learners_memory_policies_and_streams_of_plugins_are_named_too(setting):
+    groups = make_groups([row | {setting: "mine"} for row in grid()])
+    assert "(add --plugin FILE with the file that defines mine)" in provenance.commands("Runs", groups).title
+
+
 def test_one_run_is_not_several():
     rows = grid(seed=[0, 1, 2])
     rows = [rows[0] | {"machine": "mine"}, *(row | {"seconds_cpu": None} for row in rows[1:])]

@@ -19,7 +19,7 @@ from PIL import Image
 
 from accuacl.base.errors import InputError
 from accuacl.data import holds_tasks, holds_vectors, load
-from accuacl.experiment import make, run
+from accuacl.experiment import make, open_stream, run
 from commands import accuacl as command
 from test_data_layouts import encoded
 
@@ -277,6 +277,68 @@ def test_columns_by_other_names(tmp_path):
     np.savez(tmp_path / "a.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
     with pytest.raises(InputError, match="is no table, so it has no column 'kind'"):
         load(str(tmp_path / "a.npz"), label_column="kind")
+
+
+SPLITS = ("train", "test")
+
+
+def months(folder, image=False):
+    """A table of vectors or of images, whose tasks are called months."""
+    months = ("2024-1", "2024-2")
+    rows = [{"n": i, "month": months[i // 4], "label": "ab"[i % 2], "split": SPLITS[i % 4 > 1]} for i in range(8)]
+    if not image:
+        write_csv(folder / "months.csv", rows)
+        return folder / "months.csv"
+    for row in rows:
+        Image.new("RGB", (4, 4), (row["n"], 0, 0)).save(folder / f"{row['n']}.png")
+    write_csv(folder / "months.csv", [row | {"file": f"{row['n']}.png"} for row in rows])
+    return folder / "months.csv"
+
+
+@pytest.mark.parametrize("image", [False, True])
+def test_the_column_of_tasks_by_another_name(image, tmp_path):
+    place = months(tmp_path, image)
+    data = load(str(place), task_column="month", cache_dir=tmp_path / "cache")
+    assert data.train.columns["task"].tolist() == ["2024-1"] * 2 + ["2024-2"] * 2
+    assert image or data.train.inputs.shape == (4, 1)  # the month is no part of the vector
+    config = make({"benchmark": str(place), "task_column": "month"})
+    assert config.arrival == "given"
+    assert len(list(open_stream(config, None, skip_bad=False))) == 2
+
+
+def test_the_column_of_tasks_in_parquet_with_images(tmp_path):
+    columns = {
+        "image": [encoded(np.zeros((4, 4, 3), np.uint8))] * 8,
+        "label": [0, 1] * 4,
+        "month": [1, 1, 1, 1, 2, 2, 2, 2],
+    }
+    for split in ("train", "test"):
+        pq.write_table(pa.table(columns), tmp_path / f"{split}-0.parquet")
+    data = load(str(tmp_path), task_column="month", cache_dir=tmp_path / "cache")
+    assert data.test.columns["task"].tolist() == columns["month"]
+    with pytest.raises(InputError, match=r"no column 'moth'; did you mean month\?"):
+        load(str(tmp_path), task_column="moth", cache_dir=tmp_path / "cache")
+
+
+def test_a_column_of_tasks_that_says_nothing_is_refused(tmp_path):
+    place = str(months(tmp_path))
+    with pytest.raises(InputError, match=r"no column 'mont'; did you mean month\?"):
+        load(place, task_column="mont")
+    with pytest.raises(InputError, match="says what arrives when; leave it out, or --classes-per-task"):
+        make({"benchmark": place, "task_column": "month", "classes_per_task": 1})
+    with pytest.raises(InputError, match="leave out --task-column"):
+        make({"benchmark": "split-digits", "task_column": "month"})
+
+
+def test_looks_of_data_in_a_file_for_each_task_are_kept(tmp_path):
+    for task in (1, 2):
+        looks = [{"n": i, "domain": f"look {i // 4}"} for i in range(8)]
+        rows = [row | {"label": "ab"[row["n"] % 2], "split": SPLITS[row["n"] % 4 > 1]} for row in looks]
+        write_csv(tmp_path / f"task-{task}.csv", rows)
+    data = load(str(tmp_path))
+    assert data.train.columns["domain"].tolist() == (["look 0"] * 2 + ["look 1"] * 2) * 2
+    config = make({"benchmark": str(tmp_path), "domains": 2})
+    assert [len(task.train) for task in open_stream(config, None, skip_bad=False)] == [4, 4]
 
 
 def test_classes_that_are_numbers_are_ordered_as_numbers(tmp_path):

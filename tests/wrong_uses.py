@@ -28,6 +28,10 @@ RUN_VALUES = """
 --benchmark numbers.csv --classes-per-task 2 --model conv4
 --benchmark numbers.csv --classes-per-task 2 --domains 2
 --benchmark numbers.csv --arrival given
+--benchmark numbers.csv --task-column month
+--benchmark numbers.csv --task-column a --classes-per-task 2
+--benchmark three.npz --task-column month
+--task-column month
 --benchmark bad.json --classes-per-task 1
 --benchmark bad.jsonl --classes-per-task 1
 --benchmark bad.parquet --classes-per-task 1

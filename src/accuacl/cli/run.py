@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,15 +14,28 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
-from accuacl.experiment import Config, advice, decided_by_scale, make, read_yaml, renamed, stream_words, to_yaml
+from accuacl.experiment import (
+    Config,
+    advice,
+    canonical,
+    decided_by_scale,
+    make,
+    read_config,
+    read_yaml,
+    renamed,
+    settings_before,
+    stream_words,
+    to_yaml,
+)
 from accuacl.strategies import load_plugins
+from accuacl.sweeps import run_name
 
 
 @with_settings(Config, without=("model_digest",))
 def run(
     *,
     out: Annotated[
-        Path | None, typer.Option(help="The run's directory (default: one in runs/, named by the main settings).")
+        Path | None, typer.Option(help="The run's directory (default: one in runs/, named by the settings).")
     ] = None,
     config: Annotated[Path | None, typer.Option(help="Settings from a YAML file; options here override it.")] = None,
     data_dir: DataDir = None,
@@ -45,8 +59,7 @@ def run(
     if print_config:
         print(to_yaml(what), end="")
         return
-    name = f"{Path(what.benchmark).name}-{what.learner}-{what.strategy}-m{what.memory}-s{what.seed}"
-    out = out or Path("runs") / name
+    out = out or _usual_out(what, data_dir)
     if not (out / "result.json").exists():
         for sentence in advice(what):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
@@ -60,6 +73,17 @@ def run(
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
+
+
+def _usual_out(config: Config, data_dir: Path | None) -> Path:
+    """Where the run goes that is not told where; older versions named directories by the main settings alone."""
+    c = config
+    short = Path("runs") / f"{Path(c.benchmark).name}-{c.learner}-{c.strategy}-m{c.memory}-s{c.seed}"
+    begun = short / "config.json"
+    with contextlib.suppress(InputError):  # then that is no run of ours
+        if begun.exists() and read_config(begun, Config.model_fields, settings_before(Config)) == c.model_dump():
+            return short
+    return Path("runs") / run_name(Config(**canonical(config.model_dump())), data_dir)
 
 
 def _recall(by_class: dict[str, float]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,17 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 
 COLUMNS = ("task", "domain")  # in which task an example arrived, and in which look
+
+
+class ColumnNames(NamedTuple):
+    """What columns of a table are called, if not as usual ("")."""
+
+    label: str = ""
+    task: str = ""
+
+    def of(self, column: str) -> str:
+        """The name of one of COLUMNS."""
+        return self.task if self.task and column == "task" else column
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,4 +83,7 @@ def _joined(parts: Sequence[tuple[str, Split, tuple[str, ...]]], ids: dict[str, 
     labels = [np.array([ids[c] for c in classes], np.int64)[split.labels] for _, split, classes in parts]
     tasks = np.concatenate([np.full(len(split), task) for task, split, _ in parts])
     together = cast(NDArray[Any], Joined(inputs)) if inputs[0].ndim == 4 else np.concatenate(inputs)
-    return Split(together, np.concatenate(labels), {"task": tasks})
+    columns = {"task": tasks}
+    if all("domain" in split.columns for _, split, _ in parts):
+        columns["domain"] = np.concatenate([split.columns["domain"] for _, split, _ in parts])
+    return Split(together, np.concatenate(labels), columns)

@@ -15,7 +15,7 @@ from accuacl.base.names import near
 from accuacl.base.progress import OnProgress
 from accuacl.data import arrays, cifar, folders, holdout, parquet, tables
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
-from accuacl.data.dataset import Dataset, check_labels
+from accuacl.data.dataset import ColumnNames, Dataset, check_labels
 from accuacl.data.digits import digits
 from accuacl.data.joined import join, task_name, task_parts
 from accuacl.data.source import RawDataset, Source
@@ -55,6 +55,7 @@ def load(
     skip_bad: bool = False,
     image_size: int | None = None,
     label_column: str = "",
+    task_column: str = "",
     progress: OnProgress | None = None,
 ) -> Dataset:
     """The data set called `name`, or the one in the file or folder `name`.
@@ -68,6 +69,7 @@ def load(
     skip_bad: leave out images that cannot be read, with a warning that counts them, instead of raising BadImage.
     image_size: make images square with this side; without it they must all have the same size.
     label_column: of a table, the column with the classes, if it is not called label, class, target or y.
+    task_column: of a table, the column that says in which task a row arrived, if it is not called task.
     progress: called while images are decoded.
 
     >>> data = load("digits")
@@ -82,27 +84,31 @@ def load(
         source = find_known(name, data_dir)
     else:
         options = DecodeOptions(image_size, None, skip_bad, progress)
-        return _own(name, own_data(name, data_dir), cache_dir, options, label_column)
-    if label_column:
-        raise InputError(f"{name} has its labels; --label-column is for tables of your own.")
+        return _own(name, own_data(name, data_dir), cache_dir, options, ColumnNames(label_column, task_column))
+    if label_column or task_column:
+        option = "--label-column" if label_column else "--task-column"
+        raise InputError(f"{name} is no table of your own, which {option} is for; leave it out.")
     side = PUBLISHED[name].side if image_size is None else None
     return _images(name, source, cache_dir, DecodeOptions(image_size, side, skip_bad, progress))
 
 
-def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions, label_column: str) -> Dataset:
+def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions, named: ColumnNames) -> Dataset:
     """The data set in a file or folder of one's own, or in those that it has for each task."""
     parts = task_parts(place)
     if parts:
-        return join(name, [(task_name(p), _own(str(p), p, cache_dir, options, label_column)) for p in parts])
+        if named.task:
+            raise InputError(f"{place} has a file or folder for each task, so leave out --task-column.")
+        return join(name, [(task_name(p), _own(str(p), p, cache_dir, options, named)) for p in parts])
     fields, files = arrays.find(place), find_tables(place)
-    if label_column and (fields or not files):
-        raise InputError(f"{place} is no table, so it has no column {label_column!r}; leave out --label-column.")
+    if any(named) and (fields or not files):
+        option = "--label-column" if named.label else "--task-column"
+        raise InputError(f"{place} is no table, so it has no column {named.label or named.task!r}; leave out {option}.")
     if fields:
         data, held = arrays.read(name, place if place.is_dir() else place.parent, fields), arrays.held_out(fields)
     elif files and not _names_images(files):
-        data, held = tables.read_vectors(name, files, label_column)
+        data, held = tables.read_vectors(name, files, named)
     else:
-        source = _find_images(place, files, label_column)
+        source = _find_images(place, files, named)
         data, held = _images(name, source, cache_dir, options), holdout.READING in source.reading
     if options.size is not None and (fields or data.train.inputs.ndim == 2):
         raise InputError(f"{place} holds arrays and --image-size is for files of images; leave it out.")
@@ -115,11 +121,11 @@ def _names_images(files: SplitFiles) -> bool:
     return tables.holds_encoded_images(files) or bool(tables.path_column(files))
 
 
-def _find_images(place: Path, files: SplitFiles | None, label_column: str) -> Source:
+def _find_images(place: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
     if files:
         if tables.holds_encoded_images(files):
-            return parquet.find_own(files, label_column)
-        return tables.find_images(files, label_column)
+            return parquet.find_own(files, named)
+        return tables.find_images(files, named)
     source = folders.find_tiny(place) or folders.find(place)
     if source is None:
         raise InputError(

@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.data.dataset import COLUMNS
+from accuacl.data.dataset import COLUMNS, ColumnNames
 from accuacl.data.holdout import READING, split_raw
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 from accuacl.data.splits import TESTS, SplitFiles, shards
-from accuacl.data.table import open_columnar
+from accuacl.data.table import check_column, open_columnar
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
+USUAL = ColumnNames()
 ROWS = 1024  # read at a time
 
 
@@ -36,34 +37,37 @@ def find(folder: Path) -> Source | None:
     return None
 
 
-def find_own(files: SplitFiles, label_column: str) -> Source:
+def find_own(files: SplitFiles, named: ColumnNames) -> Source:
     """The same for files of one's own, Parquet or Arrow; those of COLUMNS are read too. No test: a part is held out."""
-    there = [name for name in COLUMNS if name in open_columnar(files.train[0]).schema_arrow.names]
+    names = open_columnar(files.train[0]).schema_arrow.names
+    check_column(files.train[0], named.task, names)
+    there = [named.of(name) for name in COLUMNS if named.of(name) in names]
     reading = [f"with {', '.join(there)}"] if there else []
     reading += [READING] if not files.test else []
-    reading += [f"labels in {label_column}"] if label_column else []
-    return _source(files, (label_column,) if label_column else LABEL, "; ".join(reading))
+    reading += [f"labels in {named.label}"] if named.label else []
+    return _source(files, (named.label,) if named.label else LABEL, "; ".join(reading), named)
 
 
-def _source(files: SplitFiles, label: tuple[str, ...], reading: str) -> Source:
+def _source(files: SplitFiles, label: tuple[str, ...], reading: str, named: ColumnNames = USUAL) -> Source:
     every = tuple(os.path.abspath(file) for file in (*files.train, *files.test))
-    return Source(files.place, every, functools.partial(_open, files, label), reading)
+    return Source(files.place, every, functools.partial(_open, files, label, named), reading)
 
 
-def _open(files: SplitFiles, label: tuple[str, ...]) -> RawDataset:
+def _open(files: SplitFiles, label: tuple[str, ...], named: ColumnNames) -> RawDataset:
     names = [class_names(f, _column(f, open_columnar(f).schema_arrow, label)) for f in (*files.train, *files.test)]
     said = [n for n in names if n]
     if any(n != said[0] for n in said):
         raise InputError(f"{files.place}: the shards name different classes; take them from one data set.")
-    train = _split(files.train, label)
-    both = (train, _split(files.test, label)) if files.test else split_raw(train)
+    train = _split(files.train, label, named)
+    both = (train, _split(files.test, label, named)) if files.test else split_raw(train)
     return RawDataset(*both, said[0] if said else ())
 
 
-def _split(files: Sequence[Path], label: tuple[str, ...]) -> RawSplit:
+def _split(files: Sequence[Path], label: tuple[str, ...], named: ColumnNames) -> RawSplit:
     labels = np.concatenate([_labels(file, label) for file in files])
-    there = [name for name in COLUMNS if all(name in open_columnar(file).schema_arrow.names for file in files)]
-    columns = {name: [value for file in files for value in _values(file, name)] for name in there}
+    schemas = [open_columnar(file).schema_arrow for file in files]
+    there = [name for name in COLUMNS if all(named.of(name) in schema.names for schema in schemas)]
+    columns = {name: [value for file in files for value in _values(file, named.of(name))] for name in there}
     return RawSplit(labels, functools.partial(_images, files), columns)
 
 

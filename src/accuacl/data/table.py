@@ -12,13 +12,14 @@ import json
 import lzma
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, reason
+from accuacl.base.names import near
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
@@ -50,6 +51,14 @@ class Table:
     def values(self, name: str) -> list[Any]:
         """A column as Python values; None where a value is missing or an empty text."""
         return [None if value == "" else value for value in self.columns.column(name).to_pylist()]
+
+
+def check_column(path: Path, given: str, names: Sequence[str]) -> None:
+    """Refuse the name of a column that a table does not have; "": none was given."""
+    if given and given not in names:
+        meant = near(given, names)
+        hint = f"did you mean {meant}? It" if meant else "it"
+        raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
 
 
 def read_table(path: Path) -> Table:

@@ -18,14 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.names import near
 from accuacl.data.arrival import natural
-from accuacl.data.dataset import COLUMNS, Dataset, Split
+from accuacl.data.dataset import COLUMNS, ColumnNames, Dataset, Split
 from accuacl.data.holdout import READING, split_raw, split_rows
 from accuacl.data.parquet import class_names
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 from accuacl.data.splits import SplitFiles
-from accuacl.data.table import COLUMNAR, Table, column_names, open_columnar, read_table
+from accuacl.data.table import COLUMNAR, Table, check_column, column_names, open_columnar, read_table
 from accuacl.data.vectors import vectors_of
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")
@@ -55,10 +54,10 @@ def has_column(files: SplitFiles, name: str) -> bool:
     return name in column_names(files.train[0])
 
 
-def read_vectors(name: str, files: SplitFiles, label_column: str = "") -> tuple[Dataset, bool]:
+def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> tuple[Dataset, bool]:
     """The data set of vectors in these tables, and whether its test split was held out."""
-    train, test, classes = _read(files, label_column)
-    apart = {train.label, "id", "split", *COLUMNS}
+    train, test, classes = _read(files, named)
+    apart = {train.label, "id", "split", *COLUMNS, named.of("task")}
     inputs, columns = vectors_of(train.table, apart)
     if columns is not None:
         left_out = [column for column in train.table.names if column not in {*apart, *columns}]
@@ -79,15 +78,15 @@ def read_vectors(name: str, files: SplitFiles, label_column: str = "") -> tuple[
     return Dataset(name, _only(both, ~train.tests), _only(both, train.tests), classes), False
 
 
-def find_images(files: SplitFiles, label_column: str = "") -> Source:
+def find_images(files: SplitFiles, named: ColumnNames) -> Source:
     """The images that the tables name, by paths from the folder of each table."""
     column = path_column(files)
     tables = [read_table(file) for file in (*files.train, *files.test)]
     paths = {os.path.abspath(table.path.parent / str(value)) for table in tables for value in table.values(column)}
     every = (*(os.path.abspath(table.path) for table in tables), *paths)
     held = not files.test and not has_column(files, "split")
-    reading = f"{READING if held else ''} {label_column}"
-    return Source(files.place, tuple(every), functools.partial(_open_images, files, column, label_column), reading)
+    reading = f"{READING if held else ''} {named.label}" + (f"; tasks in {named.task}" if named.task else "")
+    return Source(files.place, tuple(every), functools.partial(_open_images, files, column, named), reading)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +100,8 @@ class Labelled:
     tests: NDArray[np.bool_] | None
 
 
-def _open_images(files: SplitFiles, column: str, label_column: str) -> RawDataset:
-    train, test, classes = _read(files, label_column)
+def _open_images(files: SplitFiles, column: str, named: ColumnNames) -> RawDataset:
+    train, test, classes = _read(files, named)
     raw = _raw(train, column)
     if test is not None:
         return RawDataset(raw, _raw(test, column), classes)
@@ -128,13 +127,14 @@ def _raw(rows: Labelled, column: str, chosen: NDArray[np.bool_] | None = None) -
     return RawSplit(rows.labels[where], images, columns)
 
 
-def _read(files: SplitFiles, label_column: str) -> tuple[Labelled, Labelled | None, tuple[str, ...]]:
+def _read(files: SplitFiles, named: ColumnNames) -> tuple[Labelled, Labelled | None, tuple[str, ...]]:
     tables = [_joined(part) for part in (files.train, files.test) if part]
-    label = _label_column(tables[0], label_column)
+    label = _label_column(tables[0], named.label)
+    check_column(tables[0].path, named.task, tables[0].names)
     names = class_names(files.train[0], label) if files.train[0].suffix.lower() in COLUMNAR else ()
     known = _classes(tables[0], label, names)
     classes = names or known
-    read = [_labelled(table, label, known, i > 0) for i, table in enumerate(tables)]
+    read = [_labelled(table, label, named, known, i > 0) for i, table in enumerate(tables)]
     return read[0], read[1] if len(read) > 1 else None, classes
 
 
@@ -152,10 +152,7 @@ def _joined(paths: Sequence[Path]) -> Table:
 
 
 def _label_column(table: Table, given: str) -> str:
-    if given and given not in table.names:
-        meant = near(given, table.names)
-        hint = f"did you mean {meant}? It" if meant else "it"
-        raise InputError(f"{table.path} has no column {given!r}; {hint} has {', '.join(table.names)}.")
+    check_column(table.path, given, table.names)
     label = given or next((name for name in LABELS if name in table.names), "")
     if not label:
         raise InputError(
@@ -172,7 +169,7 @@ def _classes(table: Table, label: str, names: tuple[str, ...]) -> tuple[str, ...
     return tuple(sorted({str(value) for value in table.values(label) if value is not None}, key=natural))
 
 
-def _labelled(table: Table, label: str, classes: tuple[str, ...], test: bool) -> Labelled:
+def _labelled(table: Table, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> Labelled:
     if label not in table.names:
         raise InputError(f"{table.path} has no column {label!r}, as the training split has; add it.")
     ids = {name: i for i, name in enumerate(classes)}
@@ -184,7 +181,7 @@ def _labelled(table: Table, label: str, classes: tuple[str, ...], test: bool) ->
         labels.append(ids[str(value)])
     if not labels:
         raise InputError(f"{table.path} has no rows; give at least one.")
-    columns = {name: _given(table, name) for name in COLUMNS if name in table.names}
+    columns = {name: _given(table, named.of(name)) for name in COLUMNS if named.of(name) in table.names}
     return Labelled(table, label, np.array(labels, np.int64), columns, None if test else _tests(table))
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.choosing import choose, choose_uniformly
     from accuacl.experiment.config import (
         ALIASES,
+        BUILT_IN,
         DEVICE,
         Config,
         Scale,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALIASES",
+    "BUILT_IN",
     "CLASS_METRICS",
     "DEFAULTS",
     "DEVICE",

@@ -17,11 +17,18 @@ from accuacl.data import ARRIVALS, BENCHMARKS, PUBLISHED, holds_tasks, holds_vec
 from accuacl.experiment.defaults import DEFAULTS, OWN, OWN_VECTORS
 from accuacl.experiment.own_network import own_model
 from accuacl.experiment.stream_settings import check_stream, is_tidy
+from accuacl.strategies import NAMES, options_of
 from accuacl.strategies import REGISTRY as STRATEGIES
-from accuacl.strategies import options_of
 
 OPTIONS = ("variant", "keep", "lam", "oversample")  # settings that are options of strategies
 DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
+
+BUILT_IN = {  # by setting, the values that need no --plugin
+    "strategy": (*NAMES, "full"),
+    "learner": learners.NAMES,
+    "memory_policy": learners.MEMORY_POLICIES,
+    "arrival": ARRIVALS,
+}
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names of settings, in YAML
 
@@ -112,6 +119,9 @@ class Config(pydantic.BaseModel):
     label_column: str | None = Field(
         None, description="Your own table's column of classes, unless it is called label or class."
     )
+    task_column: str | None = Field(
+        None, description="Your own table's column that says in which task a row arrived, unless it is called task."
+    )
 
     model_digest: str | None = Field(None, description="A hash of the file of your own --model; made by itself.")
 
@@ -153,7 +163,11 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         place = own_data(benchmark, data_dir, "benchmark", BENCHMARKS)
         vectors = holds_vectors(place)
         defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
-        if not given.get("classes_per_task") and not given.get("domains") and holds_tasks(place):
+        if (
+            not given.get("classes_per_task")
+            and not given.get("domains")
+            and (given.get("task_column") or holds_tasks(place))
+        ):
             defaults = defaults | {"arrival": "given"}
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}

@@ -34,6 +34,7 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         skip_bad=skip_bad,
         image_size=config.image_size or None,
         label_column=config.label_column or "",
+        task_column=config.task_column or "",
         progress=progress,
     )
     own = "" if config.arrival in ARRIVALS else config.arrival

@@ -19,11 +19,15 @@ def check_stream(config: Config) -> None:
     """Refuse settings that contradict each other."""
     own = config.benchmark not in BENCHMARKS
     if not own:
-        ignored = [name for name in ("image_size", "label_column") if getattr(config, name)]
+        ignored = [name for name in ("image_size", "label_column", "task_column") if getattr(config, name)]
         _leave_out(ignored, f"{config.benchmark} has its own images and labels")
     by_classes = [name for name in ("order", "classes_per_task") if getattr(config, name) not in ("fixed", 0)]
     if config.arrival not in (*ARRIVALS, *OWN_STREAMS):
         raise no_such("arrival", config.arrival, (*ARRIVALS, *OWN_STREAMS))
+    if config.task_column and config.arrival != "given":
+        raise InputError(
+            "--task-column says what arrives when; leave it out, or --classes-per-task, --domains and --arrival."
+        )
     if config.arrival != "classes":
         if config.arrival == "given" and not own:
             raise InputError(f"{config.benchmark} names no tasks; --arrival given is for your own data.")

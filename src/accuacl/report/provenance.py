@@ -7,8 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
-from accuacl import NAMES
-from accuacl.experiment import Config
+from accuacl.experiment import BUILT_IN, Config
 from accuacl.report.formats.document import Code, Text
 from accuacl.report.statistics.groups import Group, Row
 from accuacl.report.statistics.settings import defaults
@@ -17,8 +16,8 @@ ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")
 
 
 def commands(title: str, groups: Sequence[Group]) -> Code:
-    """The commands that reproduce the groups; the title names the strategies that need a plugin's file besides."""
-    own = dict.fromkeys(str(g["strategy"]) for g in groups if g["strategy"] not in (*NAMES, "full"))
+    """The commands that reproduce the groups; the title names what needs a plugin's file besides."""
+    own = dict.fromkeys(str(g[setting]) for g in groups for setting in BUILT_IN if g[setting] not in BUILT_IN[setting])
     if own:
         title += f" (add --plugin FILE with the file that defines {', '.join(own)})"
     return Code(title, [command(group) for group in groups])

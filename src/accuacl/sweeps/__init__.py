@@ -11,7 +11,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.sweeps.efficiency import QueryCosts, has_query_times, measure_queries, read_query_times
-    from accuacl.sweeps.grid import SCALES, SweepRun, runs_of, titles
+    from accuacl.sweeps.grid import SCALES, SweepRun, run_name, runs_of, titles
     from accuacl.sweeps.outcome import ERROR_FILE, Outcome
     from accuacl.sweeps.paper import EFFICIENCY, RecipeCost, recipe_costs, recipe_runs, write_recipe_table
     from accuacl.sweeps.recipes import NAMES as RECIPES
@@ -34,6 +34,7 @@ __all__ = [
     "recipe_costs",
     "recipe_runs",
     "run_missing",
+    "run_name",
     "runs_of",
     "titles",
     "write_recipe_table",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 from accuacl.base.errors import InputError
 from accuacl.data import BENCHMARKS
@@ -19,6 +19,15 @@ SCALES: tuple[str, ...] = get_args(Scale)
 LONGEST = 180  # characters of a directory's name
 STREAM = ("classes_per_task", "arrival", "domains")  # settings without which one's own data make no stream
 NAMED = ("benchmark", "learner", "strategy", "memory", "seed")  # settings that every directory's name has
+
+
+class DataKey(NamedTuple):
+    """What says which data a run reads."""
+
+    benchmark: str
+    image_size: int
+    label_column: str
+    task_column: str
 
 
 @dataclass(frozen=True)
@@ -34,9 +43,10 @@ class SweepRun:
         return settings_key(canonical(self.config.model_dump()))
 
     @property
-    def data(self) -> tuple[str, int, str]:
-        """The benchmark, the size of its images and the column with its classes."""
-        return self.config.benchmark, self.config.image_size, self.config.label_column or ""
+    def data(self) -> DataKey:
+        """The benchmark, the size of its images and the columns with its classes and tasks."""
+        c = self.config
+        return DataKey(c.benchmark, c.image_size, c.label_column or "", c.task_column or "")
 
 
 def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir: Path | None = None) -> list[SweepRun]:
@@ -60,7 +70,7 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
             axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
             for values in itertools.product(*axes.values()):
                 config = Config(**canonical(make(dict(zip(axes, values, strict=True)), data_dir).model_dump()))
-                run = SweepRun(_name(config, data_dir), config)
+                run = SweepRun(run_name(config, data_dir), config)
                 if runs.setdefault(run.name, run).config != config:  # folders of data that have the same name
                     run = SweepRun(f"{run.name}-{_digest(repr(settings_key(config.model_dump())))}", config)
                 runs[run.name] = run
@@ -102,8 +112,8 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
     return values
 
 
-def _name(config: Config, data_dir: Path | None) -> str:
-    """The five settings that matter most, then all that differ from the scale's defaults."""
+def run_name(config: Config, data_dir: Path | None) -> str:
+    """A name for the directory: the five settings that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
     usual = make(given, data_dir).model_dump()

@@ -18,7 +18,7 @@ from accuacl.data import dataset_of, load
 from accuacl.engines import Engine
 from accuacl.experiment import Row, add_to_csv, data_note
 from accuacl.sweeps.cost import work
-from accuacl.sweeps.grid import SweepRun
+from accuacl.sweeps.grid import DataKey, SweepRun
 from accuacl.sweeps.outcome import Outcome, rows_by_key
 from accuacl.sweeps.work_done import WorkDone
 from accuacl.sweeps.worker import Job, do_job, job_for
@@ -113,7 +113,7 @@ def _do(
 
 def _prepare_data(
     runs: Sequence[SweepRun], data_dir: Path | None, before: int, on_progress: OnProgress
-) -> tuple[dict[tuple[str, int, str], str], list[str]]:
+) -> tuple[dict[DataKey, str], list[str]]:
     """Decode each data set's images once, here, before the workers start.
 
     Returns, by data set, why it cannot be read, and notes about those that can.
@@ -123,15 +123,22 @@ def _prepare_data(
         text = f"{images.text} {images.done:.0f}/{images.total:.0f}"
         on_progress(Progress(before, max(before, 1), text, images.stage, work=0.0))
 
-    problems: dict[tuple[str, int, str], str] = {}
+    problems: dict[DataKey, str] = {}
     notes = []
-    for benchmark, size, label in dict.fromkeys(run.data for run in runs):
-        problems[benchmark, size, label] = ""
+    for key in dict.fromkeys(run.data for run in runs):
+        problems[key] = ""
         try:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always", UserWarning)
-                data = load(dataset_of(benchmark), data_dir, image_size=size or None, label_column=label, progress=tell)
-            notes += [*(str(warning.message) for warning in said), data_note(benchmark, len(data.train.labels))]
+                data = load(
+                    dataset_of(key.benchmark),
+                    data_dir,
+                    image_size=key.image_size or None,
+                    label_column=key.label_column,
+                    task_column=key.task_column,
+                    progress=tell,
+                )
+            notes += [*(str(warning.message) for warning in said), data_note(key.benchmark, len(data.train.labels))]
         except InputError as error:
-            problems[benchmark, size, label] = str(error)
+            problems[key] = str(error)
     return problems, notes
