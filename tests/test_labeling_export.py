@@ -184,7 +184,9 @@ def test_models_of_images_say_the_same_alone(tmp_path, given):
 @pytest.mark.parametrize("finetune", [False, True])
 def test_ones_own_model_of_vectors_says_the_same_alone(tmp_path, finetune):
     (tmp_path / "own.py").write_text(
-        "from torch import nn\ndef build(): return nn.Sequential(nn.Linear(6, 5), nn.Tanh(), nn.Linear(5, 2))\n"
+        "from __future__ import annotations\nfrom dataclasses import dataclass\nfrom torch import nn\n"
+        "@dataclass\nclass Width:\n    hidden: int = 5\n"  # which looks its module up
+        "def build():\n    return nn.Sequential(nn.Linear(6, Width().hidden), nn.Tanh(), nn.Linear(5, 2))\n"
     )
     own = {"model": f"{tmp_path / 'own.py'}:build", "finetune": finetune}
     with new_project(tmp_path / "p", 2, **own) as project:

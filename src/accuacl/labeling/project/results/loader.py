@@ -123,7 +123,7 @@ def _code(folder: Path, name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    code = importlib.util.module_from_spec(spec)
+    code = sys.modules[name] = importlib.util.module_from_spec(spec)  # before it runs: dataclasses look it up
     spec.loader.exec_module(code)
     return code
 
