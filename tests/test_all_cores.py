@@ -7,9 +7,9 @@ import itertools
 import numpy as np
 import pytest
 
+from accuacl.base.ahead import in_order
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.project.inputs import task_inputs as inputs
-from accuacl.labeling.project.items.ahead import in_order
 from test_labeling_data import IMAGES, folder_of, quiet
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")

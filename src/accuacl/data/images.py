@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
-import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 
 import numpy as np
 
+from accuacl.base.ahead import in_order
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.base.machine import cores
 from accuacl.data.source import Pixels, RawImage
 
 CHUNK = 64  # images a thread is given at a time
@@ -85,19 +85,10 @@ def decode_all(
 
 
 def _in_parallel(images: Iterable[RawImage], size: int | None) -> Iterator[list[tuple[str, Pixels | BadImage]]]:
-    workers = min(os.cpu_count() or 1, 16)
-    pool = ThreadPoolExecutor(workers)  # Pillow lets go of the interpreter lock while it decodes
-    waiting: deque[Future[list[tuple[str, Pixels | BadImage]]]] = deque()
     rest = iter(images)
-    try:
-        while chunk := list(itertools.islice(rest, CHUNK)):
-            waiting.append(pool.submit(_decode_chunk, chunk, size))
-            if len(waiting) > 2 * workers:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    chunks = iter(lambda: list(itertools.islice(rest, CHUNK)), [])
+    workers = min(cores(), 16)  # Pillow lets go of the interpreter lock while it decodes
+    return in_order(functools.partial(_decode_chunk, size=size), chunks, workers)
 
 
 def _decode_chunk(chunk: list[RawImage], size: int | None) -> list[tuple[str, Pixels | BadImage]]:

@@ -11,6 +11,7 @@ import json
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,15 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import models
+from accuacl.base.ahead import in_order
 from accuacl.base.allocation import memory_kept
 from accuacl.base.errors import InputError
-from accuacl.base.files import cores, make_folder, reading, replacing, write_text
+from accuacl.base.files import make_folder, reading, replacing, write_text
+from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiment import device_of, save_arrays
 from accuacl.labeling.project.inputs import backbones
 from accuacl.labeling.project.inputs.texts import text_encoder
-from accuacl.labeling.project.items.ahead import in_order
 from accuacl.labeling.project.items.erasing import erased_rows
 from accuacl.labeling.project.items.images import check_image, read_inside
 from accuacl.labeling.project.items.tasks import TaskInfo, Tasks
@@ -84,7 +86,8 @@ def _write_parts(
     ]
     done: list[tuple[NDArray[Any], list[int]]] = []
     workers = cores() if task.kind == "images" else 1
-    for batch, result in zip(batches, in_order(encode, batches, workers, settings.threads), strict=True):
+    threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
+    for batch, result in zip(batches, in_order(encode, batches, workers, threads), strict=True):
         done.append(result)
         say(batch.stop)
         start = batch.start - batch.start % PART

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from accuacl.base.ahead import in_order
 from accuacl.base.errors import InputError
-from accuacl.base.files import cores, reason
+from accuacl.base.files import reason
+from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
-from accuacl.labeling.project.items.ahead import in_order
 from accuacl.labeling.project.items.new_items import NewItems, there
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
