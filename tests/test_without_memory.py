@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accuacl import Features, select
-from accuacl.experiment import make, run
+from accuacl import Features, select, strategies
+from accuacl.experiment import advice, make, run
 from commands import SMALL, accuacl
 
 RNG = np.random.default_rng(0)
@@ -46,6 +46,27 @@ def test_it_is_said_in_memory_and_over_files(tmp_path, strategy, given, says):
     assert says in ended.stdout
     base = strategy.removesuffix("+memory")
     assert picked.indices.tolist() == select(base, pool=POOL, budget=3).indices.tolist(), "and it is so"
+
+
+def test_a_run_is_told_of_what_its_strategy_lacks_not_of_what_it_is_called(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import accuacl\n"
+        "@accuacl.strategies.register('accuacl-mine')\n"
+        "def mine(query): return accuacl.strategies.get('uniform')(query)\n"
+    )
+    strategies.load_plugins([tmp_path / "mine.py"])
+    try:
+        said = {
+            name: [
+                sentence for sentence in advice(make({"strategy": name, "memory": 0})) if "--memory is 0" in sentence
+            ]
+            for name in ("accuacl-mine", "accuacl-full", "accuacl", "accuacl+uniform", "coverage+memory", "bait")
+        }
+    finally:
+        del strategies.REGISTRY["accuacl-mine"]
+    assert [name for name, sentences in said.items() if sentences] == ["accuacl", "accuacl+uniform", "coverage+memory"]
+    assert said["accuacl"][0].endswith("it sees no past.")
+    assert said["coverage+memory"][0].endswith("it picks as coverage does.")
 
 
 def test_nothing_is_said_where_nothing_is_lacking(tmp_path):

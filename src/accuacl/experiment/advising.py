@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from accuacl.data import BENCHMARKS
-from accuacl.experiment.config import Config
+from accuacl.experiment.config import Config, options_for
+from accuacl.strategies import WITHOUT_MEMORY
 
 BEHIND_UNIFORM = ("entropy", "least-confidence", "kcenter", "bait")  # 3.5 to 9.8 points: docs/results/README.md
 FEW_LABELS = 1000  # of a task, with which that was measured
-WITHOUT_MEMORY = {"badge+memory": "badge", "kcenter+memory": "kcenter"}  # what each does when there is none
 
 
 def advice(config: Config) -> list[str]:
@@ -24,7 +24,7 @@ def advice(config: Config) -> list[str]:
             f"{strategy} keeps away from the replay memory, and --memory is 0: it picks as "
             f"{WITHOUT_MEMORY[strategy]} does."
         )
-    if strategy.startswith("accuacl") and not memory:
+    if "lam" in options_for(strategy) and strategy != "accuacl-full" and not memory:  # which sees all of the past
         sentences.append(f"{strategy} weighs the past by the replay memory, and --memory is 0: it sees no past.")
     if config.learner == "der++" and strategy in BEHIND_UNIFORM and config.labels <= FEW_LABELS:
         sentences.append(

@@ -32,7 +32,7 @@ from accuacl.strategies.entropy import entropy
 from accuacl.strategies.fisher_ratio import fisher_ratio
 from accuacl.strategies.half_accuacl import accuacl_coverage, accuacl_uniform
 from accuacl.strategies.kcenter import kcenter, kcenter_memory
-from accuacl.strategies.lacking import warn_without_memory
+from accuacl.strategies.lacking import WITHOUT_MEMORY, warn_without_memory
 from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
 from accuacl.strategies.margin import margin
 from accuacl.strategies.parts import Part, PartsForm, PartsQuery, parts_form
@@ -46,6 +46,7 @@ from accuacl.strategies.uniform import uniform
 __all__ = [
     "NAMES",
     "REGISTRY",
+    "WITHOUT_MEMORY",
     "Context",
     "Examples",
     "InMemory",

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-OTHERWISE = {"badge+memory": "badge", "kcenter+memory": "kcenter", "coverage+memory": "coverage"}  # with no memory
+WITHOUT_MEMORY = {"badge+memory": "badge", "kcenter+memory": "kcenter", "coverage+memory": "coverage"}  # what each is
 
 
 def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
@@ -16,9 +16,9 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
     """
     if memory is not None:
         return
-    if strategy in OTHERWISE:
+    if strategy in WITHOUT_MEMORY:
         warnings.warn(
-            f"{strategy} keeps away from the memory, and none was given: it picks as {OTHERWISE[strategy]} does.",
+            f"{strategy} keeps away from the memory, and none was given: it picks as {WITHOUT_MEMORY[strategy]} does.",
             stacklevel=3,
         )
     weight_of_past = options.get("lam") is not None and strategy != "bait"  # whose lam is a regularisation
