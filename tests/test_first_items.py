@@ -14,7 +14,6 @@ from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.labeling.project.items import images
 from accuacl.labeling.project.learning import first_items
 from accuacl.labeling.project.learning import people_steps as learning
-from accuacl.labeling.project.learning.given import person_named
 from accuacl.labeling.store import GivenLabel, Pick
 from commands import accuacl as command
 from scripted import answer, blobs, new_project, outcome, records
@@ -151,7 +150,7 @@ def test_what_is_labelled_between_query_and_opening_is_not_offered(tmp_path):
 
         def given_meanwhile(task, round, picks, twice):
             if round == 1:
-                project.store.give(0, [GivenLabel(picks[0].item, 0, person_named(project.store, "Bob"))])
+                project.store.give(0, [GivenLabel(picks[0].item, 0, project.store.person_named("Bob"))])
             open_round(task, round, picks, twice)
 
         project.store.open_round = given_meanwhile

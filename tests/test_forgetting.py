@@ -77,6 +77,31 @@ def vectors_project(folder, **more):
     return project
 
 
+def test_its_share_leaves_the_sums_of_a_class_that_was_merged_since(tmp_path):
+    project = vectors_project(tmp_path, **RIDGE | {"keep": "statistics"})
+    while project.advance().task < 1:
+        answer(project)
+    item = trained_items(project)[0]
+    label = project.store.labels()[item]
+    other = next(c.id for c in project.store.classes() if c.id != label)
+    project.store.merge_class(label, other)
+    finish(project)
+
+    def counts():
+        memories = [step.result["file"] for step in read_steps(project.journal, "memory")]
+        sums = [forgetting.load_sums(project.directory / "weights", handle) for handle in memories]
+        return [{id: value.count for id, value in each.items()} for each in sums]
+
+    before = counts()
+    assert label in before[0]
+    assert label not in before[1]
+    assert project.forget([f"t0-{item}"]) < 1e-5
+    before[0][label] -= 1
+    before[1][other] -= 1
+    assert counts() == before
+    project.close()
+
+
 @pytest.mark.parametrize("tasks", [1, 2])
 def test_its_share_leaves_the_sums(tmp_path, tasks):
     """While the second task goes on, and when all is done: then the model is made of the sums alone."""

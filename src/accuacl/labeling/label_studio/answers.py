@@ -123,11 +123,4 @@ class Intake:
             name = clean_name(str(email or NOBODY), "a person")
         except InputError:
             name = NOBODY
-        same = [person for person in self.store.people() if person.name == name]
-        for person in same:
-            if not person.revoked:
-                return person
-        if same:
-            raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
-        self.store.add_person(name, lead=False)
-        return self._person(annotation)
+        return self.store.person_named(name)

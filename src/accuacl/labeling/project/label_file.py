@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.data import Table, read_table
+from accuacl.data import DataTable, read_table
 from accuacl.labeling.project.items.tasks import Tasks
 from accuacl.labeling.project.learning import given
 from accuacl.labeling.project.project import Project
@@ -62,15 +62,15 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
 
 
 def _kept(project: Project, labels: given.Labels, known: int, refused: list[str]) -> Taken:
-    for _, who in labels.values():
-        given.person_named(project.store, who)  # refused before anything is written
+    for who in {who for _, who in labels.values()}:
+        project.store.person_named(who)  # refused before anything is written
     given.keep(project.tasks, labels)
     taken = sum(given.take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
     answered = {answer.item for answer in project.store.answers()}
     return Taken(taken, len(labels.keys() - answered), known, tuple(refused))
 
 
-def _columns(table: Table, kind: str, label_column: str) -> tuple[str, str]:
+def _columns(table: DataTable, kind: str, label_column: str) -> tuple[str, str]:
     """The columns that name the item and its class."""
     items = (*(["text"] if kind == "texts" else []), *ITEMS)
     wanted = (label_column,) if label_column else CLASSES
@@ -117,7 +117,7 @@ class Finder:
     def name(self, item: int) -> str:
         return self.tasks.item(item).name
 
-    def items(self, column: str, table: Table, row: int) -> list[int]:
+    def items(self, column: str, table: DataTable, row: int) -> list[int]:
         """The item that a row is of; several where a text is there more than once."""
         value = table.columns.column(column)[row].as_py()
         wanted = "" if value is None else str(value)

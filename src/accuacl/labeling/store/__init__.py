@@ -29,6 +29,7 @@ from accuacl.labeling.store.records import (
     Work,
     counts_as,
     living,
+    merges,
 )
 from accuacl.labeling.store.sessions import INVITATION, SESSION
 from accuacl.labeling.store.store import Store
@@ -62,5 +63,6 @@ __all__ = [
     "counts_as",
     "living",
     "meant",
+    "merges",
     "near_names",
 ]

@@ -48,6 +48,17 @@ def named(tx: Transaction, name: str) -> Person:
     return person
 
 
+def find(tx: Transaction, name: str) -> Person | None:
+    """The person of that name who has access; None if nobody ever had that name."""
+    same = [person for person in everyone(tx) if person.name == clean_name(name, "a person")]
+    for person in same:
+        if not person.revoked:
+            return person
+    if same:
+        raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
+    return None
+
+
 def by_id(tx: Transaction, id: int) -> Person:
     """A person by their number."""
     name = tx.one("SELECT name FROM people WHERE id = ?", id)[0]

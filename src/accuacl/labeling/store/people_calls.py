@@ -16,6 +16,17 @@ class PeopleCalls:
         with self._db.write() as tx:
             return sessions.invite_person(tx, people.add(tx, name, lead))
 
+    def person_named(self, name: str) -> records.Person:
+        """The person of that name; someone new is added, with an invitation that nobody knows."""
+        with self._db.read() as tx:
+            known = people.find(tx, name)
+        if known is not None:
+            return known
+        with self._db.write() as tx:
+            id = people.add(tx, name, lead=False)
+            sessions.invite_person(tx, id)
+            return people.by_id(tx, id)
+
     def invite(self, name: str) -> str:
         """A new invitation for a person who has access; one that they have not used yet ends."""
         with self._db.write() as tx:

@@ -83,14 +83,21 @@ def counts_as(classes: Iterable[Class]) -> dict[int, int]:
     >>> counts_as([Class(0, "cat", merged_into=2), Class(1, "dog"), Class(2, "feline", merged_into=1)])
     {0: 1, 1: 1, 2: 1}
     """
-    merged = {c.id: c.merged_into for c in classes}
+    return {id: chain[-1] for id, chain in merges(classes).items()}
 
-    def final(id: int) -> int:
-        while (into := merged[id]) is not None:  # only living classes are merged, so this cannot go in circles
-            id = into
-        return id
 
-    return {id: final(id) for id in merged}
+def merges(classes: Iterable[Class]) -> dict[int, list[int]]:
+    """Each class with those that it became by one merge after the other: itself first, last what it counts as.
+
+    >>> merges([Class(0, "cat", merged_into=2), Class(1, "dog"), Class(2, "feline", merged_into=1)])
+    {0: [0, 2, 1], 1: [1], 2: [2, 1]}
+    """
+    into = {c.id: c.merged_into for c in classes}
+    chains = {id: [id] for id in into}
+    for chain in chains.values():
+        while (after := into[chain[-1]]) is not None:  # only living classes are merged, so this cannot go in circles
+            chain.append(after)
+    return chains
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from accuacl.labeling.project.learning.forgotten import PLAN, without_items
 from accuacl.labeling.project.learning.given import drop
 from accuacl.labeling.project.learning.statistics import load_sums, save_sums
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
-from accuacl.labeling.store import Store
+from accuacl.labeling.store import Store, merges
 from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without
 
 ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
@@ -112,7 +112,7 @@ class Forgetting:
     def _taken_out(self, memory: Step, items: list[int]) -> tuple[Sums, float]:
         """The sums after a task without the items, and by how much they differ when the items are put back."""
         sums, off = load_sums(self.weights, memory.result["file"]), 0.0
-        into = {label.id: label.merged_into for label in self.store.classes()}
+        became = merges(self.store.classes())
         inside: dict[int, int] = {}
         for step in read_steps(self.journal, "memory"):
             if step.task is not None and memory.task is not None and step.task <= memory.task:
@@ -120,9 +120,7 @@ class Forgetting:
         for item in items:
             if item not in inside:
                 continue
-            label: int = inside[item]
-            while label not in sums and into[label] is not None:  # it was merged into another since
-                label = into[label]  # type: ignore[assignment]
+            label = next((id for id in became[inside[item]] if id in sums), inside[item])  # merged, or as it was
             task = self.tasks.find(item)
             if item - task.first in erased_rows(self.tasks, task):
                 row = learned.row_again(self.settings, self.tasks, item, self.column)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 
-from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reading, write_text
 from accuacl.labeling.project.items.tasks import Tasks
-from accuacl.labeling.store import GivenLabel, Person, Store, clean_name, living
+from accuacl.labeling.store import GivenLabel, Store, living
 
 FILE = "given.json"
 WITH_DATA = "given with the data"  # the person who such labels are by
@@ -32,7 +31,7 @@ def to_give(store: Store, tasks: Tasks, task: int) -> list[GivenLabel]:
     for name in dict.fromkeys(label for label, _ in labels.values()):
         if name not in classes:
             classes[name] = store.add_class(name).id
-    people = {name: person_named(store, name) for name in dict.fromkeys(who for _, who in labels.values())}
+    people = {name: store.person_named(name) for name in dict.fromkeys(who for _, who in labels.values())}
     return [GivenLabel(item, classes[label], people[who]) for item, (label, who) in labels.items()]
 
 
@@ -71,16 +70,3 @@ def drop(tasks: Tasks, items: set[int]) -> None:
         left = {item: label for item, label in labels.items() if item not in items}
         if left != labels:
             write_text(tasks.folder_of(task.index) / FILE, json.dumps(left, ensure_ascii=False) + "\n")
-
-
-def person_named(store: Store, name: str) -> Person:
-    """The person of that name; someone new is added, with an invitation that nobody knows."""
-    name = clean_name(name, "a person")
-    same = [person for person in store.people() if person.name == name]
-    for person in same:
-        if not person.revoked:
-            return person
-    if same:
-        raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
-    store.add_person(name, lead=False)
-    return person_named(store, name)
