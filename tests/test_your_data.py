@@ -415,7 +415,11 @@ def test_vectors_of_two_lengths_are_said(tmp_path):
         load(str(tmp_path))
 
 
-def test_a_saved_data_set_that_is_not_whole(tmp_path):
+def broken_disk(path):
+    raise OSError(5, "Input/output error", str(path))
+
+
+def test_a_saved_data_set_that_is_not_whole(tmp_path, monkeypatch):
     place = saved_dict(tmp_path)
     state = json.loads((place / "train" / "state.json").read_text())
     (place / "train" / "state.json").write_text(json.dumps(state | {"_indices_data_files": [{"filename": "i.arrow"}]}))
@@ -425,6 +429,10 @@ def test_a_saved_data_set_that_is_not_whole(tmp_path):
     with pytest.raises(InputError, match=r"state\.json is not that of a saved data set"):
         load(str(place))
     (place / "train" / "state.json").write_text(json.dumps(state))
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "read_bytes", broken_disk)
+        with pytest.raises(InputError, match=r"^\S*state\.json cannot be read: input/output error; fix that"):
+            load(str(place))
     (place / "train" / "data-00000-of-00001.arrow").unlink()
     with pytest.raises(InputError, match=r"has no data-00000-of-00001\.arrow; save the data set again"):
         load(str(place))

@@ -58,9 +58,10 @@ def shards(folder: Path, split: str, suffix: str) -> list[Path]:
 def saved_files(folder: Path) -> tuple[Path, ...]:
     """The Arrow files of a split that `datasets` saved, in its order."""
     path = folder / SAVED
+    with reading(path):
+        text = path.read_bytes()
     try:
-        with reading(path):
-            state = json.loads(path.read_text(encoding="utf-8"))
+        state = json.loads(text)
         files: Sequence[Path] = [folder / Path(entry["filename"]).name for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} is not that of a saved data set ({error}); save it again.") from None

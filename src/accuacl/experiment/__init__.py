@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
     from accuacl.experiment.choosing import choose, choose_uniformly
     from accuacl.experiment.config import (
-        ALIASES,
         BUILT_IN,
         DEVICE,
         Config,
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
         canonical,
         decided_by_scale,
         make,
-        read_yaml,
-        renamed,
-        to_yaml,
     )
     from accuacl.experiment.configfile import read_config, settings_before
     from accuacl.experiment.defaults import DEFAULTS, OWN
@@ -38,6 +34,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.resultfile import read_result
     from accuacl.experiment.runner import run
     from accuacl.experiment.setting import device_of, difference, environment, open_stream, training_of, transform_of
+    from accuacl.experiment.settings_yaml import ALIASES, read_yaml, renamed, to_yaml
     from accuacl.experiment.stream_settings import is_tidy, stream_words
     from accuacl.experiment.table import add_to_csv, read_csv, row_settings, settings_key, write_csv
     from accuacl.experiment.tensors import load_arrays, load_tensors, save_arrays, save_tensors

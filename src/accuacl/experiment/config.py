@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
-import yaml
 from pydantic import Field
 
 from accuacl import learners, models
@@ -29,8 +27,6 @@ BUILT_IN = {  # by setting, the values that need no --plugin
     "memory_policy": learners.MEMORY_POLICIES,
     "arrival": ARRIVALS,
 }
-
-ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names of settings, in YAML
 
 Scale = Literal["smoke", "cpu", "paper"]
 
@@ -187,26 +183,6 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         raise wrong_setting(error) from None
 
 
-def renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
-
-    >>> renamed({"classes-per-task": 2, "budget": 50})
-    {'classes_per_task': 2, 'labels': 50}
-    """
-    names: dict[str, str] = {}
-    for given in settings:
-        name = ALIASES.get(given, given.replace("-", "_"))
-        if name in names:
-            raise InputError(f"{names[name]} and {given} are the same setting; give one of them.")
-        names[name] = given
-    if settings.get("seeds") and isinstance(settings["seeds"], int):
-        raise InputError(
-            f"seeds is {settings['seeds']}; write seeds: {list(range(settings['seeds']))} for as many seeds, "
-            f"or seed: {settings['seeds']} for that one."
-        )
-    return {name: settings[given] for name, given in names.items()}
-
-
 def options_for(strategy: str) -> set[str]:
     """The settings that are handed to a strategy: those that its signature has.
 
@@ -249,25 +225,3 @@ def decided_by_scale(benchmark: str) -> list[str]:
     """The settings that --scale gives defaults for."""
     scales = DEFAULTS.get(benchmark, OWN).values()
     return [name for name in Config.model_fields if any(name in scale for scale in scales)]
-
-
-def read_yaml(path: Path) -> dict[str, Any]:
-    """Settings from a YAML file."""
-    try:
-        content = yaml.safe_load(path.read_text())
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {' '.join(str(error).split())}.") from None
-    except (OSError, UnicodeDecodeError) as error:
-        why = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
-    if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise InputError(f"{path} holds no settings; write lines like 'learner: er'.")
-    return content
-
-
-def to_yaml(config: Config) -> str:
-    """Settings as YAML that `read_yaml` takes, with each one's meaning beside it."""
-    lines = []
-    for name, field in Config.model_fields.items():
-        lines.append(f"{name}: {json.dumps(getattr(config, name))}  # {field.description}")  # JSON is YAML
-    return "\n".join(lines) + "\n"

@@ -74,7 +74,5 @@ def _own(settings: ProjectSettings) -> nn.Module:
         try:
             made.load_state_dict(safetensors.torch.load_file(settings.weights))
         except Exception as error:  # safetensors has its own, torch says RuntimeError
-            raise InputError(
-                f"{settings.weights} does not fit {settings.model}: {' '.join(str(error).split())}."
-            ) from None
+            raise InputError(f"{settings.weights} does not fit {settings.model}: {one_line(error)}.") from None
     return made
