@@ -232,12 +232,12 @@ def test_what_a_killed_process_left_is_cleared_away_but_not_what_is_being_writte
 
 
 START = """
-import sys, time
+import sys
 from pathlib import Path
-from accuacl.data import load
-start = time.perf_counter()
+from accuacl.data import load, loading
+loading.build_cache = None  # nothing is decoded a second time
 data = load(sys.argv[1], cache_dir=Path(sys.argv[2]))
-print(time.perf_counter() - start, len(data.train), len(data.test), len(data.classes), data.train.inputs.mean() / 255)
+print(len(data.train), len(data.test), len(data.classes), data.train.inputs.mean() / 255)
 """
 
 
@@ -256,6 +256,5 @@ def test_real_data_is_there_at_once_the_second_time(name, mean, tmp_path):
     result = subprocess.run(
         [sys.executable, "-c", START, name, str(tmp_path)], capture_output=True, text=True, check=True
     ).stdout.split()
-    assert [int(n) for n in result[1:4]] == [len(data.train), len(data.test), len(data.classes)]
-    assert float(result[4]) == data.train.inputs.mean() / 255
-    assert float(result[0]) < 2  # 0.01 s; decoding takes ten
+    assert [int(n) for n in result[:3]] == [len(data.train), len(data.test), len(data.classes)]
+    assert float(result[3]) == data.train.inputs.mean() / 255

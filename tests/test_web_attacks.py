@@ -138,13 +138,17 @@ def test_an_image_is_made_once(client, monkeypatch):
 def test_few_images_are_decoded_at_once_and_one_large_one(monkeypatch):
     """Twelve requests for a PNG of 80 megapixels once took 2.6 GB."""
     now, most, turn = Counter(), Counter(), threading.Lock()
+    two = threading.Event()
 
     def slow(data, side):
         with turn:
             now[data] += 1
             most[data] = max(most[data], now[data])
             most["all"] = max(most["all"], now.total())
-        time.sleep(0.01)
+            if now.total() > 1:
+                two.set()
+        two.wait(PATIENCE)
+        time.sleep(0.01)  # for a third, or a second large one, to come if it can
         with turn:
             now[data] -= 1
         return data, "image/png"
