@@ -10,9 +10,9 @@ from accuacl.labeling.project.measuring.advice import Doubts, advise
 from accuacl.labeling.project.measuring.estimates import (
     ClassEstimate,
     Estimates,
-    Gain,
     Moment,
     TaskEstimate,
+    TrainingGain,
     by_class,
     gain,
     mean_over_classes,
@@ -77,11 +77,15 @@ def test_only_the_worst_three_tasks_are_named():
 @pytest.mark.parametrize(
     ("gain", "text", "tone"),
     [
-        (Gain(56.2, 88.7, 12), "The last training took it from 56 to 89 % of 12 held-out examples.", "good"),
-        (Gain(88.7, 56.2, 12), "In the last training it fell from 89 to 56 % of 12 held-out examples.", "bad"),
-        (Gain(None, 56.2, 1), "After the last training the model is right on 56 % of 1 held-out example.", "plain"),
+        (TrainingGain(56.2, 88.7, 12), "The last training took it from 56 to 89 % of 12 held-out examples.", "good"),
+        (TrainingGain(88.7, 56.2, 12), "In the last training it fell from 89 to 56 % of 12 held-out examples.", "bad"),
         (
-            Gain(50, 50, 2),
+            TrainingGain(None, 56.2, 1),
+            "After the last training the model is right on 56 % of 1 held-out example.",
+            "plain",
+        ),
+        (
+            TrainingGain(50, 50, 2),
             "The last training changed nothing: it is right on 50 % of 2 held-out examples, as before.",
             "plain",
         ),
@@ -166,8 +170,9 @@ def test_the_gain_weighs_tasks_by_their_held_out_items():
 
     assert gain([]) is None
     assert gain([moment(None)]) is None
-    assert gain([moment((3, 4), (0, 12)), moment((4, 4), (4, 12))]) == Gain(100 * 3 / 16, 50.0, 16)
-    assert gain([moment((3, 4)), moment((3, 4), (6, 12))]) == Gain(None, 100 * 9 / 16, 16)  # others are held out now
+    assert gain([moment((3, 4), (0, 12)), moment((4, 4), (4, 12))]) == TrainingGain(100 * 3 / 16, 50.0, 16)
+    others_held_out_now = [moment((3, 4)), moment((3, 4), (6, 12))]
+    assert gain(others_held_out_now) == TrainingGain(None, 100 * 9 / 16, 16)
 
 
 def test_the_curve_goes_where_the_forecast_says():

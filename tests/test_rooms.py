@@ -6,7 +6,11 @@ import ast
 import functools
 import importlib
 import re
+import sys
+import tomllib
+from collections import Counter
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -146,6 +150,34 @@ def test_commands_are_thin(path):
             assert lines <= 40, f"{node.name} has {lines} lines; a command parses, calls and prints"
 
 
+def test_a_class_has_a_name_of_its_own():
+    """One name, one thing: two rooms do not call different things the same."""
+    names = [(node.name, path) for path in FILES for node in nodes(path) if isinstance(node, ast.ClassDef)]
+    count = Counter(name for name, _ in names if not name.startswith("_"))
+    assert not [(name, str(path)) for name, path in names if count[name] > 1]
+
+
+def test_what_is_imported_is_declared_and_what_is_declared_is_used():
+    project = tomllib.loads((ROOT.parents[1] / "pyproject.toml").read_text())["project"]
+    extras = {name: words for name, words in project["optional-dependencies"].items() if name not in ("dev", "docs")}
+    declared = {_distribution(word) for words in (project["dependencies"], *extras.values()) for word in words}
+    modules = {module.split(".")[0] for path in FILES for module, _ in imports(path)}
+    of = packages_distributions()
+    used = {
+        _distribution(name)
+        for module in modules - sys.stdlib_module_names - {"accuacl", "pandas"}  # which to_frame asks for by its name
+        for name in of.get(module, [module])[:1]
+    }
+    assert used - declared == set()
+    otherwise = {"ray", "wordllama", "onnx"}  # imported by its name, read as files, and used by torch.onnx
+    assert declared - used - otherwise == set()
+
+
+def _distribution(requirement: str) -> str:
+    """The name of a distribution, as all spellings of it are compared."""
+    return re.split(r"[^\w.-]", requirement)[0].lower().replace("_", "-")
+
+
 def test_the_plan_of_the_house_is_that_of_the_code():
     """docs/architecture.md names files that exist and every room, and its picture has the arrows of today."""
     docs = ROOT.parents[1] / "docs"
@@ -153,6 +185,12 @@ def test_the_plan_of_the_house_is_that_of_the_code():
     named = set(re.findall(r"`([a-z_]+/[\w/.]+\.(?:py|js|md))`", text)) - {f"{room}/mine.py" for room in MAY_IMPORT}
     assert len(named) > 40
     assert not [name for name in named if not any((place / name).is_file() for place in (ROOT, ROOT.parents[1]))]
+    for names, file in re.findall(r"((?:`\w+`(?:,| and)?\s+)+)in\s+`([\w/]+\.py)`", text):  # "`REGISTRY` in `...`"
+        code = next(place / file for place in (ROOT, ROOT.parents[1]) if (place / file).is_file()).read_text()
+        for name in re.findall(r"`(\w+)`", names):
+            assert re.search(rf"^(?:def|class) {name}\b|^{name}\b[^\n=]*=", code, re.MULTILINE), (name, file)
+    files = {path.stem for path in (ROOT / "base").glob("*.py")} - {"__init__"}
+    assert not files - set(re.findall(r"`(\w+)`", next(line for line in text.splitlines() if "| `base` |" in line)))
     rooms = {name.split(".")[0] for name in MAY_IMPORT} - {"", "__main__"}
     table = re.findall(r"^\| (`.*?`) \|", text, re.MULTILINE)
     assert {name for row in table for name in re.findall(r"`(\w+)`", row)} == rooms

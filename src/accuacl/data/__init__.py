@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from accuacl.data.own_streams import REGISTRY as OWN_STREAMS
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
-    from accuacl.data.table import Table, read_table
-    from accuacl.data.vectors import vectors_of
+    from accuacl.data.table import DataTable, read_table
 
 __all__ = [
     "ARRIVALS",
@@ -40,12 +39,12 @@ __all__ = [
     "OWN_STREAMS",
     "PUBLISHED",
     "BadImage",
+    "DataTable",
     "Dataset",
     "InputRows",
     "RawImage",
     "Split",
     "Stream",
-    "Table",
     "Task",
     "Untidiness",
     "benchmark_tasks",
@@ -66,7 +65,6 @@ __all__ = [
     "read_table",
     "reading_image",
     "register",
-    "vectors_of",
 ]
 
 __getattr__ = front_door(__name__)

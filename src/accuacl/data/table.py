@@ -31,7 +31,7 @@ SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in C
 INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
-class Table:
+class DataTable:
     """Columns by name, as pyarrow has them; those of CSV and TSV hold texts."""
 
     def __init__(self, path: Path, columns: Any, lines: list[int] | None = None) -> None:
@@ -61,14 +61,14 @@ def check_column(path: Path, given: str, names: Sequence[str]) -> None:
         raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> DataTable:
     """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines."""
     import pyarrow as pa
 
     suffix = _format(path)
     if suffix in COLUMNAR:
         try:
-            return Table(path, open_columnar(path).read())
+            return DataTable(path, open_columnar(path).read())
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
     if suffix in DELIMITERS:
@@ -76,7 +76,7 @@ def read_table(path: Path) -> Table:
     rows, lines = _json(path) if suffix == ".json" else _json_lines(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     columns = {name: _column(path, name, [row.get(name) for row in rows]) for name in names}
-    return Table(path, pa.table(columns), lines)
+    return DataTable(path, pa.table(columns), lines)
 
 
 def table_suffix(path: Path) -> str:
@@ -161,7 +161,7 @@ def _delimiter(file: IO[str], usual: str) -> str:
     return max(usual + OTHER_DELIMITERS, key=fields)  # the first of the best
 
 
-def _delimited(path: Path, delimiter: str) -> Table:
+def _delimited(path: Path, delimiter: str) -> DataTable:
     import pyarrow as pa
 
     csv.field_size_limit(2**27)
@@ -201,7 +201,7 @@ def _delimited(path: Path, delimiter: str) -> Table:
             stacklevel=4,
         )
     columns = {n: pa.array([row[i] for row in rows[1:]], pa.string()) for i, n in enumerate(header) if n not in INDEX}
-    return Table(path, pa.table(columns), lines[1:])
+    return DataTable(path, pa.table(columns), lines[1:])
 
 
 def _json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:

@@ -24,7 +24,7 @@ from accuacl.data.holdout import READING, split_raw, split_rows
 from accuacl.data.parquet import class_names
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 from accuacl.data.splits import SplitFiles
-from accuacl.data.table import COLUMNAR, Table, check_column, column_names, open_columnar, read_table
+from accuacl.data.table import COLUMNAR, DataTable, check_column, column_names, open_columnar, read_table
 from accuacl.data.vectors import vectors_of
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")
@@ -93,7 +93,7 @@ def find_images(files: SplitFiles, named: ColumnNames) -> Source:
 class Labelled:
     """Rows of tables with their classes. tests: which of them test, if the column `split` says it."""
 
-    table: Table
+    table: DataTable
     label: str
     labels: NDArray[np.int64]
     columns: dict[str, NDArray[Any]]
@@ -138,7 +138,7 @@ def _read(files: SplitFiles, named: ColumnNames) -> tuple[Labelled, Labelled | N
     return read[0], read[1] if len(read) > 1 else None, classes
 
 
-def _joined(paths: Sequence[Path]) -> Table:
+def _joined(paths: Sequence[Path]) -> DataTable:
     import pyarrow as pa
 
     tables = [read_table(path) for path in paths]
@@ -148,10 +148,10 @@ def _joined(paths: Sequence[Path]) -> Table:
         together = pa.concat_tables([table.columns for table in tables])
     except pa.ArrowInvalid:
         raise InputError(f"the shards of {paths[0]} have different columns; write them alike.") from None
-    return Table(paths[0].parent, together)
+    return DataTable(paths[0].parent, together)
 
 
-def _label_column(table: Table, given: str) -> str:
+def _label_column(table: DataTable, given: str) -> str:
     check_column(table.path, given, table.names)
     label = given or next((name for name in LABELS if name in table.names), "")
     if not label:
@@ -162,14 +162,14 @@ def _label_column(table: Table, given: str) -> str:
     return label
 
 
-def _classes(table: Table, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
+def _classes(table: DataTable, label: str, names: tuple[str, ...]) -> tuple[str, ...]:
     """The values of the label column, in order: numbers by size. Those of `names` are numbers from 0."""
     if names:
         return tuple(str(i) for i in range(len(names)))
     return tuple(sorted({str(value) for value in table.values(label) if value is not None}, key=natural))
 
 
-def _labelled(table: Table, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> Labelled:
+def _labelled(table: DataTable, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> Labelled:
     if label not in table.names:
         raise InputError(f"{table.path} has no column {label!r}, as the training split has; add it.")
     ids = {name: i for i, name in enumerate(classes)}
@@ -185,7 +185,7 @@ def _labelled(table: Table, label: str, named: ColumnNames, classes: tuple[str, 
     return Labelled(table, label, np.array(labels, np.int64), columns, None if test else _tests(table))
 
 
-def _given(table: Table, name: str) -> NDArray[Any]:
+def _given(table: DataTable, name: str) -> NDArray[Any]:
     values = table.values(name)
     for row, value in enumerate(values):
         if not isinstance(value, int | str):
@@ -193,7 +193,7 @@ def _given(table: Table, name: str) -> NDArray[Any]:
     return np.array(values)
 
 
-def _tests(table: Table) -> NDArray[np.bool_] | None:
+def _tests(table: DataTable) -> NDArray[np.bool_] | None:
     """Which rows test, by the column `split`."""
     if "split" not in table.names:
         return None

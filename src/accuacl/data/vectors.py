@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.data.table import Table
+from accuacl.data.table import DataTable
 
 LISTS = ("embedding", "embeddings", "features", "vector")
 TEXTS = ("text", "sentence", "content")
 
 
 def vectors_of(
-    table: Table, apart: Collection[str], columns: Sequence[str] | None = None
+    table: DataTable, apart: Collection[str], columns: Sequence[str] | None = None
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """The rows as float32 (n, d), and the columns that they are made of; None for a column of lists.
 
@@ -47,7 +47,7 @@ def vectors_of(
     return _finite(table, np.stack([_numbers(table, name) for name in made_of], axis=1)), made_of
 
 
-def _from_lists(table: Table, name: str) -> NDArray[np.float32]:
+def _from_lists(table: DataTable, name: str) -> NDArray[np.float32]:
     import pyarrow.compute as pc
     import pyarrow.types as types
 
@@ -61,14 +61,14 @@ def _from_lists(table: Table, name: str) -> NDArray[np.float32]:
         return np.asarray(flat.to_numpy(), np.float32).reshape(len(rows), -1)
 
 
-def _is_list(table: Table, name: str) -> bool:
+def _is_list(table: DataTable, name: str) -> bool:
     import pyarrow.types as types
 
     kind = table.columns.schema.field(name).type
     return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
 
-def _is_number(table: Table, name: str) -> bool:
+def _is_number(table: DataTable, name: str) -> bool:
     """Whether a column holds numbers; in a table of texts, whether the first that is there is one."""
     import pyarrow.types as types
 
@@ -79,7 +79,7 @@ def _is_number(table: Table, name: str) -> bool:
     return _number(first) is not None
 
 
-def _numbers(table: Table, name: str) -> NDArray[np.float32]:
+def _numbers(table: DataTable, name: str) -> NDArray[np.float32]:
     """A column of numbers; a missing one is NaN."""
     import pyarrow.types as types
 
@@ -104,7 +104,7 @@ def _number(text: Any) -> float | None:
         return None
 
 
-def _finite(table: Table, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def _finite(table: DataTable, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     if not vectors.size:
         raise InputError(f"{table.path} has vectors without entries; give at least one number a row.")
     finite = np.isfinite(vectors).all(axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accuacl.cli.options import TextColumn
-from accuacl.cli.project.options import Directory, Images, LabelColumn, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import drawn
 from accuacl.labeling.project import Project, TableOptions
@@ -14,7 +14,7 @@ def add(
     images: Images = None,
     vectors: Vectors = None,
     texts: Texts = None,
-    table: Table = None,
+    table: TableFile = None,
     column: TextColumn = "text",
     task_column: TaskColumn = None,
     label_column: LabelColumn = "",

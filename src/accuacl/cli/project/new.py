@@ -9,7 +9,7 @@ from rich.markup import escape
 
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
-from accuacl.cli.project.options import Directory, Images, LabelColumn, Table, TaskColumn, Texts, Vectors
+from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
@@ -26,7 +26,7 @@ def new(
     images: Images = None,
     vectors: Vectors = None,
     texts: Texts = None,
-    table: Table = None,
+    table: TableFile = None,
     column: TextColumn = "text",
     task_column: TaskColumn = None,
     id_column: Annotated[

@@ -43,7 +43,7 @@ class RelabelRequest(BaseModel):
     request: RequestId
 
 
-class ItemsRequest(BaseModel):
+class ReviewItemsRequest(BaseModel):
     items: Annotated[list[Number], Field(min_length=1, max_length=500)]
 
 
@@ -211,7 +211,7 @@ def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str
 
 
 @router.post("/api/unflag")
-def unflag(body: ItemsRequest, request: Request, person: Lead) -> dict[str, int]:
+def unflag(body: ReviewItemsRequest, request: Request, person: Lead) -> dict[str, int]:
     """Remove the flags of items."""
     return {"changed": request.app.state.project.store.unflag(person, body.items)}
 

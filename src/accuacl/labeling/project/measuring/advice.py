@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from accuacl.labeling.project.measuring.estimates import ClassEstimate, Estimates, Gain
+from accuacl.labeling.project.measuring.estimates import ClassEstimate, Estimates, TrainingGain
 from accuacl.labeling.project.settings import ProjectSettings
 
 FEW_LABELS = 5  # of a class
@@ -41,7 +41,7 @@ class Doubts:
 def advise(
     settings: ProjectSettings,
     estimates: Estimates,
-    gain: Gain | None,
+    gain: TrainingGain | None,
     classes: Sequence[ClassEstimate],
     names: Mapping[int, str],
     doubts: Doubts,
@@ -61,7 +61,7 @@ def advise(
     return sorted(said, key=lambda advice: order[advice.tone])
 
 
-def _training(gain: Gain | None) -> Iterator[Advice]:
+def _training(gain: TrainingGain | None) -> Iterator[Advice]:
     """What the last training has changed."""
     if gain is None:
         return

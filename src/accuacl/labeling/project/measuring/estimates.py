@@ -66,7 +66,7 @@ class ClassEstimate:
 
 
 @dataclass(frozen=True)
-class Gain:
+class TrainingGain:
     """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
 
     before: float | None
@@ -143,7 +143,7 @@ def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
     return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])
 
 
-def gain(history: Sequence[Moment]) -> Gain | None:
+def gain(history: Sequence[Moment]) -> TrainingGain | None:
     """What the last training has brought; None before the first, or without held-out items."""
     means = []
     for moment in history[-2:]:
@@ -153,7 +153,7 @@ def gain(history: Sequence[Moment]) -> Gain | None:
     if not means or not means[-1][0]:
         return None
     same = len(means) == 2 and means[0][0] == means[1][0]
-    return Gain(means[0][1] if same else None, means[-1][1], means[-1][0])
+    return TrainingGain(means[0][1] if same else None, means[-1][1], means[-1][0])
 
 
 def last_predictions(journal: Path) -> Predictions:
