@@ -42,14 +42,16 @@ class Data:
     weights: list[np.ndarray] | None = None
 
 
-def clinc150(folder: Path, place: Path, first: int = 0, each: int = 20) -> Data:
-    """Sentences to a voice assistant; 20 of the 150 intents come with each task, from the first on alphabetically."""
+def clinc150(folder: Path, place: Path, first: int = 0, each: tuple[int, ...] = (20, 20, 20)) -> Data:
+    """Sentences to a voice assistant; so many of the 150 intents come with each task, from the first on
+    alphabetically.
+    """
     with lzma.open(folder / "text" / "clinc150_data_full.json.xz") as file:
         content = json.load(file)
     intents = sorted({intent for _, intent in content["train"]})[first:]
     data = Data(place.name, "texts", place, {}, [], [], [])
     for t in range(TASKS):
-        mine = set(intents[t * each : (t + 1) * each])
+        mine = set(intents[sum(each[:t]) : sum(each[: t + 1])])
         pool = [row for row in content["train"] if row[1] in mine]
         test = [row for row in content["val"] + content["test"] if row[1] in mine]
         names = [str(i) for i in range(len(pool))]
@@ -167,6 +169,7 @@ DATA: dict[str, Callable[[Path, Path], Data]] = {
     "cifar100": cifar100,
     "clinc150-later": partial(clinc150, first=60),
     "cifar100-later": partial(cifar100, first=30),
+    "clinc150-uneven": partial(clinc150, first=60, each=(5, 50, 15)),  # an easy task, a hard one, and one between
     "tiny-imagenet": tiny_imagenet,
 }
 DATA |= {f"{name}-tail": partial(long_tailed, DATA[name]) for name in ("clinc150", "cifar100")}

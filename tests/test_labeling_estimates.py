@@ -124,3 +124,13 @@ def test_corrected_held_out_labels_change_the_estimate_at_once(tmp_path):
         assert any(pair[0] == wrong for pair in after.confusion)
         project.store.merge_class(wrong, class_of(project, right))
         assert project.estimates().accuracy == before
+
+
+@pytest.mark.parametrize("count", [1, 2, 15, 200])
+def test_intervals_of_shares_are_those_of_scipy(count):
+    from scipy.stats import binomtest
+
+    for right in {0, 1, count // 2, count - 1, count}:
+        for ours, method in ((share, "wilson"), (exact, "exact")):
+            found, theirs = ours(right, count), binomtest(right, count).proportion_ci(0.95, method)
+            assert (found.low, found.high) == pytest.approx((100 * theirs.low, 100 * theirs.high), abs=1e-8)

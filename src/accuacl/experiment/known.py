@@ -26,7 +26,7 @@ class Known:
     """`ids` with their `labels` are what the model is trained on; `asked` may hold more, such as skipped ones."""
 
     task: Task
-    rounds: int  # of this task
+    rounds: int  # of this task; 0: as many as the step `query` wants
     pool: Ids  # the task's examples, labelled or not
     round: int = 0
     asked: Ids = field(default_factory=no_ids)
@@ -45,7 +45,8 @@ class Known:
 
     @property
     def last_round(self) -> bool:
-        return self.round == self.rounds - 1
+        """Whether this may be the task's last round."""
+        return not self.rounds or self.round == self.rounds - 1
 
     def with_asked(self, ids: list[int]) -> Self:
         return replace(self, asked=np.append(self.asked, np.array(ids, np.int64)))
@@ -62,7 +63,8 @@ def carried_over(before: Known | None) -> dict[str, Any]:
 
 def round_progress(known: Known, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> Progress:
     """How far the run is. A round costs as much as it has labels: round r of R begins at r (r + 1) / (R (R + 1))."""
-    r, rounds = known.round, known.rounds
+    r, rounds = known.round, known.rounds or known.round + 1
     within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
-    text = f"task {known.task.index + 1}/{tasks} round {r + 1}/{rounds} {what}"
+    of = f"/{rounds}" if known.rounds else ""
+    text = f"task {known.task.index + 1}/{tasks} round {r + 1}{of} {what}"
     return Progress(known.task.index + within, tasks, text, stage, epochs)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import count
 from typing import Any, Protocol, TypeVar
 
 from accuacl.data import Task
@@ -33,7 +34,7 @@ class Steps(Protocol[K]):
         """What is known when a task begins; before: at the end of the last one."""
 
     def query(self, known: K) -> dict[str, Any]:
-        """Which examples shall be labelled: their `ids`."""
+        """Which examples shall be labelled: their `ids`; `over` if the task has no such round."""
 
     def label(self, known: K, picked: dict[str, Any]) -> dict[str, Any]:
         """Their labels; raises `LabelsPending` while some are missing."""
@@ -62,10 +63,12 @@ def all_tasks(steps: Steps[K], journal: Journal) -> tuple[list[list[float | None
     row: dict[str, Any] = {}
     for task in steps.tasks:
         known = steps.begin(task, known)
-        for r in range(known.rounds):
-            known, at = replace(known, round=r), {"task": task.index, "round": r}
-            picked = once("query", steps.query, known, **at)
-            known = known.with_asked(picked["ids"])
+        for r in range(known.rounds) if known.rounds else count():
+            now, at = replace(known, round=r), {"task": task.index, "round": r}
+            picked = once("query", steps.query, now, **at)
+            if "over" in picked:
+                break
+            known = now.with_asked(picked["ids"])
             answer = once("label", steps.label, known, picked, **at)
             known = steps.with_labels(known, answer)
             if not len(known.ids) or not steps.needs_training(known):

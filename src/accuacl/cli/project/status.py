@@ -23,12 +23,14 @@ def status(directory: Directory) -> None:
         state, estimates = project.state(), project.estimates()
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}
-        checked = quality(project.store)
+        checked, budget = quality(project.store), project.budget_text(state)
+        used = project.store.used(state.task)
         console.print(escape(state.text))
         for pool in project.tasks.all():
             print_unreadable(project.tasks, pool)
     if state.tasks:
-        console.print(f"labels of task {state.task + 1}: {state.used} of {state.budget}; {state.tasks} tasks")
+        of = f"{state.used} of {state.budget}" if state.rounds else str(used)
+        console.print(f"labels of task {state.task + 1}: {of}; {state.tasks} task{'s' if state.tasks > 1 else ''}")
     if estimates.tasks:
         title = "Estimates in %, with 95 % intervals"
         table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title=title)
@@ -39,6 +41,8 @@ def status(directory: Directory) -> None:
         console.print(table)
     if estimates.forecast:
         console.print(f"task {state.task + 1}: {estimates.forecast.text}")
+    for sentence in budget:
+        console.print(sentence, soft_wrap=True)
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
     _print_counts("labels by person", {people[id]: count for id, count in estimates.labels_by_person.items()})
     _print_quality(checked, people)

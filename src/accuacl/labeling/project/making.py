@@ -19,6 +19,8 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
 
     embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
     """
+    if given.get("budget_total") and "rounds" in given:
+        raise InputError("--rounds and --budget-total exclude each other: a task has as many rounds as it needs.")
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = default_model(str(kind))

@@ -31,6 +31,7 @@ from accuacl.labeling.project.items.images import image_type, read_inside
 from accuacl.labeling.project.items.new_items import NewItems
 from accuacl.labeling.project.items.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
 from accuacl.labeling.project.learning.forgotten import PLAN
+from accuacl.labeling.project.measuring.budget import tell
 from accuacl.labeling.project.measuring.estimates import Estimates, estimate, last_predictions, learning_curve
 from accuacl.labeling.project.measuring.stopping import Measured
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
@@ -220,6 +221,17 @@ class Project:
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""
         return state_of(self.settings, self.tasks.all(), self.store, self.chosen, self._finished)
+
+    def rounds(self, task: int) -> int:
+        """How many rounds a task has, or has had so far where that is not fixed."""
+        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds
+
+    def budget_text(self, state: ProjectState) -> list[str]:
+        """How much of the budget of the whole project is used, and where the next labels help most; [] without one."""
+        if not self.settings.budget_total:
+            return []
+        counts = [task.count for task in self.tasks.all()]
+        return tell(self.settings, self.store, self.journal, counts, state.finished)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""

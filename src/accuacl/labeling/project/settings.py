@@ -62,6 +62,18 @@ class ProjectSettings(pydantic.BaseModel):
     )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
     rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
+    budget_total: int = Field(
+        0,
+        ge=0,
+        description="Labels of the whole project, instead of --rounds for each task: a task has rounds until later "
+        "tasks would gain more from the labels, by the learning curves.",
+    )
+    budget_tasks: int = Field(
+        0,
+        ge=0,
+        description="How many tasks --budget-total is meant for. 0: not known, so one more than have been added, or "
+        "those that wait.",
+    )
     holdout: float = Field(
         0.3,
         ge=0,
@@ -147,6 +159,8 @@ class ProjectSettings(pydantic.BaseModel):
             raise InputError("only --learner ridge with --head linear learns from sums; give both, or --keep examples.")
         if self.keep == "statistics" and self.strategy == "accuacl-full":
             raise InputError("accuacl-full looks at all past examples, which --keep statistics erases; choose another.")
+        if self.budget_tasks and not self.budget_total:
+            raise InputError("--budget-tasks says for how many tasks --budget-total is; give both, or neither.")
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self

@@ -15,14 +15,14 @@ Waiting = Literal["labels", "training", "data"]
 
 @dataclass(frozen=True)
 class ProjectState:
-    """What a project is waiting for, and how much of the present task's budget is used."""
+    """What a project is waiting for, and how much of the budget is used: the present task's, or the whole project's."""
 
     waiting: Waiting
     task: int  # from 0; -1 before there is one
     round: int
-    rounds: int
+    rounds: int  # of each task; 0: as many as it needs
     tasks: int
-    used: int  # labels of this task so far; skips do not count
+    used: int  # labels so far of what the budget is for; skips do not count
     budget: int
     status: Status | None
     text: str  # the same as a sentence
@@ -39,7 +39,15 @@ class ProjectState:
 
     @property
     def left(self) -> int:
-        return self.budget - self.used
+        return max(0, self.budget - self.used)
+
+    @property
+    def round_name(self) -> str:
+        return _round_name(self.round, self.rounds)
+
+
+def _round_name(round: int, rounds: int) -> str:
+    return f"round {round + 1} of {rounds}" if rounds else f"round {round + 1}"
 
 
 def state_of(
@@ -50,7 +58,7 @@ def state_of(
     finished: Callable[[int], bool],
 ) -> ProjectState:
     """What a project is waiting for. `chosen`: all picks of a round are there; `finished`: a task is learned."""
-    status = store.status()
+    status, rounds = store.status(), 0 if settings.budget_total else settings.rounds
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
     waiting: Waiting
     if status and status.open and not chosen(task, round):
@@ -64,7 +72,7 @@ def state_of(
         left = f"{status.left} of {status.total} to be labelled"
         if not status.left:
             left = f"{status.opinions} second opinions to be given"
-        text = f"task {task + 1}, round {round + 1} of {settings.rounds}: {left}."
+        text = f"task {task + 1}, {_round_name(round, rounds)}: {left}."
     elif status and status.open:
         waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."
     elif not tasks:
@@ -73,6 +81,10 @@ def state_of(
         waiting, text = "training", f"task {task + 1}: ready to train and to choose."
     else:
         waiting, text = "data", "everything is labelled and learned; add data for the next task."
-    budget = min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
-    used = store.used(task)
-    return ProjectState(waiting, task, round, settings.rounds, len(tasks), used, budget, status, text)
+    if settings.budget_total:
+        used, budget = store.used_in_all(), settings.budget_total
+        if waiting == "data" and tasks and used >= budget:
+            text = f"everything is learned, and the budget of {budget} labels is used."
+    else:
+        used, budget = store.used(task), min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+    return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)

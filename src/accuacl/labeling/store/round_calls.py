@@ -31,6 +31,11 @@ class RoundCalls:
         with self._db.read() as tx:
             return rounds.status(tx)
 
+    def rounds(self, task: int) -> int:
+        """How many rounds of a task there have been."""
+        with self._db.read() as tx:
+            return int(tx.one("SELECT COUNT(*) FROM rounds WHERE task = ?", task)[0])
+
     def picks(self, task: int, round: int) -> list[records.Pick]:
         """The round's picks by rank."""
         with self._db.read() as tx:
@@ -40,6 +45,16 @@ class RoundCalls:
         """How many of the task's items have a label; skipped ones do not count."""
         with self._db.read() as tx:
             return rounds.used(tx, task)
+
+    def used_elsewhere(self, task: int, round: int) -> int:
+        """How many items have a label that were asked for in another round, of any task."""
+        with self._db.read() as tx:
+            return rounds.used_elsewhere(tx, task, round)
+
+    def used_in_all(self) -> int:
+        """How many items have a label that were asked for, of all tasks."""
+        with self._db.read() as tx:
+            return rounds.used_elsewhere(tx, -1, -1)
 
     def given(self) -> int:
         """How many items of all tasks have a label."""

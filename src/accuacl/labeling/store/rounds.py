@@ -192,6 +192,13 @@ def used(tx: Transaction, task: int) -> int:
     return sum(answered - skipped for _, answered, skipped in tallies)
 
 
+def used_elsewhere(tx: Transaction, task: int, round: int) -> int:
+    """The same of all other rounds, of all tasks; (-1, -1): of all rounds."""
+    others = tx.all("SELECT task, round FROM tally WHERE task != ? OR round != ?", task, round)
+    tallies = [_tally(tx, *other) for other in others]
+    return sum(answered - skipped for _, answered, skipped in tallies)
+
+
 def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
     """The round's picks by rank, those that people were asked for."""
     rows = f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? AND rank < ? ORDER BY rank"

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from starlette.datastructures import State
 
 from accuacl.labeling.project import (
+    Advice,
     ClassEstimate,
     Doubts,
     Estimate,
@@ -74,6 +75,7 @@ def advice(
     answered = [row for row in rows if row.answered]
     doubts = Doubts(sum(row.disputed for row in rows), sum(row.skipped for row in rows), len(answered))
     found = advise(app.project.settings, estimates, gain(estimates.history), classes, names, doubts, here.left)
+    found += [Advice(" ".join(said))] if (said := app.project.budget_text(here)) else []
     return [
         {"text": one.text, "do": one.do, "tone": one.tone, "to": f"/review?{urlencode(one.about)}" if one.about else ""}
         for one in found
@@ -85,7 +87,7 @@ def facts(app: State, estimates: Estimates, classes: list[ClassEstimate]) -> lis
     here, status = app.project.state(), app.project.store.status()
     shown = [("labels left in the budget", f"{here.left} of {here.budget}")]
     if status is not None:
-        shown.insert(0, ("current round", f"Task {status.task + 1}, round {status.round + 1} of {here.rounds}"))
+        shown.insert(0, ("current round", f"Task {status.task + 1}, {here.round_name}"))
     if estimates.overall:
         over = "" if len(estimates.tasks) == 1 else ", mean over tasks"
         shown.append((f"accuracy{over} ({_held(estimates.overall)})", f"{said(estimates.overall)} %"))
@@ -215,7 +217,7 @@ def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, 
     if status is None:
         return []
     present = [(status.task, r) for r in range(status.round, -1, -1)]
-    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(app.project.settings.rounds - 1, -1, -1)]
+    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(app.project.rounds(t) - 1, -1, -1)]
     found: list[tuple[str, list[dict[str, Any]]]] = []
     for t, r in [*present, *earlier]:
         picks = _sheet(app, names, t, r)

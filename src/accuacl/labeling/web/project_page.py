@@ -55,6 +55,7 @@ def show(request: Request, person: Lead) -> str:
         stamp=stamp,
         tasks=_tasks(project, state),
         state=state,
+        budget=project.budget_text(state),
         ended=not state.finished and project.store.has_ended(state.task),
         kind=kind,
         suffixes=", ".join(UPLOADED[kind]),
@@ -82,7 +83,7 @@ def _tasks(project: Project, state: ProjectState) -> list[View]:
 def _stage(task: int, state: ProjectState) -> str:
     if task > state.task:
         return "waiting"
-    return "done" if task < state.task or state.finished else f"round {state.round + 1} of {state.rounds}"
+    return "done" if task < state.task or state.finished else state.round_name
 
 
 @router.post("/api/tasks/{task}/end")

@@ -171,7 +171,7 @@ def show(request: Request, person: Someone, wanted: Annotated[Wanted, Query()]) 
         classes=living(classes),
         people=people,
         tasks=range(len(tasks)),
-        rounds=range(app.project.settings.rounds),
+        rounds=range(max((app.project.rounds(t) for t in range(len(tasks))), default=0)),
         cells=shown,
         agreement=quality(app.project.store).text,
         count=len(found),

@@ -43,7 +43,7 @@ def _state(app: State, person: Person, status: Status | None, classes: list[Clas
             "progress": now.done,
             "task": task,
             "round": round,
-            "rounds": app.project.settings.rounds,
+            "rounds": 0 if app.project.settings.budget_total else app.project.settings.rounds,
             "total": status.total if status else 0,
             "labelled": labelled,
             "skipped": skipped,
@@ -103,17 +103,21 @@ def round_half_up(value: float) -> int:
 
 
 def _before(app: State, task: int, round: int) -> int:
-    """Labels of the task's earlier rounds. These are closed, so they are counted once and kept."""
+    """Labels of the earlier rounds that the budget is for. These are closed, so they are counted once and kept."""
     counted: tuple[int, int, int] = app.counted
     if counted[:2] != (task, round):
         store = app.project.store
         earlier = [pick.item for r in range(round) for pick in store.picks(task, r)]
-        counted = app.counted = (task, round, len(store.labels(earlier)))
+        whole = app.project.settings.budget_total
+        before = store.used_elsewhere(task, round) if whole else len(store.labels(earlier))
+        counted = app.counted = (task, round, before)
     return counted[2]
 
 
 def _budget(app: State, task: int) -> int:
-    """How many labels the task may have."""
+    """How many labels the task may have, or the whole project."""
+    if app.project.settings.budget_total:
+        return int(app.project.settings.budget_total)
     tasks, settings = app.project.tasks.all(), app.project.settings
     return min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
 

@@ -20,6 +20,7 @@ from accuacl.labeling.project.items.images import check_image, read_inside
 from accuacl.labeling.project.items.tasks import TaskInfo, Tasks
 from accuacl.labeling.project.learning.given import to_give
 from accuacl.labeling.project.learning.taught import held_out_count
+from accuacl.labeling.project.measuring.budget import open_purse
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.store import Pick, Store
 
@@ -36,6 +37,9 @@ def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: 
     if task.kind == "images" and not Path(task.place).is_dir():
         return  # preparing the task says so
     count = min(settings.per_round, task.count)
+    if settings.budget_total:
+        counts = [pool.count for pool in tasks.all()]
+        count = min(count, open_purse(settings, store, counts, task.index, 0).first_round)
     wanted = held_out_count(settings.holdout, count) if coverage else count
     if not wanted:
         return

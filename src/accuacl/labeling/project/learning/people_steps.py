@@ -43,6 +43,7 @@ from accuacl.labeling.project.learning.given import take_given
 from accuacl.labeling.project.learning.networks import Networks
 from accuacl.labeling.project.learning.statistics import as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.learning.taught import KnownFromPeople, held_out, labels_of, with_answer
+from accuacl.labeling.project.measuring import budget
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.store import RoundIncomplete, Store, counts_as, living
 from accuacl.memory import Memory
@@ -76,7 +77,8 @@ class PeopleSteps:
         if before is not None:
             carried |= {"taught": before.taught, "held": before.held}
         carried["held"] = (*carried.get("held", ()), {})
-        return KnownFromPeople(task, self.settings.rounds, pool, **carried)
+        rounds = 0 if self.settings.budget_total else self.settings.rounds
+        return KnownFromPeople(task, rounds, pool, **carried)
 
     def pool_of(self, task: Task) -> Ids:
         """The task's items that can be read. Their embeddings are computed now if they are not there yet."""
@@ -97,25 +99,28 @@ class PeopleSteps:
         known = known.with_asked(self.store.unasked(known.task.index))
         first = [] if known.round else self.store.picks(known.task.index, 0)  # what people have already
         ended = self.store.has_ended(known.task.index)
-        if (ended or not len(known.left)) and not first:
-            return {"ids": [], "scores": {}, "guess": [], "confidence": []}
+        size, total = 0 if ended else self._budget(known), self.settings.budget_total
+        nothing: dict[str, Any] = {"ids": [], "scores": {}, "guess": [], "confidence": []}
+        if total and known.round and (over := self._over(known)):
+            return nothing | {"over": over}
+        if (ended or not len(known.left) or (total and not size)) and not first:
+            return nothing
         self._say(known, "choosing", "choosing")
-        budget = 0 if ended else self._budget(known)
         if known.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or known.weights):
             have, seen = [pick.item for pick in first], self._seen_first(known)
-            picked = cover_first_round(self.config, known, budget, self.settings.holdout, seen, have)
+            picked = cover_first_round(self.config, known, size, self.settings.holdout, seen, have)
         elif first:
-            ids, draws = rest_of_uniform(self.config, known, first, budget)
+            ids, draws = rest_of_uniform(self.config, known, first, size)
             picked = {"ids": ids, "scores": {"draw": draws}}
         elif known.weights is None:  # nothing has been learned yet, so there is nothing to choose by
             at_first = replace(known, round=0)
-            picked = choose_uniformly(self.config, at_first, self._budget(at_first))
+            picked = choose_uniformly(self.config, at_first, size if total else self._budget(at_first))
         elif known.round == 0 or self.config.strategy == "uniform":
-            picked = choose_uniformly(self.config, known, budget)
+            picked = choose_uniformly(self.config, known, size)
         else:
-            total = max(len(living(self.store.classes())), len(set(known.taught.values())))
+            classes = max(len(living(self.store.classes())), len(set(known.taught.values())))
             memory, features = self._memory(known, known.memory).ids, self._features_by(known)
-            picked = choose(self.config, known, self.config.strategy, budget, features, memory, total)
+            picked = choose(self.config, known, self.config.strategy, size, features, memory, classes)
         return picked | self._guesses(known, picked["ids"])
 
     def _guesses(self, known: KnownFromPeople, items: list[int]) -> dict[str, Any]:
@@ -134,8 +139,26 @@ class PeopleSteps:
         return self.networks.frozen_features if self.settings.frozen else self._features_by(known)
 
     def _budget(self, known: KnownFromPeople) -> int:
-        """What is left of the task's labels up to this round: those skipped before are asked for again, as others."""
+        """What is left of the task's labels up to this round: those skipped before are asked for again, as others.
+
+        Of a budget for the whole project: what this round may have of it.
+        """
+        if self.settings.budget_total:
+            purse = self._purse(known)
+            return purse.next_round if known.round else purse.first_round
         return self.settings.per_round * (known.round + 1) - known.answered
+
+    def _purse(self, known: Known) -> budget.Purse:
+        counts = [len(task.train) for task in self.tasks]
+        return budget.open_purse(self.settings, self.store, counts, known.task.index, known.round)
+
+    def _over(self, known: KnownFromPeople) -> dict[str, Any] | None:
+        """Why a task has no further round, where rounds are as many as it needs."""
+        found = budget.over(self._purse(known), self.store, self.journal.path, len(known.left))
+        if found is None:
+            return None
+        why, gains = found
+        return {"why": why, "here": gains and gains.here, "later": gains and gains.later}
 
     def label(self, known: KnownFromPeople, picked: dict[str, Any]) -> dict[str, Any]:
         """What people said: labels and skips of the round as it closed, and all that was corrected until now."""

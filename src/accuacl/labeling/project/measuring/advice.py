@@ -54,7 +54,7 @@ def advise(
         *_confused(estimates, names),
         *_rare(classes, names),
         *_disputed(doubts),
-        *_forecast(estimates, left),
+        *_forecast(settings, estimates, left),
         *_precision(settings, estimates),
     ]
     order = {"bad": 0, "good": 1, "plain": 2}
@@ -142,12 +142,15 @@ def _disputed(doubts: Doubts) -> Iterator[Advice]:
         yield Advice(text, do, about=(("show", "skipped"),))
 
 
-def _forecast(estimates: Estimates, left: int) -> Iterator[Advice]:
+def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Iterator[Advice]:
     """How far the budget of the latest task carries."""
     found = estimates.forecast
     if found is None or not estimates.tasks:
         return
     text = f"Task {estimates.tasks[-1].task + 1}: {found.text}."
+    if settings.budget_total:
+        yield Advice(text)
+        return
     if found.labels is None:
         yield Advice(text, f"{left} labels are left in its budget." if left else "")
     elif found.labels > left:

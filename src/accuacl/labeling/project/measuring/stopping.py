@@ -84,6 +84,19 @@ def foreseen(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[f
     return [(100 - 100 * high, 100 - 100 * middle, 100 - 100 * low) for low, middle, high in errors]
 
 
+def expected_errors(curve: Sequence[Measured], labels: Sequence[float]) -> list[float]:
+    """The share of errors to expect with so many labels each; without any it is 1. Empty where `forecast` says nothing.
+
+    It is the mean over the curves that may be, by how likely each is, so that an uncertain gain counts for less.
+    """
+    points = _usable(curve)
+    if not points:
+        return []
+    e, b, weights = _weighed(points)
+    shares = [np.minimum(1.0, e * (n / points[0].labels) ** -b) if n > 0 else np.ones_like(e) for n in labels]
+    return [float((share * weights).sum() / weights.sum()) for share in shares]
+
+
 def _usable(curve: Sequence[Measured]) -> list[Measured]:
     """The rounds that say something, if they are enough to draw a curve through."""
     points = [point for point in curve if point.held and point.labels]
