@@ -75,7 +75,7 @@ def advice(
     answered = [row for row in rows if row.answered]
     doubts = Doubts(sum(row.disputed for row in rows), sum(row.skipped for row in rows), len(answered))
     found = advise(app.project.settings, estimates, gain(estimates.history), classes, names, doubts, here.left)
-    found += [Advice(" ".join(said))] if (said := app.project.budget_text(here)) else []
+    found += [Advice(" ".join(sentences))] if (sentences := app.project.budget_text(here)) else []
     return [
         {"text": one.text, "do": one.do, "tone": one.tone, "to": f"/review?{urlencode(one.about)}" if one.about else ""}
         for one in found
