@@ -126,9 +126,7 @@ def tell(settings: ProjectSettings, store: Store, journal: Path, counts: Sequenc
         goes_on = purse.needed_here(gains, store.used(task) + still)
         ends = "goes on" if goes_on else "ends with this round"
         if gains is None:
-            said.append(
-                f"Task {number} {ends}: its learning curve is not known yet, so its share is that of each task."
-            )
+            said.append(f"Task {number} {ends}: its learning curve is not known yet, so each task has the same share.")
         else:
             said.append(f"{_worth(gains, step, number)}, so task {number} {ends}.")
     worth = {t: gain for t, curve in enumerate(curves) if (gain := _gain(curve, step)) is not None}
