@@ -143,7 +143,9 @@ def test_a_full_disk_is_said_and_nothing_is_kept(client, project, monkeypatch):
         answer = label(client, item, 0)
     assert answer.status_code == 503  # on which the page sends the same again
     # the file is named without its folders, which are nobody's business
-    assert answer.json()["detail"].startswith("Project/labels.sqlite cannot be read or written (database")
+    assert answer.json()["detail"].startswith(
+        "Project/labels.sqlite cannot be read or written (no space left on device)"
+    )
     assert label(client, item, 0).status_code == 200
 
 

@@ -1,13 +1,14 @@
-"""What is wrong when SQLite cannot read or write a file."""
+"""Databases: the version of their tables, and what is wrong when SQLite cannot read or write a file."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import sqlite3
-from errno import EACCES, ENOSPC, EROFS
+from errno import EACCES, ENOENT, ENOSPC, EROFS
 from pathlib import Path
 
+from accuacl.base.errors import InputError
 from accuacl.base.files import CannotWrite
 
 LEAST = 1 << 16  # bytes; a transaction of ours may need as much
@@ -23,6 +24,17 @@ UNWRITABLE = {
 DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
+def table_version(db: sqlite3.Connection, path: Path, newest: int) -> int:
+    """The version of the tables, which SQLite keeps as `user_version`; InputError: a newer program has written them."""
+    version = int(db.execute("PRAGMA user_version").fetchone()[0])
+    if version > newest:
+        raise InputError(
+            f"{path} was written by a newer version of accuacl (its tables have version {version}, this program knows "
+            f"up to {newest}); upgrade accuacl."
+        )
+    return version
+
+
 def error_code(error: sqlite3.Error) -> int:
     """SQLite's primary code for an error; 0 for those that Python's module raises by itself."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
@@ -33,6 +45,8 @@ def database_trouble(path: Path, error: sqlite3.Error) -> CannotWrite:
 
     SQLite says "disk I/O error" of a full disk and "unable to open database file" of a read-only one.
     """
+    if not path.parent.is_dir():
+        return CannotWrite(path, os.strerror(ENOENT).lower())
     if error_code(error) == sqlite3.SQLITE_FULL or _free(path.parent) < LEAST:
         return CannotWrite(path, os.strerror(ENOSPC).lower(), full=True)
     if _is_read_only(path.parent):

@@ -18,10 +18,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from accuacl.base.databases import UNWRITABLE, database_trouble, error_code
+from accuacl.base.databases import UNWRITABLE, database_trouble, error_code, table_version
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, discarding, make_folder
-from accuacl.base.versions import table_version
 from accuacl.experiment.configfile import read_config, restore, write_config
 from accuacl.experiment.reader import VERSION, WAIT, read_steps, split_key
 

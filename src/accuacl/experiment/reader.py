@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from accuacl.base.databases import table_version
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.base.versions import table_version
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`; 0: steps had keys such as 003/002/query, 003/memory or data
 COLUMNS = "result, seconds, cpu, finished"

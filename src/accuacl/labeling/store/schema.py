@@ -9,7 +9,7 @@ import sqlite3
 import time
 from pathlib import Path
 
-from accuacl.base.versions import table_version
+from accuacl.base.databases import table_version
 
 WAIT = 60.0  # seconds for another process to finish its write
 TABLES = """
