@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import TensorDataset
 
 WIDTHS = (3, 24, 48, 96, 192)
-NEW, MEMORY, BATCH, EPOCHS, REPEATS = 1000, 500, 32, 2, 3
+NEW, MEMORY, BATCH, EPOCHS, REPEATS = 1000, 500, 32, 2, 5
 
 
 def main() -> None:

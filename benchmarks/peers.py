@@ -137,7 +137,7 @@ def training_table(avalanche_python: Path | None) -> list[str]:
     import torch
     import training
 
-    times, batches = training.measured(training.arguments().parse_args(["--cycled", "--repeats", "3"]))
+    times, batches = training.measured(training.arguments().parse_args(["--cycled", "--repeats", "5"]))
     rates = {name: training.images(batches) / min(seconds) for name, seconds in times.items()}
     rows = rate_rows(rates, f"accuacl {importlib.metadata.version('accuacl')}, `er`", torch.__version__)
     there = avalanche_rates(avalanche_python) if avalanche_python else None
