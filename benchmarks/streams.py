@@ -1,6 +1,6 @@
 """Who wins on which stream: tables of the sweeps in docs/results/streams, paired by seed.
 
-    python benchmarks/streams.py docs/results/streams/*.csv --table docs/streams.md
+    python benchmarks/streams.py docs/results/streams/frozen.csv docs/results/streams/derpp.csv --table docs/streams.md
 
 For every benchmark a table of streams and strategies: the mean over seeds (mean recall of the classes in %, unless
 --metric says otherwise), the best in bold, with a star where it differs from BASELINE: p below 0.05 by sign flips,
