@@ -77,16 +77,20 @@ def test_only_the_worst_three_tasks_are_named():
 @pytest.mark.parametrize(
     ("gain", "text", "tone"),
     [
-        (TrainingGain(56.2, 88.7, 12), "The last training took it from 56 to 89 % of 12 held-out examples.", "good"),
-        (TrainingGain(88.7, 56.2, 12), "In the last training it fell from 89 to 56 % of 12 held-out examples.", "bad"),
         (
-            TrainingGain(None, 56.2, 1),
-            "After the last training the model is right on 56 % of 1 held-out example.",
-            "plain",
+            TrainingGain(56.2, 88.7, 12),
+            "The last training raised the accuracy from 56 to 89 %, on 12 held-out examples.",
+            "good",
         ),
         (
+            TrainingGain(88.7, 56.2, 12),
+            "The last training lowered the accuracy from 89 to 56 %, on 12 held-out examples.",
+            "bad",
+        ),
+        (TrainingGain(None, 56.2, 1), "After the last training the accuracy is 56 %, on 1 held-out example.", "plain"),
+        (
             TrainingGain(50, 50, 2),
-            "The last training changed nothing: it is right on 50 % of 2 held-out examples, as before.",
+            "The last training left the accuracy at 50 %, on 2 held-out examples.",
             "plain",
         ),
     ],
@@ -111,7 +115,7 @@ def test_classes_without_labels_and_with_few():
 def test_disagreement_and_many_skips():
     found = said(doubts=Doubts(1, 9, 40))
     assert [one.text for one in found] == ["People disagree about 1 example.", "9 of 40 examples were skipped."]
-    assert [dict(one.about) for one in found] == [{"show": "people"}, {"show": "skipped"}]
+    assert [dict(one.about) for one in found] == [{"show": "settle"}, {"show": "skipped"}]
     assert said(doubts=Doubts(0, 9, 60)) == said(doubts=Doubts(0, 9, 19)) == []
 
 
@@ -120,7 +124,7 @@ def test_disagreement_and_many_skips():
     [
         (60, 100, "Its budget has 100 left, which is enough."),
         (60, 10, "Its budget has 10 left: add more of its data as the next task to go on."),
-        (None, 10, "10 labels are left in its budget."),
+        (None, 10, "Its budget has 10 labels left."),
         (0, 0, ""),
     ],
 )
@@ -134,7 +138,7 @@ def test_the_forecast_is_compared_with_the_budget(labels, left, do):
 def test_how_little_is_known_of_few_held_out_items():
     few, many = (TaskEstimate(0, None, share(n // 2, n), None) for n in (12, 30))
     (text,) = texts(with_tasks(few))
-    assert text == "Accuracies are known to about ±25 points: 12 examples of a task are held out."
+    assert text == "Accuracies are known to about ±25 points: only 12 examples of task 1 are held out."
     assert texts(with_tasks(many)) == []
 
 

@@ -146,6 +146,27 @@ def test_a_round_opens_once_and_is_the_same_again(store, ada):
     assert store.picks(0, 0)[1] == Pick(11, 1, {"magnitude": 0.875}, 1, 0.5)
 
 
+def test_a_large_round_opens_in_few_statements(tmp_path, monkeypatch):
+    """Nobody can save a label while a round is opened, and other threads may interrupt it between two statements."""
+    statements = []
+
+    class Counting(sqlite3.Connection):
+        def execute(self, statement, *values):
+            statements.append(statement)
+            return super().execute(statement, *values)
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda *given, **more: connect(*given, **more, factory=Counting))
+    picks = [Pick(i, i, {"magnitude": i / 7}, i % 3, 1 / (i + 1)) for i in range(950)]
+    with Store(tmp_path / "large.sqlite") as large:
+        large.open_round(0, 0, picks[:300])
+        statements.clear()
+        large.open_round(0, 0, picks, {949})
+        assert len(statements) < 25
+        assert large.picks(0, 0) == picks
+        assert large.status().total == 950
+
+
 def test_a_round_closes_when_each_pick_is_labelled_or_skipped(store, ada):
     opened(store, 2)
     with pytest.raises(InputError, match="there is no round 1 of task 2"):

@@ -6,13 +6,17 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from accuacl.base.progress import ignore
+from accuacl.labeling.project import read_images
+from effort import wait_until
 from web_browser import Watch, browser
-from web_project import PATIENCE, image_project, running
+from web_project import PATIENCE, image_project, picture, running
 
 expect.set_options(timeout=1000 * PATIENCE)
 PAGES = ["/", "/gallery", "/review", "/review?show=flagged", "/dashboard", "/classes", "/people", "/project", "/docs"]
 PAGES += ["/item/0"]
 DIALOGS = {"/": ["#help-open", "#add", "#flag", "#guide"], "/classes": ["[data-edit]"]}
+SHOWN = {"/dashboard": "#forgetting a", "/people": "#agreement table + p, #agreement h3", "/gallery": "#groups li"}
 TAB = """() => {
   const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0;
   const every = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
@@ -20,12 +24,34 @@ TAB = """() => {
 }"""
 
 
+def at(project):
+    status = project.store.status()
+    return status.task, status.round
+
+
+def label_round(project, person, until):
+    wait_until(lambda: not project.state().ready)  # all of it is chosen
+    while (pick := project.store.lease(person)) is not None:
+        project.store.label(person, pick.item, pick.item % 2, f"axe-{pick.item}")
+    wait_until(lambda: at(project) == until)
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    with image_project(tmp_path_factory.mktemp("axe"), per_round=4) as project, running(project) as address:
-        lead = project.store.person_of(project.store.add_person("Ada"))
-        while (pick := project.store.lease(lead)) is not None:  # so that every card of the dashboard is there
-            project.store.label(lead, pick.item, pick.item % 2, f"axe-{pick.item}")
+    folder = tmp_path_factory.mktemp("axe")
+    with image_project(folder, per_round=4) as project, running(project) as address:
+        lead, other = (project.store.person_of(project.store.add_person(name)) for name in ("Ada", "Bob"))
+        (folder / "more").mkdir()
+        for i in range(8):
+            picture(100 + i).save(folder / "more" / f"{i}.png")
+        project.add(read_images(folder / "more", ignore))
+        label_round(project, lead, (0, 1))  # so that every card of the dashboard is there
+        project.end_task(lead, 0)
+        wait_until(lambda: at(project) == (1, 0))
+        label_round(project, lead, (1, 1))
+        for pick in project.store.picks(0, 0)[:2]:  # and those of people who were asked about the same
+            project.store.mark_gold(lead, [pick.item])
+            project.store.label(other, pick.item, 0, f"gold-{pick.item}")
         project.store.guide(lead, 0, "whiskers", [pick.item for pick in project.store.picks(0, 0)[:1]])
         project.store.propose(lead, "lion", "propose-lion")
         project.store.flag(lead, project.store.picks(0, 0)[0].item, "?", "flag-it-now")
@@ -57,6 +83,7 @@ def test_axe_finds_nothing(chromium, server, dark):
     page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
     for path in PAGES:
         watch.open(page, f"{address}{path}")
+        assert page.locator(SHOWN.get(path, "main")).count() > 0, path
         assert wrong(page, dark) == [], path
         for opener in DIALOGS.get(path, ()):
             page.locator(opener).first.click()

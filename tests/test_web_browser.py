@@ -103,7 +103,7 @@ def test_a_whole_round_by_keyboard_then_training_then_the_next_batch(chromium, w
     expect(page.locator("#round-name")).to_have_text("Task 1, round 2 of 2")
     expect(page.locator("#desk")).to_be_visible()
     assert shown(page) not in seen
-    said = r"The model has been trained\. It is \d+ % right, on 1 held-out examples\. Here is the next batch\."
+    said = r"The model has been trained\. Accuracy: \d+ %, on 1 held-out example\. Here is the next batch\."
     assert re.fullmatch(said, page.locator("#said").inner_text())
     assert sorted(labels(project)) == [0, 0, 1, 1]
     # Now there are scores to say why, and a guess for those who ask.
@@ -508,6 +508,31 @@ def test_looking_closely(chromium, watch, server, project):
     assert image.evaluate(style)[1] == "brightness(250%) contrast(100%)"  # stays for the next ones
     page.locator("#zoom-reset").click()
     assert image.evaluate(style)[1] == "brightness(100%) contrast(100%)"
+
+
+def test_on_a_phone_two_fingers_zoom_and_one_moves(chromium, watch, server, project):
+    page = enter(watch.page(chromium, phone=True), server, project)
+    box = page.locator("#view").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    fingers = page.context.new_cdp_session(page)
+
+    def touch(kind, *places):
+        points = [{"x": x + a, "y": y, "id": i} for i, a in enumerate(places)]
+        fingers.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    touch("touchStart", -20, 20)
+    for far in (25, 30, 35, 40):
+        touch("touchMove", -far, far)
+    touch("touchEnd")
+    page.wait_for_function("() => document.getElementById('zoom-level').textContent === '200 %'")
+    matrix = "e => [new DOMMatrix(e.style.transform)].flatMap((m) => [m.a, m.e, m.f])"
+    assert page.locator("#view img").evaluate(matrix) == pytest.approx([2, 0, 0], abs=1e-6)
+    touch("touchStart", 0)
+    touch("touchMove", 12)
+    touch("touchMove", 24)
+    touch("touchEnd")
+    page.wait_for_function(f"() => Math.abs(({matrix})(document.querySelector('#view img'))[1] - 24) < 1e-6")
+    assert labels(project) == []
 
 
 def test_classes_are_renamed_and_merged(chromium, watch, server, project):

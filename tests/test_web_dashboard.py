@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, Moment
-from accuacl.labeling.project.measuring.intervals import share
+from accuacl.labeling.project.measuring.estimates import TaskEstimate
+from accuacl.labeling.project.measuring.intervals import change, share
 from accuacl.labeling.web.charts import round_ticks
-from accuacl.labeling.web.dashboard import MOMENTS, heatmap
+from accuacl.labeling.web.dashboard import MOMENTS, forgetting, heatmap
 from effort import wait_until
 from web_browser import Watch, browser
 from web_project import PATIENCE, browse, image_project, link, log_in, running
@@ -56,12 +57,17 @@ def test_it_follows_the_project_without_a_reload(server, client, project):
         assert page.locator("#map circle").count() == 40
         page.evaluate("() => (window.stillHere = true)")
         label_round(project, project.store.people()[0])
-        page.get_by_text(re.compile("After the last training the model is right on")).wait_for()
+        page.get_by_text(re.compile("After the last training the accuracy is")).wait_for()
         expect(page.locator("#map circle.labelled")).to_have_count(4)
         for place in ("#accuracy th a", "#numbers th a", "#curve p a"):
             assert page.locator(place).first.get_attribute("href") == "/review?held=1&task=0"
         expect(page.locator(".heat td")).to_have_count(1)
         assert page.evaluate("() => window.stillHere")
+        dot = page.locator("#map circle.labelled").first
+        dot.hover()
+        item = dot.evaluate("(dot) => dot.point.item")
+        expect(page.locator("#map-item a")).to_have_text(re.compile(f"Item {item}: (cat|dog)"))
+        assert page.locator("#map-item img").get_attribute("src") == f"/item/{item}/thumb"
         # The keyboard goes over the map; Enter opens what it is at.
         page.locator("#map").focus()
         expect(page.locator("#map-item a")).to_have_count(1)
@@ -118,6 +124,15 @@ def test_ticks_are_round_and_hold_everything():
         assert all(b - a == pytest.approx(step) for a, b in itertools.pairwise(ticks))
         assert f"{step:.0e}"[0] in "125"
         assert not low <= 0 <= high or 0.0 in ticks
+
+
+def test_each_task_of_the_plot_of_forgetting_leads_to_its_held_out_examples():
+    estimates = [TaskEstimate(t, share(8, 10), share(6, 10), change(3, 1, 10) if t < 2 else None) for t in range(3)]
+    drawn = forgetting(Estimates(tuple(estimates), None, None, (), {}, {}, {}))
+    assert re.findall(r'<a href="([^"]+)"', drawn) == [f"/review?held=1&amp;task={t}" for t in range(2)]
+    assert re.findall(r'aria-label="(task [^"]+)"', drawn) == [f"task {t}: 20 (\N{MINUS SIGN}22 to 56)" for t in (1, 2)]
+    assert 'role="group"' in drawn  # links inside of an image are hidden from screen readers
+    assert forgetting(Estimates(tuple(estimates[2:]), None, None, (), {}, {}, {})) == ""
 
 
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():

@@ -129,8 +129,16 @@ def test_gold_is_marked_by_leads_alone_and_what_differs_is_to_settle(client, pro
     assert "1 example has labels of several people: they agree in 0 %, Fleiss&#39; kappa -1.00" in page
     assert "; 1 to settle." in page
     assert "was asked too, and labelled it: " in client.get(f"/item/{picks[1]}").text
+    said = client.get("/people").text
+    assert '<th scope="row">Ada and Cleo</th><td>1</td><td>0 %</td><td>0.00 (0.00 to 0.79)</td>' in said
+    assert '<th scope="row">Ada</th><td>2</td><td>100 (34 to 100) %</td>' in said  # of two gold examples
+    assert '<th scope="row">Cleo</th><td>1</td><td>0 (0 to 79) %</td>' in said
+    to_do = "People disagree about 1 example."
+    assert f"{to_do}</b>" in client.get("/dashboard").text
+    assert "/review?show=settle" in client.get("/dashboard").text
     client.post("/api/relabel", json={"items": picks[1:2], "class_id": label, "request": "settled-now"})
     assert found(client, "show=settle") == set()
+    assert to_do not in client.get("/dashboard").text  # there is nothing left to do
     assert client.post("/api/gold", json={"items": picks[:2], "gold": False}).status_code == 200
     assert found(client, "show=gold") == set()
 

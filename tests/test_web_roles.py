@@ -94,7 +94,7 @@ def test_an_annotator_is_refused_what_leads_may_do(annotator, server, project):
     before = everything(project)
     for path in PAGES:
         answer = annotator.get(path, headers={"Accept": "text/html"})
-        assert (answer.status_code, "This is for leads" in answer.text) == (403, True), path
+        assert (answer.status_code, "Only leads may see this page" in answer.text) == (403, True), path
     for path, body in POSTS.items():
         answer = annotator.post(path, json=body)
         assert (answer.status_code, answer.json()["detail"]) == (403, "Only a lead of the project may do this."), path
@@ -270,7 +270,7 @@ def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):
     files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": png(50 + i)} for i in range(3)]
     page.locator("#files").set_input_files([*files, {"name": "x.png", "mimeType": "image/png", "buffer": b"no"}])
     page.locator("#add-later").click()
-    expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 files left out"))
+    expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 file left out"))
     expect(page.locator("#sent-trouble")).to_contain_text("x.png")
     page.get_by_role("link", name="Classes").click()
     page.wait_for_load_state()
@@ -356,6 +356,31 @@ def test_a_lead_starts_the_next_task_with_files_that_were_dropped(chromium, tmp_
         page.get_by_role("button", name="Start task 3").click()
         expect(page.locator("#present-title")).to_have_text("Task 3")
         page.goto("about:blank")
+    assert watch.complaints == []
+
+
+def test_a_folder_that_was_dropped_is_read_with_the_folders_in_it(chromium, server, project, lead, tmp_path):
+    """As the system drops it: DataTransfer made by a script cannot hold a folder."""
+    (tmp_path / "photos" / "more").mkdir(parents=True)
+    for i, name in enumerate(("a.png", "b.png", "more/c.png", "more/.hidden.png")):
+        picture(60 + i).save(tmp_path / "photos" / name)
+    watch = Watch()
+    page = watch.page(chromium)
+    project.store.add_person("Hedy", lead=True)
+    page.goto(f"{server}/login#token={project.store.invite('Hedy')}")
+    page.wait_for_url(f"{server}/")
+    watch.open(page, f"{server}/project")
+    box = page.locator("#drop").bounding_box()
+    system = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [str(tmp_path / "photos")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        where = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+        system.send("Input.dispatchDragEvent", {"type": kind, "data": data} | where)
+    expect(page.locator("#staged-said")).to_have_text(re.compile("^3 files, "))
+    page.locator("#add-later").click()
+    expect(page.locator("#sent-said")).to_have_text(re.compile(r"^Task \d+ has been added: 3 examples\.$"))
+    assert project.tasks.all()[-1].count == 3
+    page.goto("about:blank")
     assert watch.complaints == []
 
 

@@ -19,7 +19,7 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, TableOptions, make, read_images, read_table
 from accuacl.labeling.store import Person
 from accuacl.labeling.web.trainer import Trainer
-from web_browser import Watch, browser
+from web_browser import DESKTOP, Watch, browser
 from web_project import PATIENCE, TestTrainer, link, running, wait_until
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -58,9 +58,9 @@ def label_one(project: Project, person: Person) -> bool:
     return pick is not None
 
 
-def label_rest(project: Project, people: list[Person]) -> None:
-    """Label all of the round that nobody else has."""
-    while all(label_one(project, person) for person in people):
+def label_rest(project: Project, people: list[Person], before: tuple[int, int] = (99, 0)) -> None:
+    """Label all that nobody else has, of rounds before this one."""
+    while at(project) < before and all(label_one(project, person) for person in people):
         pass
 
 
@@ -108,6 +108,22 @@ def shoot_leads(page: Any, server: str, project: Project, second: Path) -> None:
     shoot(page, "project")
 
 
+def shoot_dashboard(page: Any, server: str) -> None:
+    """The dashboard down to the confusion matrix, and its map with one of the examples."""
+    page.goto(f"{server}/dashboard")
+    page.set_viewport_size({"width": 1100, "height": 1000})
+    page.wait_for_selector("#map circle")
+    box = page.locator("#map-card").bounding_box()
+    page.set_viewport_size({"width": 1100, "height": int(box["y"])})
+    shoot(page, "dashboard")
+    page.set_viewport_size({"width": 1100, "height": 800})
+    page.locator("#map circle.labelled").nth(20).hover()
+    page.wait_for_selector("#map-item img")
+    page.locator("#map-card").evaluate("(card) => scrollTo(0, card.getBoundingClientRect().top + scrollY - 12)")
+    shoot(page, "map")
+    page.set_viewport_size(DESKTOP)
+
+
 CLAIM = {
     "Month": "Mar", "DayOfWeek": "Sunday", "Make": "Mazda", "AccidentArea": "Urban", "Sex": "Male", "Age": "71",
     "MaritalStatus": "Single", "Fault": "Policy Holder", "PolicyType": "Sedan - All Perils", "VehicleCategory": "Sedan",
@@ -146,6 +162,7 @@ def main() -> None:
         with running(project, trainer=trainer) as server, browser() as chromium:
             shoot_record(chromium, watch, folder)
             page = watch.page(chromium)
+            wait_until(lambda: not project.state().ready)  # all of the round is chosen
             page.goto(f"{server}/login#token={project.store.add_person('Ada', lead=True)}")
             page.wait_for_selector("#view img")
             for _ in range(9):
@@ -161,7 +178,7 @@ def main() -> None:
             page.wait_for_selector(f"#desk[data-seen='{item}']")
             page.keyboard.press(str(truth(project, item) + 1))
             page.get_by_text("The model is learning").wait_for()
-            page.wait_for_function("() => document.getElementById('train-bar').value >= 0.5")
+            page.get_by_text("The next examples will appear here.").wait_for()
             shoot(page, "training")
             trainer.may_go_on.set()
             page.wait_for_selector("#desk:not([hidden])")
@@ -187,7 +204,7 @@ def main() -> None:
             project.add(read_images(folder / "digits" / "second", ignore))
             for name in NAMES[5:]:
                 project.store.add_class(name)
-            wait_until(lambda: at(project) == (1, 2) or label_rest(project, people))
+            wait_until(lambda: at(project) == (1, 2) or label_rest(project, people, (1, 2)))
             for _ in range(13):
                 label_one(project, people[0])
             page.goto(server)
@@ -195,18 +212,16 @@ def main() -> None:
             page.keyboard.press("/")
             page.keyboard.type("se")
             shoot(page, "search")
-            for dark, name in ((False, "Mary"), (True, "Dorothy")):
-                one = watch.page(chromium, dark=dark)
-                one.goto(link(server, project, name))
-                one.wait_for_selector("#view img")
-                if dark:
-                    shoot(one, "dark")
-                one.goto(f"{server}/dashboard")
-                one.set_viewport_size({"width": 1100, "height": 800 if dark else 2300})
-                one.wait_for_selector("#map circle")
-                one.wait_for_load_state("networkidle")
-                shoot(one, "dashboard-dark" if dark else "dashboard")
-                one.close()
+            shoot_dashboard(page, server)
+            dark = watch.page(chromium, dark=True)
+            dark.goto(link(server, project, "Dorothy"))
+            dark.wait_for_selector("#view img")
+            shoot(dark, "dark")
+            dark.goto(f"{server}/dashboard")
+            dark.set_viewport_size({"width": 1100, "height": 800})
+            dark.wait_for_selector("#map circle")
+            shoot(dark, "dashboard-dark")
+            dark.close()
             phone = watch.page(chromium, phone=True)
             phone.goto(link(server, project, "Annie"))
             phone.wait_for_selector("#view img")

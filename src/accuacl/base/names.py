@@ -1,4 +1,4 @@
-"""Names that people type: the sentence for one that is not known, with the one that was probably meant."""
+"""Names that people type: the sentence for one that is not known, with the one that was probably meant; and plurals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,19 @@ def no_such(what: str, name: object, known: Iterable[str]) -> InputError:
     "there is no strategy 'best'; the strategies are uniform, badge."
     """
     known = list(known)
-    plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     meant = near(name, known)
     hint = f"did you mean {meant}? The" if meant else "the"
-    return InputError(f"there is no {what} {name!r}; {hint} {plural} are {', '.join(known)}.")
+    return InputError(f"there is no {what} {name!r}; {hint} {_plural(what)} are {', '.join(known)}.")
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "label"), counted(2, "strategy"), counted(0, "held-out example")
+    ('1 label', '2 strategies', '0 held-out examples')
+    """
+    return f"{count} {what if count == 1 else _plural(what)}"
+
+
+def _plural(what: str) -> str:
+    return f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"

@@ -2,7 +2,7 @@
 
 `project.Project` holds it together; `settings` has its settings and `making` those of a new one. Around it, in the
 order in which data pass through: `items` (data come in), `inputs` (what the model takes of them), `learning` (the loop
-with people), `measuring` (how good the model is), `results` (what goes out).
+with people; `loading` loads torch for it), `measuring` (how good the model is), `results` (what goes out).
 """
 
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.items.tasks import Item, TaskInfo, Tasks
     from accuacl.labeling.project.items.unreadable import unreadable_images, why_unreadable
     from accuacl.labeling.project.label_file import Taken, take_file
+    from accuacl.labeling.project.loading import load_learning
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.measuring.advice import Advice, Doubts, advise
     from accuacl.labeling.project.measuring.agreement import Kappa, Quality, quality
@@ -75,6 +76,7 @@ __all__ = [
     "foreseen",
     "gain",
     "likely_mistakes",
+    "load_learning",
     "make",
     "mean_over_classes",
     "open_for_embedding",

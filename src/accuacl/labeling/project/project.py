@@ -160,7 +160,7 @@ class Project:
 
     def advance(self, progress: OnProgress | None = None) -> ProjectState:
         """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
-        self._give_out_first()
+        self.give_out_first()
         import torch  # slow to load, and needed only here
 
         from accuacl.experiment import all_tasks, difference, environment
@@ -184,7 +184,7 @@ class Project:
                 erase_finished(self.tasks, self.journal)
         return self.state()
 
-    def _give_out_first(self) -> None:
+    def give_out_first(self) -> None:
         """If a task begins now, let people have its first items before anything slow is done."""
         status, tasks = self.store.status(), self.tasks.all()
         begins = 0 if status is None else status.task + 1

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from accuacl.base.names import counted
 from accuacl.labeling.project.items.tasks import TaskInfo
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.store import Status, Store
@@ -71,7 +72,7 @@ def state_of(
         waiting = "labels"
         left = f"{status.left} of {status.total} to be labelled"
         if not status.left:
-            left = f"{status.opinions} second opinions to be given"
+            left = f"{counted(status.opinions, 'second opinion')} to be given"
         text = f"task {task + 1}, {_round_name(round, rounds)}: {left}."
     elif status and status.open:
         waiting, text = "training", f"task {task + 1}, round {round + 1} is complete; ready to train."

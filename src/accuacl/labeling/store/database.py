@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,9 @@ from accuacl.base.databases import DAMAGED, UNWRITABLE, database_trouble, error_
 from accuacl.labeling.store.errors import StoreUnavailable
 from accuacl.labeling.store.schema import WAIT, upgrade
 from accuacl.labeling.store.writers import Writers
+
+
+AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
 
 
 class Transaction:
@@ -27,6 +30,13 @@ class Transaction:
     def one(self, statement: str, *values: Any) -> Any:
         """The first row, or None."""
         return self._db.execute(statement, values).fetchone()
+
+    def add(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows, many in a statement: between two statements, other threads may have their turn."""
+        for start in range(0, len(rows), AT_ONCE):
+            part = rows[start : start + AT_ONCE]
+            places = ", ".join(f"({', '.join('?' * len(row))})" for row in part)
+            self._db.execute(f"INSERT INTO {table} VALUES {places}", [value for row in part for value in row])
 
     def event(self, kind: str, **columns: Any) -> int:
         """Record that something happened now; its id."""

@@ -30,18 +30,21 @@ def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], tw
     exists = _exists(tx, task, round)
     offered = {item for (item,) in tx.all(f"{OF_ROUND} AND rank < ?", task, round, GIVEN)}
     given = {item for (item,) in tx.all("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)}
-    new = [pick for pick in picks if pick.item not in offered | given]
+    known = offered | given
+    new = [pick for pick in picks if pick.item not in known]
     if not offered <= {pick.item for pick in picks} or (exists and new and is_closed(tx, task, round)):
         raise InputError(f"round {round + 1} of task {task + 1} was opened with other picks; open the next round.")
-    taken = [p.item for p in new if tx.one("SELECT 1 FROM picks WHERE item = ?", p.item)]
+    items = json.dumps([pick.item for pick in new])
+    taken = tx.one("SELECT item FROM picks WHERE item IN (SELECT value FROM json_each(?)) LIMIT 1", items)
     if taken or len({p.item for p in picks}) != len(picks):
         again = taken[0] if taken else next(item for item, n in Counter(p.item for p in picks).items() if n > 1)
         raise InputError(f"item {again} is offered a second time; offer each item once.")
     if not exists:
         tx.all("INSERT INTO rounds VALUES (?, ?)", task, round)
-    for p in new:
-        row = (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence, 1 + (p.item in twice))
-        tx.all("INSERT INTO picks VALUES (?, ?, ?, ?, ?, ?, ?, ?)", *row)
+    rows = [
+        (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence, 1 + (p.item in twice)) for p in new
+    ]
+    tx.add("picks", rows)
     if not exists:
         tx.event("open", text=json.dumps([task, round]))
 

@@ -16,12 +16,13 @@ TICKS = 12  # labels on the x axis, at most
 
 @dataclass(frozen=True)
 class Point:
-    """A value and its interval, at a place of the x axis."""
+    """A value and its interval, at a place of the x axis; to: the address of what it is measured on."""
 
     x: float
     value: float
     low: float
     high: float
+    to: str = ""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,11 @@ def plot(
     levels, ends = round_ticks(low, high), list[float]()
     scale = Scale(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
     every = -(-len(ticks) // TICKS)
-    elements = [head(alt), *axes(scale, levels, {i: ticks[i] for i in range(0, len(ticks), every)}, x)]
+    linked = any(point.to for line in series for point in line.points)
+    elements = [
+        head(alt, "group" if linked else "img"),
+        *axes(scale, levels, {i: ticks[i] for i in range(0, len(ticks), every)}, x),
+    ]
     for i, line in enumerate(series):
         shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
         dots = [(scale.across(p.x) + shift, scale.up(p.value)) for p in line.points]
@@ -76,8 +81,9 @@ def plot(
             elements.append(Markup('<polyline points="{}"/>').format(path))
         for point in line.points:
             where = f"{line.name} {x} {ticks[int(point.x)]}".strip()
-            title = f"{where}: {point.value:.0f} ({point.low:.0f} to {point.high:.0f})"
-            elements += _dot(scale, point, title, shift)
+            title = f"{where}: {signed(point.value)} ({signed(point.low)} to {signed(point.high)})"
+            dot = _dot(scale, point, title, shift)
+            elements += _link(scale, point, title, dot) if point.to else dot
         if line.name and dots:
             elements.append(_text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start"))
         elements.append(Markup("</g>"))
@@ -97,9 +103,18 @@ def round_ticks(low: float, high: float, about: int = LINES) -> list[float]:
     return [step * i + 0.0 for i in range(first, max(last, first + 1) + 1)]
 
 
-def head(alt: str) -> Markup:
-    """How a plot begins."""
-    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="img" aria-label="{}">').format(WIDTH, HEIGHT, alt)
+def signed(value: float, form: str = ".0f") -> str:
+    """A number as text, with a minus sign that is as wide as a plus.
+
+    >>> signed(-19.8), signed(-0.2), signed(0.5, "g")
+    ('−20', '0', '0.5')
+    """
+    return f"{value:z{form}}".replace("-", "\N{MINUS SIGN}")
+
+
+def head(alt: str, role: str = "img") -> Markup:
+    """How a plot begins. Links inside of an image are hidden from screen readers, but not those of a group."""
+    return Markup('<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-label="{}">').format(WIDTH, HEIGHT, role, alt)
 
 
 def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: str) -> Iterator[Markup]:
@@ -108,7 +123,7 @@ def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: s
     for value in levels:
         y = scale.up(value)
         yield _line("axis" if value == 0 else "grid", LEFT, right, y, y)
-        yield _text(LEFT - 8, y + 4, f"{value:g}", "end")
+        yield _text(LEFT - 8, y + 4, signed(value, "g"), "end")
     for place, said in ticks.items():
         yield _text(scale.across(place), HEIGHT - BOTTOM + 18, said, "middle")
     yield _text((LEFT + right) / 2, HEIGHT - 5, x, "middle")
@@ -145,6 +160,16 @@ def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Mar
     a, b = scale.across(point.x) + shift, scale.up(point.value)
     dot = Markup('<circle cx="{:.1f}" cy="{:.1f}" r="4"><title>{}</title></circle>').format(a, b, title)
     return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
+
+
+def _link(scale: Scale, point: Point, title: str, inside: Sequence[Markup]) -> list[Markup]:
+    """A link as large as the column of the plot that the point stands in."""
+    left, right = scale.across(point.x - 0.5), scale.across(point.x + 0.5)
+    begin = Markup('<a href="{}" aria-label="{}">').format(point.to, title)
+    column = (
+        f'<rect class="column" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" height="{HEIGHT - TOP - BOTTOM}"/>'
+    )
+    return [begin, Markup(column), *inside, Markup("</a>")]
 
 
 def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:

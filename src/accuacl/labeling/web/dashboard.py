@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 from starlette.datastructures import State
 
+from accuacl.base.names import counted
 from accuacl.labeling.project import (
     Advice,
     ClassEstimate,
@@ -22,7 +23,7 @@ from accuacl.labeling.project import (
     mean_over_classes,
 )
 from accuacl.labeling.store import living
-from accuacl.labeling.web.charts import Point, Series, curve, plot
+from accuacl.labeling.web.charts import Point, Series, curve, plot, signed
 
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
@@ -73,7 +74,7 @@ def advice(
     """What has happened and what to do, each with a link to the answers it is about."""
     rows, here = app.project.store.everything(), app.project.state()
     answered = [row for row in rows if row.answered]
-    doubts = Doubts(sum(row.disputed for row in rows), sum(row.skipped for row in rows), len(answered))
+    doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), len(answered))
     found = advise(app.project.settings, estimates, gain(estimates.history), classes, names, doubts, here.left)
     found += [Advice(" ".join(sentences))] if (sentences := app.project.budget_text(here)) else []
     return [
@@ -109,17 +110,16 @@ def said(estimate: Estimate | None) -> str:
 
     >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
     ('80 (49 to 94)', '–')
-    >>> said(Estimate(57.0, -0.3, 89.0, 7))
-    '57 (0 to 89)'
+    >>> said(Estimate(57.0, -0.3, 89.0, 7)), said(Estimate(0.0, -20.0, 20.0, 12))
+    ('57 (0 to 89)', '0 (−20 to 20)')
     """
     if estimate is None:
         return "\N{EN DASH}"
-    value, low, high = (f"{number:z.0f}" for number in (estimate.value, estimate.low, estimate.high))
-    return f"{value} ({low} to {high})"
+    return f"{signed(estimate.value)} ({signed(estimate.low)} to {signed(estimate.high)})"
 
 
 def _held(estimate: Estimate) -> str:
-    return f"{estimate.count} held-out example{'s' if estimate.count > 1 else ''}"
+    return counted(estimate.count, "held-out example")
 
 
 def heatmap(estimates: Estimates) -> dict[str, Any] | None:
@@ -160,7 +160,7 @@ def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
         "task": task + 1,
         "plot": curve(points, band, "labels of the task", alt),
         "forecast": estimates.forecast.text if estimates.forecast else "",
-        "held": measured[-1].held,
+        "held": counted(measured[-1].held, "held-out example"),
         "to": held_out_of(task),
     }
 
@@ -170,7 +170,7 @@ def forgetting(estimates: Estimates) -> Markup:
     measured = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
     if not measured:
         return Markup()
-    points = [Point(x, e.value, e.low, e.high) for x, (_, e) in enumerate(measured)]
+    points = [Point(x, e.value, e.low, e.high, held_out_of(task)) for x, (task, e) in enumerate(measured)]
     alt = "Forgetting of each task, with intervals; the table below has the same numbers."
     low, high = min(-10.0, *(e.low for _, e in measured)), max(10.0, *(e.high for _, e in measured))
     return plot([Series("", points)], [str(t + 1) for t, _ in measured], "task", alt, low, high, joined=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from pathlib import Path as File
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import jinja2
 from fastapi import APIRouter, HTTPException, Path, Request
 from fastapi.responses import HTMLResponse
+from markupsafe import Markup, escape
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
@@ -36,6 +38,18 @@ templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+
+
+def mark_options(text: str) -> Markup:
+    """Options of commands within a sentence are set as code, which no line break divides.
+
+    >>> str(mark_options("a larger --holdout than 0.3 & more"))
+    'a larger <code>--holdout</code> than 0.3 &amp; more'
+    """
+    return Markup(re.sub(r"--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
+
+
+templates.filters["options"] = mark_options
 
 
 @router.get("/login")
@@ -95,7 +109,7 @@ def item(item: Number, request: Request, person: Someone) -> str:
 
 def trouble(request: Request, status: int, detail: str) -> str:
     """What is shown when there is no such page, or one may not see it."""
-    title = {403: "This is for leads", 404: "There is no such page"}.get(status, "This did not work")
+    title = {403: "Only leads may see this page", 404: "There is no such page"}.get(status, "This did not work")
     text = "" if detail in ("Not Found", title) else detail
     return render(request, "trouble.html", None, title=title, text=text)
 

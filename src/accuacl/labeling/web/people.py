@@ -10,8 +10,10 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.store import INVITATION, Person, Work
+from accuacl.labeling.project import quality
+from accuacl.labeling.store import INVITATION, Person, Store, Work
 from accuacl.labeling.web.api import Number
+from accuacl.labeling.web.dashboard import said
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
 
@@ -35,8 +37,10 @@ def show(request: Request, person: Lead) -> str:
     store = request.app.state.project.store
     work = store.work()
     rows = [_row(one, work.get(one.id)) for one in store.people()]
-    days = round(INVITATION / 86400)
-    return render(request, "people.html", person, here="people", rows=rows, days=days, me=person.id)
+    days, agreement = round(INVITATION / 86400), _agreement(store)
+    return render(
+        request, "people.html", person, here="people", rows=rows, days=days, me=person.id, agreement=agreement
+    )
 
 
 @router.post("/api/people")
@@ -83,6 +87,17 @@ def _invitation(request: Request, token: str) -> View:
     code = segno.make_qr(link, error="m")
     rows = ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]
     return {"link": link, "until": time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION)), "code": rows}
+
+
+def _agreement(store: Store) -> View:
+    """How far people agree: all together, each pair, and each with the known answers of gold examples."""
+    names, found = {one.id: one.name for one in store.people()}, quality(store)
+    pairs = [
+        (names[a], names[b], kappa.count, f"{kappa.agreement:.0f} %", kappa.text)
+        for (a, b), kappa in found.pairs.items()
+    ]
+    gold = [(names[person], right.count, f"{said(right)} %") for person, right in found.gold.items()]
+    return {"text": found.text, "pairs": pairs, "gold": gold}
 
 
 def _row(person: Person, work: Work | None) -> View:

@@ -118,7 +118,7 @@ async def take(
         async for chunk in request.stream():
             data += chunk
             if len(data) > LARGEST_UPLOAD:
-                raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD} bytes.")
+                raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD // 2**20} MB.")
         await anyio.to_thread.run_sync(request.app.state.uploads.take, upload, name, bytes(data))
     return {}
 

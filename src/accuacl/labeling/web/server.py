@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import getpass
 import logging
 import os
@@ -101,6 +102,7 @@ def _run(
             f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
         ) from error
     _raise_limit()
+    gc.freeze()  # what is loaded stays: going through it would stop all threads
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(Seldom())
     _Server(config, on_start).run(sockets=[listener])

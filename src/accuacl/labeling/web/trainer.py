@@ -9,7 +9,7 @@ from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
-from accuacl.labeling.project import Project
+from accuacl.labeling.project import Project, load_learning
 from accuacl.labeling.web.paths import sentence
 
 log = logging.getLogger(__name__)
@@ -83,6 +83,8 @@ class Trainer:
         if not self._ready():  # someone has undone the last label meanwhile
             return
         self.now = Activity(busy=True, text="starting")
+        self.project.give_out_first()  # so that people have something to do meanwhile
+        load_learning()
         self.project.advance(self._report)
 
     def _wait_for_undo(self) -> bool:
@@ -95,9 +97,9 @@ class Trainer:
     def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
-        epochs = progress.epochs if progress.stage == "training" else None
-        text = f"Epoch {epochs[0]} of {epochs[1]}" if epochs else progress.text
-        self.now = Activity(busy=True, text=text, done=_part(progress))
+        epochs = _epochs(progress)
+        text = f"Epoch {epochs[0]} of {epochs[1]}" if epochs else "" if progress.stage == "training" else progress.text
+        self.now = Activity(busy=True, text=text[:1].upper() + text[1:], done=_part(progress))
 
 
 def places(project: Project) -> list[Path]:
@@ -109,4 +111,10 @@ def _part(progress: Progress) -> float | None:
     """How much of this training is done: the loop counts all rounds of all tasks, but people wait for one."""
     if progress.stage == "preparing":
         return progress.share
-    return progress.epochs[0] / progress.epochs[1] if progress.stage == "training" and progress.epochs else None
+    epochs = _epochs(progress)
+    return epochs[0] / epochs[1] if epochs else None
+
+
+def _epochs(progress: Progress) -> tuple[int, int] | None:
+    """How many epochs of this training are done, of how many; None if it is not made of several."""
+    return progress.epochs if progress.stage == "training" and progress.epochs and progress.epochs[1] > 1 else None

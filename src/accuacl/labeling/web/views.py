@@ -145,7 +145,8 @@ def turn(app: State, person: Person, act: Act | None = None) -> View:
 def example(app: State, pick: Pick, total: int) -> View:
     """A pick, without the model's guess, which is shown only on request."""
     item = app.project.item(pick.item)
-    scores = {name: value if math.isfinite(value) else None for name, value in pick.scores.items()}
+    given = pick.scores or {"draw": math.nan}  # without a score it was drawn at random, to be held out
+    scores = {name: value if math.isfinite(value) else None for name, value in given.items()}
     meanings = {name: meaning(app.project.settings.strategy, name) for name in scores}
     shown = {"item": pick.item, "rank": pick.rank, "of": total, "kind": item.kind}
     shown |= {"scores": scores, "meanings": meanings}

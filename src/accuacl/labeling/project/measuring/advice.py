@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from accuacl.labeling.project.measuring.estimates import ClassEstimate, Estimates, TrainingGain
+from accuacl.base.names import counted
+from accuacl.labeling.project.measuring.estimates import ClassEstimate, Estimates, TaskEstimate, TrainingGain
 from accuacl.labeling.project.settings import ProjectSettings
 
 FEW_LABELS = 5  # of a class
@@ -31,9 +32,9 @@ class Advice:
 
 @dataclass(frozen=True)
 class Doubts:
-    """How many items people disagree about, and how many were skipped, of how many answers."""
+    """How many items people disagree about, settled ones aside; how many were skipped, of how many answers."""
 
-    disputed: int = 0
+    unsettled: int = 0
     skipped: int = 0
     answered: int = 0
 
@@ -65,16 +66,18 @@ def _training(gain: TrainingGain | None) -> Iterator[Advice]:
     """What the last training has changed."""
     if gain is None:
         return
-    on = f"{gain.count} held-out example{'s' if gain.count > 1 else ''}"
+    on = counted(gain.count, "held-out example")
     if gain.before is None:
-        yield Advice(f"After the last training the model is right on {gain.now:.0f} % of {on}.")
+        yield Advice(f"After the last training the accuracy is {gain.now:.0f} %, on {on}.")
     elif gain.now > gain.before:
-        yield Advice(f"The last training took it from {gain.before:.0f} to {gain.now:.0f} % of {on}.", tone="good")
+        text = f"The last training raised the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
+        yield Advice(text, tone="good")
     elif gain.now < gain.before:
-        text = f"In the last training it fell from {gain.before:.0f} to {gain.now:.0f} % of {on}."
-        yield Advice(text, "One round may go down by chance. If the next does too, look for wrong labels.", "bad")
+        text = f"The last training lowered the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
+        do = "That may be chance. If the next training lowers it too, look at the likely mistakes in the labels."
+        yield Advice(text, do, "bad", (("show", "mistakes"),))
     else:
-        yield Advice(f"The last training changed nothing: it is right on {gain.now:.0f} % of {on}, as before.")
+        yield Advice(f"The last training left the accuracy at {gain.now:.0f} %, on {on}.")
 
 
 def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
@@ -82,16 +85,16 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
     measured = [(t, t.learned, t.forgetting) for t in estimates.tasks if t.learned and t.forgetting]
     fallen = sorted((row for row in measured if row[2].value >= LARGE_FALL), key=lambda row: -row[2].value)
     for t, learned, forgetting in fallen[:SHOWN]:
-        numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {t.now.count} held-out examples"
+        numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {counted(t.now.count, 'held-out example')}"
         about = (("task", str(t.task)), ("held", "1"))
         if forgetting.low > 0:
             yield Advice(f"Task {t.task + 1} fell {numbers}.", _remedy(settings, estimates), "bad", about)
         else:
-            do = "These are too few to tell; see whether it goes on."
+            do = "That is too few to be sure; see whether it goes on."
             yield Advice(f"Task {t.task + 1} may have fallen, {numbers}.", do, about=about)
     if measured and not fallen:
         held = sum(t.now.count for t, _, _ in measured)
-        yield Advice(f"No earlier task has measurably fallen, on {held} held-out examples.", tone="good")
+        yield Advice(f"No earlier task has measurably fallen, on {counted(held, 'held-out example')}.", tone="good")
 
 
 def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
@@ -125,7 +128,7 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
         return
     if missing:
         verb = "has" if len(missing) == 1 else "have"
-        yield Advice(f"{_listed(missing)} {verb} no label yet.", "Add data that show them, or merge them away.")
+        yield Advice(f"{_listed(missing)} {verb} no label yet.", "Add data that show them, or merge them into others.")
     if few:
         text = ", ".join(f"“{names[c.id]}” {c.labels}" for c in few[:SHOWN])
         rest = f" and {len(few) - SHOWN} more classes" if len(few) > SHOWN else ""
@@ -133,9 +136,10 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
 
 
 def _disputed(doubts: Doubts) -> Iterator[Advice]:
-    if doubts.disputed:
-        text = f"People disagree about {doubts.disputed} example{'s' if doubts.disputed > 1 else ''}."
-        yield Advice(text, "Settle them, and write down the rule for the next time.", "bad", (("show", "people"),))
+    if doubts.unsettled:
+        text = f"People disagree about {counted(doubts.unsettled, 'example')}."
+        do = "Settle this under Review, and write the rule into the guideline of the class."
+        yield Advice(text, do, "bad", (("show", "settle"),))
     if doubts.answered >= 20 and doubts.skipped > 0.2 * doubts.answered:
         text = f"{doubts.skipped} of {doubts.answered} examples were skipped."
         do = "If they belong to no class, add one for them; they do not count against the budget."
@@ -152,7 +156,7 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Ite
         yield Advice(text)
         return
     if found.labels is None:
-        yield Advice(text, f"{left} labels are left in its budget." if left else "")
+        yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
     elif found.labels > left:
         do = f"Its budget has {left} left: add more of its data as the next task to go on."
         yield Advice(text, do if found.labels else "")
@@ -166,9 +170,14 @@ def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advi
     if counts and min(counts) < FEW_HELD:
         worst = min(estimates.tasks, key=lambda t: t.now.count)
         width = (worst.now.high - worst.now.low) / 2
-        text = f"Accuracies are known to about ±{width:.0f} points: {worst.now.count} examples of a task are held out."
+        text = f"Accuracies are known to about ±{width:.0f} points: {_held_out(worst)}."
         do = f"A new project with a larger --holdout than {settings.holdout:g}, or more --per-round, knows more."
         yield Advice(text, do)
+
+
+def _held_out(task: TaskEstimate) -> str:
+    verb = "is" if task.now.count == 1 else "are"
+    return f"only {counted(task.now.count, 'example')} of task {task.task + 1} {verb} held out"
 
 
 def _listed(names: Sequence[str]) -> str:

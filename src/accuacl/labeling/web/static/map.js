@@ -32,7 +32,7 @@ async function load() {
   at("map-box").hidden = !points.length;
   const few = points.length < view.total ? `${points.length} of ${view.total} examples` : `All ${view.total} examples`;
   at("map-text").textContent = points.length
-    ? `${few}; those that the model's inputs show as alike lie together (principal components).`
+    ? `${few}. Similar ones lie close together (first two principal components of the model's inputs).`
     : "The map appears when the first examples have been prepared.";
   options();
   draw();

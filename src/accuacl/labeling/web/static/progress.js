@@ -51,6 +51,7 @@ export function learned({ trained }) {
   const batch = "Here is the next batch.";
   if (!trained) return `The model has been trained. ${batch}`;
   const { before, now, count } = trained;
-  const change = before === null ? `It is ${now} % right` : `Accuracy: ${before} → ${now} %`;
-  return `The model has been trained. ${change}, on ${count} held-out examples. ${batch}`;
+  const change = before === null ? `Accuracy: ${now} %` : `Accuracy: ${before} → ${now} %`;
+  const held = `${count} held-out example${count === 1 ? "" : "s"}`;
+  return `The model has been trained. ${change}, on ${held}. ${batch}`;
 }

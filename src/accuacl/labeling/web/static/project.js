@@ -7,6 +7,7 @@ const SHOWN = 5; // files that were refused, by name
 let staged = [];
 let plan = null; // the tasks, the present one and whether it is finished, when files were staged
 let busy = false;
+const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 async function stage(files) {
   if (busy || !files.length) return;
@@ -90,7 +91,8 @@ async function add(now) {
     const { task, tasks, count, bad } = await post(`/api/uploads/${upload}/finish`, { column });
     const left = bad + files.length - good;
     const which = tasks > 1 ? `Tasks ${task} to ${task + tasks - 1} have` : `Task ${task} has`;
-    at("sent-said").textContent = `${which} been added: ${count} examples${left ? `, ${left} files left out` : ""}.`;
+    const without = left ? `, ${counted(left, "file")} left out` : "";
+    at("sent-said").textContent = `${which} been added: ${counted(count, "example")}${without}.`;
     if (now) await post(`/api/tasks/${plan.present}/end`, {});
   } catch (error) {
     refuse(error.message);

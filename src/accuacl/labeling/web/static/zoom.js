@@ -8,7 +8,7 @@ let full = ""; // the address of the image in more pixels, fetched when someone 
 let scale = 1;
 let x = 0;
 let y = 0;
-let drag = null;
+const held = new Map(); // the fingers on the image, or the mouse: [x, y], from the middle of the view
 
 export function look(image, address) {
   img = image;
@@ -64,17 +64,29 @@ view.addEventListener(
   { passive: false },
 );
 view.addEventListener("dblclick", (event) => (scale > 1 ? reset() : zoom(3, ...fromMiddle(event))));
+// One finger, or the mouse, moves the image once it is zoomed in; two fingers zoom and move it.
 view.addEventListener("pointerdown", (event) => {
-  if (!img || scale === 1) return;
-  drag = [event.clientX - x, event.clientY - y];
-  view.setPointerCapture(event.pointerId);
+  if (!img) return;
+  held.set(event.pointerId, fromMiddle(event));
+  if (scale > 1 || held.size > 1) view.setPointerCapture(event.pointerId);
 });
 view.addEventListener("pointermove", (event) => {
-  if (!drag) return;
-  [x, y] = [event.clientX - drag[0], event.clientY - drag[1]];
-  apply();
+  const before = held.get(event.pointerId);
+  if (!before) return;
+  const now = fromMiddle(event);
+  held.set(event.pointerId, now);
+  const other = [...held].find(([id]) => id !== event.pointerId)?.[1];
+  if (scale === 1 && !other) return;
+  const share = other ? 0.5 : 1; // the middle between two fingers moves half as far as one of them
+  x += share * (now[0] - before[0]);
+  y += share * (now[1] - before[1]);
+  if (!other) return apply();
+  const far = ([a, b]) => Math.max(1, Math.hypot(a - other[0], b - other[1]));
+  zoom(far(now) / far(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
 });
-for (const name of ["pointerup", "pointercancel"]) view.addEventListener(name, () => (drag = null));
+for (const name of ["pointerup", "pointercancel", "pointerleave"]) {
+  view.addEventListener(name, (event) => held.delete(event.pointerId));
+}
 
 at("zoom-in").addEventListener("click", () => zoom(1.5));
 at("zoom-out").addEventListener("click", () => zoom(1 / 1.5));
