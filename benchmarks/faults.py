@@ -11,6 +11,7 @@ import argparse
 import contextlib
 import http.client
 import json
+import math
 import random
 import secrets
 import sqlite3
@@ -135,6 +136,8 @@ def wait_until(condition: Callable[[], bool], seconds: float) -> None:
 
 def aim(number: int, server: Server, workers: Sequence[Worker], rng: random.Random) -> set[str]:
     """Wait for the instant of a kill; what it hits: a training, and the requests that are on their way."""
+    if number % 3:  # a training that is never let finish would leave nothing to label
+        wait_until(lambda: not is_training(server, workers[0].cookie), 20)
     if number % 3 == 0:
         wait_until(lambda: is_training(server, workers[0].cookie), 20)
         time.sleep(rng.uniform(0.0, 0.5))
@@ -148,8 +151,10 @@ def aim(number: int, server: Server, workers: Sequence[Worker], rng: random.Rand
     return training | {worker.doing for worker in workers} - {"", "next"}
 
 
-def run(directory: Path, people: int, kills: int, seed: int = 0) -> tuple[list[Worker], Counter[str]]:
-    """Let them work while the server is killed so often; what the kills hit."""
+def run(
+    directory: Path, people: int, kills: int, seed: int = 0, seconds: float = math.inf
+) -> tuple[list[Worker], Counter[str], int]:
+    """Let them work while the server is killed so often, or for so long; what the kills hit, and how many they were."""
     hit: Counter[str] = Counter()
     rng, server, workers = random.Random(seed), Server(directory), []
     with Project.open(directory) as project:
@@ -163,20 +168,22 @@ def run(directory: Path, people: int, kills: int, seed: int = 0) -> tuple[list[W
     for thread in threads:
         thread.start()
     try:
-        for number in range(kills):
+        end, done = time.monotonic() + seconds, 0
+        while done < kills and time.monotonic() < end:
             seen = sum(len(worker.acknowledged) for worker in workers)
             while sum(len(worker.acknowledged) for worker in workers) == seen and server.process.poll() is None:
                 time.sleep(0.01)  # something has come through since the last kill
-            hit.update(aim(number, server, workers, rng))
+            hit.update(aim(done, server, workers, rng))
             server.kill()
             server.start()
+            done += 1
         time.sleep(1.0)
     finally:
         stop.set()
         for thread in threads:
             thread.join(60)
         server.kill(SIGTERM)
-    return workers, hit
+    return workers, hit, done
 
 
 def audit(directory: Path, workers: Sequence[Worker]) -> dict[str, int]:
@@ -237,16 +244,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--people", type=int, default=15)
     parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="end it after so long, with fewer kills")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "project"
         make_project(directory, 20_000, 100, EPOCHS).close()
-        workers, hit = run(directory, options.people, options.kills)
+        workers, hit, kills = run(directory, options.people, options.kills, seconds=60 * options.minutes)
         wrong = audit(directory, workers)
         with Project.open(directory) as project:
             status = project.store.status()
     kinds = Counter(worker.sent[request][0] for worker in workers for request in worker.acknowledged)
-    print(f"{options.kills} times SIGKILL; acknowledged to {options.people} people:")
+    print(f"{kills} times SIGKILL; acknowledged to {options.people} people:")
     print(", ".join(f"{count} {kind}s" for kind, count in kinds.most_common()))
     hits = ", ".join(f"{what} {count}" for what, count in hit.most_common())
     print(f"kills that hit a training or a request on its way: {hits}")

@@ -13,7 +13,6 @@ from accuacl.labeling.store.errors import StoreUnavailable
 from accuacl.labeling.store.schema import WAIT, upgrade
 from accuacl.labeling.store.writers import Writers
 
-
 AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
 
 
