@@ -33,7 +33,7 @@ def test_labels_corrections_undos_skips_and_merges_are_kept_once(tmp_path, label
     faults = benchmark("faults")
     directory = tmp_path / "project"
     labels.make_project(directory, items=5000, per_round=40, epochs=faults.EPOCHS).close()
-    workers, hit = faults.run(directory, people=times(6, 15), kills=times(2, 100))
+    workers, hit, _ = faults.run(directory, people=times(6, 15), kills=times(2, 100))
     done = [worker.sent[request][0] for worker in workers for request in worker.acknowledged]
     assert {"label", "undo", "correct"} <= set(done)
     assert sum(worker.again for worker in workers) > 0  # kills did hit requests on their way
