@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.greedy import distinct, facility_location, squared_width, unit
+from accuacl.greedy import distinct, facility_location, sample, squared_width, unit
 from accuacl.greedy.coverage import Coverage
 from accuacl.greedy.kernel import Kernel
 
@@ -147,3 +147,32 @@ def test_gains_that_are_equal_but_for_rounding_tie(seed):
     rows = np.eye(40)[rng.permutation(40)] + 1e-9 * rng.normal(size=(40, 40))
     picks, _ = facility_location(unit(np.concatenate([np.zeros((1, 40)), rows])), 0.2, 41)
     assert picks.tolist() == list(range(41))
+
+
+@pytest.mark.parametrize("share", [0.5, 1 / 40, 1 / 200])
+@pytest.mark.parametrize(("n", "d"), [(2, 3), (3, 1), (40, 200), (1100, 12)])
+def test_the_width_is_that_of_the_definition_to_the_bit(n, d, share):
+    """Only the rows in the middle are computed by the definition; which these are is told from a product."""
+    from scipy.spatial.distance import pdist, squareform
+
+    rng = np.random.default_rng(n)
+    for x in (rng.normal(size=(n, d)), np.round(rng.normal(size=(n, d))), np.repeat(rng.normal(size=(n, d)), 3, 0)[:n]):
+        x = unit(x)
+        squares = squareform(pdist(x[sample(len(x))], "sqeuclidean"))
+        median = float(np.median(np.quantile(squares, share, axis=1)))
+        if median > 1e-20:
+            assert squared_width(x, share) == median
+
+
+def test_columns_of_zeros_change_nothing():
+    """They are left out of products, but what covers from the start may have something in them."""
+    rng = np.random.default_rng(5)
+    x, start = rng.normal(size=(300, 40)), rng.normal(size=(6, 40))
+    x[:, 5:35] = 0
+    x, start = unit(x), unit(start)
+    width = squared_width(x, 1 / 30)
+    assert Kernel(x.copy(), width).rough.shape == (300, 10)
+    expected = plain(x, width, 30, np.ones(300), start)
+    picks, gains = facility_location(x.copy(), width, 30, start=start)
+    assert picks.tolist() == expected[0]
+    np.testing.assert_allclose(gains, expected[1], rtol=1e-9)
