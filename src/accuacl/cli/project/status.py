@@ -26,6 +26,8 @@ def status(directory: Directory) -> None:
         checked, budget = quality(project.store), project.budget_text(state)
         used = project.store.used(state.task)
         console.print(escape(state.text))
+        if sample := project.sample_text():
+            console.print(sample, soft_wrap=True)
         for pool in project.tasks.all():
             print_unreadable(project.tasks, pool)
     if state.tasks:

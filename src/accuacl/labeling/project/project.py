@@ -226,6 +226,17 @@ class Project:
         """How many rounds a task has, or has had so far where that is not fixed."""
         return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds
 
+    def sample_text(self) -> str:
+        """What is said of the latest choice, if it looked at a sample of a large pool."""
+        for step in reversed(read_steps(self.journal, "query")):
+            if "sample" in step.result:
+                seen, whole = step.result["sample"], step.result["pool"]
+                where = f"task {step.task + 1}, round {step.round + 1}" if step.task is not None else ""
+                return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
+            if step.result["ids"]:
+                break
+        return ""
+
     def budget_text(self, state: ProjectState) -> list[str]:
         """How much of the budget of the whole project is used, and where the next labels help most; [] without one."""
         if not self.settings.budget_total:

@@ -74,6 +74,13 @@ class ProjectSettings(pydantic.BaseModel):
         description="How many tasks --budget-total is meant for. 0: not known, so one more than have been added, or "
         "those that wait.",
     )
+    sample: int = Field(
+        5000,
+        ge=0,
+        description="Coverage looks at so many items of a larger pool, drawn at random; 0: at all, however long it "
+        "takes.",
+        json_schema_extra={"before": 0},
+    )
     holdout: float = Field(
         0.3,
         ge=0,

@@ -56,6 +56,7 @@ def show(request: Request, person: Lead) -> str:
         tasks=_tasks(project, state),
         state=state,
         budget=project.budget_text(state),
+        sample=project.sample_text(),
         ended=not state.finished and project.store.has_ended(state.task),
         kind=kind,
         suffixes=", ".join(UPLOADED[kind]),

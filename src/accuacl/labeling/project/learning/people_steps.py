@@ -41,6 +41,7 @@ from accuacl.labeling.project.learning.first_items import asked_twice, give_out_
 from accuacl.labeling.project.learning.first_round import cover_first_round
 from accuacl.labeling.project.learning.given import take_given
 from accuacl.labeling.project.learning.networks import Networks
+from accuacl.labeling.project.learning.sampling import said_of, sample_of
 from accuacl.labeling.project.learning.statistics import as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.learning.taught import KnownFromPeople, held_out, labels_of, with_answer
 from accuacl.labeling.project.measuring import budget
@@ -108,7 +109,10 @@ class PeopleSteps:
         self._say(known, "choosing", "choosing")
         if known.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or known.weights):
             have, seen = [pick.item for pick in first], self._seen_first(known)
-            picked = cover_first_round(self.config, known, size, self.settings.holdout, seen, have)
+            part = self._part(known, "coverage", size)
+            part = replace(part, pool=np.union1d(part.pool, np.array(have, np.int64)))
+            picked = cover_first_round(self.config, part, size, self.settings.holdout, seen, have)
+            picked = said_of(picked, part, known)
         elif first:
             ids, draws = rest_of_uniform(self.config, known, first, size)
             picked = {"ids": ids, "scores": {"draw": draws}}
@@ -120,8 +124,13 @@ class PeopleSteps:
         else:
             classes = max(len(living(self.store.classes())), len(set(known.taught.values())))
             memory, features = self._memory(known, known.memory).ids, self._features_by(known)
-            picked = choose(self.config, known, self.config.strategy, size, features, memory, classes)
+            part = self._part(known, self.config.strategy, size)
+            picked = choose(self.config, part, self.config.strategy, size, features, memory, classes)
+            picked = said_of(picked, part, known)
         return picked | self._guesses(known, picked["ids"])
+
+    def _part(self, known: KnownFromPeople, strategy: str, size: int) -> KnownFromPeople:
+        return sample_of(known, strategy, self.settings.sample, size, self.settings.seed)
 
     def _guesses(self, known: KnownFromPeople, items: list[int]) -> dict[str, Any]:
         if known.weights is None:
