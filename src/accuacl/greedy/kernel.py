@@ -114,7 +114,7 @@ class Kernel:
             x[i : i + 1024] = self.scaled(x[i : i + 1024])
         self.halves = _halves(x)
         used = np.flatnonzero(x.any(axis=0))  # a column of zeros, of which texts have many, adds nothing to a product
-        self.columns = used if 4 * len(used) < 3 * x.shape[1] else slice(None)
+        self.columns: Indices | slice = used if 4 * len(used) < 3 * x.shape[1] else slice(None)
         self.rough = np.ascontiguousarray(x[:, self.columns], np.float32)
 
     def scaled(self, rows: Vector) -> Vector:
@@ -127,10 +127,10 @@ class Kernel:
         The exponent x.y - |x|^2 / 2 - |y|^2 / 2 from a product in float32 (fine: float64) errs by at most
         (d + 16) (|x|^2 + |y|^2) roundings, which are added to it; the exact one, beside float64, by d more.
         """
-        x, columns = (self.x, slice(None)) if fine else (self.rough, self.columns)
+        x, some = self.x if fine else self.rough, points if fine else points[:, self.columns]
         rounding = float(np.finfo(x.dtype).eps) / 2
         error = rounding * 2 * (self.x.shape[1] * (2 if fine else 1) + 16)
-        out = np.matmul(points[:, columns].astype(x.dtype), x.T, out=out)
+        out = np.matmul(some.astype(x.dtype), x.T, out=out)
         out += ((error - 1) * self.halves).astype(x.dtype)
         out += ((error - 1) * _halves(points) + 16 * rounding).astype(x.dtype)[:, None]  # exp errs by 3 units
         np.clip(out, -80, 0, out=out)  # smaller numbers would be slow

@@ -231,7 +231,8 @@ class Project:
         for step in reversed(read_steps(self.journal, "query")):
             if "sample" in step.result:
                 seen, whole = step.result["sample"], step.result["pool"]
-                where = f"task {step.task + 1}, round {step.round + 1}" if step.task is not None else ""
+                assert step.task is not None and step.round is not None  # every query has both
+                where = f"task {step.task + 1}, round {step.round + 1}"
                 return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
             if step.result["ids"]:
                 break
