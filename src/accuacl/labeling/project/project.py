@@ -231,7 +231,8 @@ class Project:
         for step in reversed(read_steps(self.journal, "query")):
             if "sample" in step.result:
                 seen, whole = step.result["sample"], step.result["pool"]
-                assert step.task is not None and step.round is not None  # every query has both
+                assert step.task is not None  # every query has a task and a round
+                assert step.round is not None
                 where = f"task {step.task + 1}, round {step.round + 1}"
                 return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
             if step.result["ids"]:
