@@ -172,7 +172,7 @@ def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
 
 def test_decoding_in_parallel_keeps_the_order(monkeypatch):
     """The first image of every other chunk is decoded only after the next chunk has been."""
-    monkeypatch.setattr(images.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(images, "cores", lambda: 2)
     count = images.CHUNK * 9 + 1  # more than may wait at once
     last_of_chunk = {i: threading.Event() for i in range(images.CHUNK - 1, count, images.CHUNK)}
 
