@@ -62,6 +62,8 @@ def test_the_example_comes_with_its_reasons_but_without_the_guess(client, projec
 
 
 def test_the_same_request_again_changes_nothing(client, project):
+    wait_until(lambda: project.chosen(0, 0))
+    wait_for(client, lambda view: view["progress"] is None)  # the trainer's progress is part of an answer
     item = take(client)["pick"]["item"]
     first = label(client, item, 1, "the-same-request").json()
     again = label(client, item, 1, "the-same-request").json()
