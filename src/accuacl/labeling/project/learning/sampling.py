@@ -1,4 +1,4 @@
-"""Large pools: what covers a pool looks at a sample of it, drawn at random, which would else take minutes a round."""
+"""Large pools: strategies that cover a pool look at a random sample of it; all of it would take minutes a round."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ AT_LEAST = 20  # items of the sample for each that is to be picked
 
 
 def sample_of(known: KnownFromPeople, strategy: str, sample: int, count: int, seed: int) -> KnownFromPeople:
-    """What is known, with a pool of so many items that can still be asked for, if the strategy can do with a sample.
+    """What is known, with a pool of so many items that can still be asked for, if the strategy can work on a sample.
 
     It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
     """
