@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +16,7 @@ from accuacl.labeling.project import Project, make, read_vectors
 from accuacl.labeling.project.learning import forgetting
 from accuacl.ridge import fit
 from commands import accuacl
-from scripted import SMALL, answer, blobs, finish, new_project, records
+from scripted import SMALL, answer, blobs, class_of, finish, new_project, records, truth
 from test_keep_statistics import all_rows, held_items
 
 RIDGE = {"learner": "ridge", "strategy": "badge"}
@@ -130,6 +132,55 @@ def test_its_share_leaves_the_sums(tmp_path, tasks):
     (tmp_path / "0.parquet").rename(tmp_path / "gone")
     with pytest.raises(InputError, match=r"0\.parquet does not exist"):
         project.forget([str(trained_items(project)[0])])
+    project.close()
+
+
+@pytest.mark.parametrize("when", ["in the second task", "at the end"])
+@pytest.mark.parametrize("keep", ["examples", "statistics"])
+def test_all_that_was_learned_of_a_task_can_be_forgotten(tmp_path, keep, when):
+    """The model is then that of the task before, which was learned with what is left."""
+    project = vectors_project(tmp_path, **RIDGE | {"keep": keep})
+    while not (state := project.advance()).finished:
+        if when == "in the second task" and state.task == 1 and state.round == 1:
+            break
+        answer(project)
+    gone = [item for item in project.store.labels() if item >= 60] + [trained_items(project)[0]]
+    assert project.forget([str(item) for item in gone]) < 1e-5
+    ids = np.array([item for item in sorted(project.store.labels()) if item not in held_items(project)])
+    x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([project.store.labels()[i] for i in ids.tolist()])
+    last = read_steps(project.journal, "train")[-1]
+    assert (last.task, last.result["seen"]) == (0, sorted(set(y.tolist())))
+    head, weights = fit(x, y, int(y.max()) + 1), load_tensors(project.directory / "weights", last.result)
+    scale = last.result["facts"]["sharpness"] / head.sharpness
+    torch.testing.assert_close(
+        weights["head.weight"][last.result["seen"]].double(), scale * head.weight, rtol=1e-3, atol=1e-4
+    )
+    finish(project)
+    project.add(blobs(2)[0])
+    finish(project)
+    assert set(read_steps(project.journal, "train")[-1].result["seen"]) > set(last.result["seen"])
+    project.close()
+
+
+def test_the_proof_counts_what_the_model_was_taught(tmp_path):
+    """A label that came late is part of it, a correction that no training has seen yet is not."""
+    project = new_project(tmp_path / "p", 1, **RIDGE | {"rounds": 3})
+    person = project.store.people()[0]
+    project.advance()
+    skipped = answer(project, skip=lambda pick: pick.rank in (0, 1, 2))[:3]
+    project.advance()
+    for item in skipped:
+        project.store.relabel(person, [item], class_of(project, truth(project, item)), uuid.uuid4().hex)
+    answer(project)
+    project.advance()
+    late = read_steps(project.journal, "label")[-1].result["late"]
+    assert late
+    assert project.forget([str(trained_items(project)[0])]) < 1e-5
+    item = trained_items(project)[-1]
+    project.store.correct(person, item, class_of(project, "another"), uuid.uuid4().hex)
+    assert project.forget([str(late[0][0])]) < 1e-5
+    finish(project)
+    assert project.forget([str(trained_items(project)[0])]) < 1e-5
     project.close()
 
 

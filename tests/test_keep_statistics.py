@@ -81,6 +81,19 @@ def test_a_correction_before_the_task_ends_is_in_the_sums(tmp_path):
         check_model(project)
 
 
+@pytest.mark.parametrize("skipped", [0, 1])
+def test_a_task_of_which_everything_is_skipped_leaves_the_sums_as_they_were(tmp_path, skipped):
+    """Its sums have a file of their own, though no model was trained with it."""
+    with new_project(tmp_path / "p", 2, **SUMS, strategy="uniform") as project:
+        while not (state := project.advance()).finished:
+            answer(project, skip=lambda _, task=state.task: task == skipped)
+        summed = [step.result["summed"] for step in read_steps(project.journal, "memory")]
+        assert [bool(items) for items in summed] == [skipped == 1, skipped == 0]
+        project.add(blobs(2)[0])
+        finish(project)
+        check_model(project)
+
+
 def test_texts_are_erased_and_the_page_says_so(tmp_path):
     from accuacl.labeling.project import NewItems, Project
 

@@ -71,8 +71,11 @@ def load_memory(folder: Path, handle: Handle | None) -> Memory:
 
 
 def tidy(folder: Path, known: Known) -> None:
-    """Delete the weights and memories that no later step can need: all but the last task's and the last round's."""
-    keep = set()
+    """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
+
+    A task of which nothing was learned has no weights of its own, but may have a memory.
+    """
+    keep = {known.memory["file"]} if known.memory else set()
     for handle in (known.start, known.weights):
         if handle:
             name = handle["file"].removesuffix(".safetensors")

@@ -211,7 +211,7 @@ class Project:
             return off
         from accuacl.labeling.project.learning import learned  # loads torch
 
-        return learned.difference(self.directory, self.settings, self.tasks, self.store.labels())
+        return learned.difference(self.directory, self.settings, self.tasks)
 
     def _forgetting(self, column: str = "text") -> Forgetting:
         from accuacl.labeling.project.learning.forgetting import Forgetting  # loads torch

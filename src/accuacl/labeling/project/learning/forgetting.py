@@ -12,7 +12,6 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,6 +25,7 @@ from accuacl.labeling.project.learning import learned
 from accuacl.labeling.project.learning.forgotten import PLAN, without_items
 from accuacl.labeling.project.learning.given import drop
 from accuacl.labeling.project.learning.statistics import load_sums, save_sums
+from accuacl.labeling.project.learning.taught import taught_by
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.store import Store, merges
 from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without
@@ -58,10 +58,11 @@ class Forgetting:
         shutil.rmtree(self.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
         make_folder(self.weights / ASIDE)
         by_sums, trained = self.settings.keep == STATISTICS, read_steps(self.journal, "train")
-        last = trained[-1] if trained else None
+        still = [step for step in trained if self._taught(step).keys() - set(items)]
+        last = still[-1] if still else None
         finished = last is not None and bool(read_steps(self.journal, "evaluate", task=last.task))
         handles: dict[str, Handle] = {}
-        difference = 0.0
+        difference, sums = 0.0, None
         for step in read_steps(self.journal, "memory"):
             handle = step.result["file"]
             if handle is None or not (self.weights / handle["file"]).exists():
@@ -72,10 +73,11 @@ class Forgetting:
             sums, off = self._taken_out(step, items)
             difference = max(difference, off)
             handles[handle["file"]] = save_sums(self.weights / ASIDE / handle["file"], sums)
-            if last is not None and finished and step.task == last.task:
-                handles[last.result["file"]] = self._fitted(last.result, sums)
+        if last is not None and finished and sums is not None:
+            handles[last.result["file"]] = self._fitted(last.result, trained[-1].result, sums)
         again = [last.task, last.round] if last is not None and not (by_sums and finished) else None
-        planned = {"items": items, "files": handles, "again": again}
+        nothing = [[step.task, step.round] for step in trained if step not in still]
+        planned = {"items": items, "files": handles, "again": again, "nothing": nothing}
         write_text(self.directory / PLAN, json.dumps(planned) + "\n")
         return difference
 
@@ -102,6 +104,11 @@ class Forgetting:
                 erase(self.tasks, task, rows, names=True)
         path.unlink()
         shutil.rmtree(weights / ASIDE, ignore_errors=True)
+
+    def _taught(self, training: Step) -> dict[int, int]:
+        """What a training has learned of its own task."""
+        answers = read_steps(self.journal, "label", task=training.task)
+        return taught_by(step for step in answers if (step.round or 0) <= (training.round or 0))
 
     def _smaller_memory(self, handle: Handle, items: list[int]) -> Handle:
         arrays = load_arrays(self.weights, handle)
@@ -134,14 +141,12 @@ class Forgetting:
             off = max(off, *(float(values.abs().max()) for values in differences))
         return sums, off
 
-    def _fitted(self, handle: Handle, sums: Sums) -> Handle:
-        """The model of these sums alone, as sharp as before: its handle."""
-        state, sharpness = load_tensors(self.weights, handle), handle["facts"]["sharpness"]
-        facts: dict[str, Any] = {"sharpness": sharpness}
-        if sums:
-            rows, labels = examples_of(sums)
-            head = fit(rows, labels, len(state["head.weight"]), torch.zeros(len(rows), dtype=torch.bool))
-            sharper, facts["ridge"] = sharpness / head.sharpness, head.ridge
-            state |= {"head.weight": (sharper * head.weight).float(), "head.bias": (sharper * head.bias).float()}
+    def _fitted(self, handle: Handle, newest: Handle, sums: Sums) -> Handle:
+        """The model of these sums alone, as sharp as that of a handle was, in place of the newest: its handle."""
+        state, sharpness = load_tensors(self.weights, newest), handle["facts"]["sharpness"]
+        rows, labels = examples_of(sums)
+        head = fit(rows, labels, len(state["head.weight"]), torch.zeros(len(rows), dtype=torch.bool))
+        sharper, facts = sharpness / head.sharpness, {"sharpness": sharpness, "ridge": head.ridge}
+        state |= {"head.weight": (sharper * head.weight).float(), "head.bias": (sharper * head.bias).float()}
         saved = save_tensors(self.weights / ASIDE / handle["file"], state)
         return handle | saved | {"seen": sorted(sums), "facts": facts}

@@ -14,11 +14,14 @@ def without_items(
 ) -> Any:
     """What a record says without the items; None: the step has to be done again.
 
-    planned: the `items`, new handles of `files` by their names, and the last training, if it is to be done `again`.
+    planned: the `items`, new handles of `files` by their names, the last training, if it is to be done `again`, and the
+    trainings that are left with `nothing` to learn.
     """
     gone, files, again = set(planned["items"]), planned["files"], planned["again"]
-    learned_again = again and task == again[0] and round in (again[1], None)
+    learned_again = again and task is not None and (task > again[0] or (task == again[0] and round in (again[1], None)))
     if learned_again and kind in ("train", "test", "memory", "evaluate"):
+        return None
+    if [task, round] in planned.get("nothing", []) and kind in ("train", "test"):
         return None
     if kind == "data" and task is not None:
         rows = {item - tasks.all()[task].first for item in gone if item in tasks.all()[task].ids}

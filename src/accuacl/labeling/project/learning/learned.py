@@ -16,6 +16,7 @@ from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.labeling.project.inputs.texts import text_encoder
 from accuacl.labeling.project.items.sources import read_like
 from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.learning.taught import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.ridge import fit
 
@@ -58,15 +59,17 @@ def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -
     return inputs.scaled(encoded, inputs._load(folder / "scale.safetensors"))[0]
 
 
-def difference(directory: Path, settings: ProjectSettings, tasks: Tasks, labels: dict[int, int]) -> float:
-    """By how much the model's weights differ from a fit of the labels as they are now; relative, 0 without a model."""
+def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
+    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without a model.
+
+    What was labelled or corrected since the last training, the next one learns.
+    """
     journal = directory / "journal.sqlite"
     trained = read_steps(journal, "train")
-    held = {item for step in read_steps(journal, "label") for item in step.result["held"]}
-    closed = {item for step in read_steps(journal, "label") for item, _ in step.result["labels"]}
-    ids = sorted((labels.keys() & closed) - held)
-    if not trained or not ids:
+    labels = taught_by(read_steps(journal, "label"))
+    if not trained or not labels:
         return 0.0
+    ids = sorted(labels)
     handle = trained[-1].result
     state = load_tensors(directory / "weights", handle)
     x, y = torch.from_numpy(rows(settings, tasks, ids)), torch.tensor([labels[item] for item in ids])

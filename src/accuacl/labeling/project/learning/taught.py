@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from accuacl.base.randomness import held_out_rank
-from accuacl.experiment import Ids, Known
+from accuacl.experiment import Ids, Known, Step
 
 Labels = dict[int, int]  # item: its class, as last corrected
 
@@ -46,6 +47,16 @@ def with_answer(known: KnownFromPeople, answer: dict[str, Any]) -> KnownFromPeop
         answered=known.answered + len(answer["labels"]) + len(late) - len(answer.get("given", ())),
         ended=answer.get("ended", False),
     )
+
+
+def taught_by(answers: Iterable[Step]) -> Labels:
+    """The items that are trained on after these answers of people, with the labels that they have then."""
+    taught: Labels = {}
+    for step in answers:
+        new, held = dict(step.result["labels"]) | dict(step.result.get("late", ())), set(step.result["held"])
+        corrected = {item: label for item, label in step.result["corrected"] if item in taught}
+        taught |= corrected | {item: label for item, label in new.items() if item not in held}
+    return taught
 
 
 def labels_of(ids: Ids, taught: Labels) -> Ids:
