@@ -59,7 +59,7 @@ def by_itself(project, ids):
     """What the project computes for its own items."""
     with Journal(project.directory, project.settings.model_dump(mode="json"), {}) as journal:
         weights = project.directory / "weights"
-        steps = PeopleSteps(project.settings, weights, project.tasks, project.store, journal, None)
+        steps = PeopleSteps(project.settings, weights, project.tasks, project.store, journal, 0.0, None)
         for task in steps.tasks:
             steps.pool_of(task)
         trained = records(project, "*/train")

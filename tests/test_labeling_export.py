@@ -43,7 +43,7 @@ def own_probabilities(project, ids):
     config = project.settings.model_dump(mode="json")
     with Journal(project.directory, config, {}) as journal:
         steps = PeopleSteps(
-            project.settings, project.directory / "weights", project.tasks, project.store, journal, None
+            project.settings, project.directory / "weights", project.tasks, project.store, journal, 0.0, None
         )
         for task in steps.tasks:
             steps.pool_of(task)

@@ -23,14 +23,17 @@ if TYPE_CHECKING:
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
     from accuacl.data.inventory import caches, found
     from accuacl.data.joined import is_task
-    from accuacl.data.loading import PUBLISHED, holds_tasks, holds_vectors, load, own_data
+    from accuacl.data.loading import load
     from accuacl.data.making import Untidiness, class_incremental, make_stream
     from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
+    from accuacl.data.own import holds_tasks, holds_vectors, own_data
     from accuacl.data.own_streams import ARRIVALS, register
     from accuacl.data.own_streams import REGISTRY as OWN_STREAMS
+    from accuacl.data.published import PUBLISHED
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
-    from accuacl.data.table import DataTable, read_table
+    from accuacl.data.table import DataTable, check_column, read_columnar, read_table
+    from accuacl.data.vectors import vectors_of
 
 __all__ = [
     "ARRIVALS",
@@ -49,6 +52,7 @@ __all__ = [
     "Untidiness",
     "benchmark_tasks",
     "caches",
+    "check_column",
     "class_incremental",
     "dataset_of",
     "decode",
@@ -62,9 +66,11 @@ __all__ = [
     "make_stream",
     "natural",
     "own_data",
+    "read_columnar",
     "read_table",
     "reading_image",
     "register",
+    "vectors_of",
 ]
 
 __getattr__ = front_door(__name__)

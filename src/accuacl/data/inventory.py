@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.data.loading import PUBLISHED, cache_home, find_known
+from accuacl.data.loading import cache_home
+from accuacl.data.published import PUBLISHED, find_known
 
 
 def found(data_dir: Path | None = None) -> dict[str, str]:

@@ -6,45 +6,20 @@ import hashlib
 import os
 import re
 import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.names import near
 from accuacl.base.progress import OnProgress
-from accuacl.data import arrays, cifar, folders, holdout, parquet, tables
+from accuacl.data import arrays, holdout, tables
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import ColumnNames, Dataset, check_labels
 from accuacl.data.digits import digits
 from accuacl.data.joined import join, task_name, task_parts
+from accuacl.data.own import find_images, names_images, own_data
+from accuacl.data.published import PUBLISHED, find_known
 from accuacl.data.source import RawDataset, Source
-from accuacl.data.splits import SplitFiles, find_tables
-from accuacl.data.table import COLUMNAR, COMPRESSED, TEXTS, table_suffix
-
-
-@dataclass(frozen=True)
-class Published:
-    """A published data set: how many classes it has, how large its images are, what to get and from whom."""
-
-    classes: int
-    side: int
-    files: str
-    published: str
-
-
-PARQUET = "train-*.parquet and test-*.parquet in the Hugging Face layout"
-ARRAYS = (".npz", ".npy")
-NAME_IT = "with --data-dir or in the environment variable ACCUACL_DATA"
-TORONTO = "Alex Krizhevsky's CIFAR page at the University of Toronto"
-PUBLISHED = {
-    "digits": Published(10, 8, "nothing", "scikit-learn"),
-    "cifar10": Published(10, 32, f"cifar-10-binary.tar.gz, cifar-10-python.tar.gz or {PARQUET}", TORONTO),
-    "cifar100": Published(100, 32, f"cifar-100-binary.tar.gz, cifar-100-python.tar.gz or {PARQUET}", TORONTO),
-    "tiny-imagenet": Published(
-        200, 64, f"tiny-imagenet-200.zip, unpacked or not, or {PARQUET}", "Stanford's course CS231n on its web pages"
-    ),
-}
+from accuacl.data.splits import find_tables
 
 
 def load(
@@ -105,72 +80,16 @@ def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions,
         raise InputError(f"{place} is no table, so it has no column {named.label or named.task!r}; leave out {option}.")
     if fields:
         data, held = arrays.read(name, place if place.is_dir() else place.parent, fields), arrays.held_out(fields)
-    elif files and not _names_images(files):
+    elif files and not names_images(files):
         data, held = tables.read_vectors(name, files, named)
     else:
-        source = _find_images(place, files, named)
+        source = find_images(place, files, named)
         data, held = _images(name, source, cache_dir, options), holdout.READING in source.reading
     if options.size is not None and (fields or data.train.inputs.ndim == 2):
         raise InputError(f"{place} holds arrays and --image-size is for files of images; leave it out.")
     if held:
         holdout.tell(place, len(data.train), len(data.test))
     return data
-
-
-def _names_images(files: SplitFiles) -> bool:
-    return tables.holds_encoded_images(files) or bool(tables.path_column(files))
-
-
-def _find_images(place: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
-    if files:
-        if tables.holds_encoded_images(files):
-            return parquet.find_own(files, named)
-        return tables.find_images(files, named)
-    source = folders.find_tiny(place) or folders.find(place)
-    if source is None:
-        raise InputError(
-            f"{place} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, train.csv "
-            "and test.csv, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
-        )
-    return source
-
-
-def own_data(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED) -> Path:
-    """The file or folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known`."""
-    data_dir = _data_dir(data_dir)
-    for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
-        if place.is_dir() or (place.is_file() and (place.suffix.lower() in ARRAYS or table_suffix(place))):
-            return place
-        if place.is_file():
-            raise InputError(
-                f"{place} is no data set that can be read; give a folder, or a file {', '.join((*ARRAYS, *COLUMNAR))}, "
-                f"{', '.join(TEXTS)} (these also with {', '.join(COMPRESSED)})."
-            )
-    where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
-    meant = near(name, known)
-    hint = f"did you mean {meant}? The" if meant else "the"
-    raise InputError(f"there is no {what} or folder {name!r} {where}; {hint} {what}s are {', '.join(known)}.")
-
-
-def holds_vectors(place: Path) -> bool:
-    """Whether data of one's own are vectors and not images; only a header is read."""
-    first = next(iter(task_parts(place)), place)
-    fields = arrays.find(first)
-    if fields is not None:
-        return arrays.are_vectors(fields)
-    files = find_tables(first)
-    return files is not None and not _names_images(files)
-
-
-def holds_tasks(place: Path) -> bool:
-    """Whether data of one's own say which task an example is of, by a column or by a folder or file each."""
-    if task_parts(place):
-        return True
-    fields = arrays.find(place)
-    if fields is not None:
-        return "train_task" in fields
-    files = find_tables(place)
-    return files is not None and tables.has_column(files, "task")
 
 
 def _images(name: str, source: Source, cache_dir: Path | None, options: DecodeOptions) -> Dataset:
@@ -199,32 +118,6 @@ def _checked(name: str, source: Source) -> RawDataset:
     check_labels(raw.train.labels, len(classes), f"{source.path}, train")
     check_labels(raw.test.labels, len(classes), f"{source.path}, test")
     return replace(raw, classes=classes)
-
-
-def find_known(name: str, data_dir: Path | None = None) -> Source:
-    """Where a published data set lies: in a folder of its name in the data folder, or in that itself."""
-    known, data_dir = PUBLISHED[name], _data_dir(data_dir)
-    if data_dir is None:
-        raise InputError(
-            f"{name} needs a data folder and none is set; put {known.files} (published on {known.published}) "
-            f"in a folder and name it {NAME_IT}."
-        )
-    for folder in (data_dir / name, data_dir):
-        source = cifar.find(name, folder)
-        if source is None and name == "tiny-imagenet":
-            source = folders.find_tiny(folder)
-        source = source or parquet.find(folder)
-        if source:
-            return source
-    raise InputError(
-        f"{name} is not in {data_dir / name} nor in {data_dir}; put {known.files} there, "
-        f"as published on {known.published}, or name another folder {NAME_IT}."
-    )
-
-
-def _data_dir(given: Path | None) -> Path | None:
-    set_ = os.environ.get("ACCUACL_DATA")
-    return given if given is not None or not set_ else Path(set_)
 
 
 def cache_home(cache_dir: Path | None = None) -> Path:

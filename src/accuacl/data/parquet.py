@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.data.columnar import open_columnar
 from accuacl.data.dataset import COLUMNS, ColumnNames
 from accuacl.data.holdout import READING, split_raw
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 from accuacl.data.splits import TESTS, SplitFiles, shards
-from accuacl.data.table import check_column, open_columnar
+from accuacl.data.table import check_column
 
 IMAGE, LABEL = ("img", "image"), ("fine_label", "label")
 USUAL = ColumnNames()

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.data.arrival import natural
+from accuacl.data.columnar import open_columnar
 from accuacl.data.dataset import COLUMNS, ColumnNames, Dataset, Split
 from accuacl.data.holdout import READING, split_raw, split_rows
 from accuacl.data.parquet import class_names
 from accuacl.data.source import RawDataset, RawImage, RawSplit, Source
 from accuacl.data.splits import SplitFiles
-from accuacl.data.table import COLUMNAR, DataTable, check_column, column_names, open_columnar, read_table
+from accuacl.data.table import COLUMNAR, DataTable, check_column, column_names, read_table
 from accuacl.data.vectors import vectors_of
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")

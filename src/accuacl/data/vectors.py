@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
 from accuacl.data.table import DataTable
 
@@ -16,17 +17,18 @@ TEXTS = ("text", "sentence", "content")
 
 
 def vectors_of(
-    table: DataTable, apart: Collection[str], columns: Sequence[str] | None = None
+    table: DataTable, apart: Collection[str], columns: Sequence[str] | None = None, lists: Sequence[str] = LISTS
 ) -> tuple[NDArray[np.float32], list[str] | None]:
     """The rows as float32 (n, d), and the columns that they are made of; None for a column of lists.
 
     apart: columns that are no part of the vector. columns: those that it must be made of.
+    lists: names that a column of lists may have.
     """
     if not len(table):
         raise InputError(f"{table.path} has no rows; give at least one.")
-    lists = next((name for name in LISTS if name in table.names and _is_list(table, name)), None)
-    if lists is not None and columns is None:
-        return _finite(table, _from_lists(table, lists)), None
+    found = next((name for name in lists if name in table.names and is_lists(_type(table, name))), None)
+    if found is not None and columns is None:
+        return _finite(table, _from_lists(table, found)), None
     numbers = [name for name in table.names if name not in apart and _is_number(table, name)]
     made_of = numbers if columns is None else list(columns)
     missing = [name for name in made_of if name not in table.names]
@@ -61,20 +63,16 @@ def _from_lists(table: DataTable, name: str) -> NDArray[np.float32]:
         return np.asarray(flat.to_numpy(), np.float32).reshape(len(rows), -1)
 
 
-def _is_list(table: DataTable, name: str) -> bool:
-    import pyarrow.types as types
-
-    kind = table.columns.schema.field(name).type
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+def _type(table: DataTable, name: str) -> Any:
+    return table.columns.schema.field(name).type
 
 
 def _is_number(table: DataTable, name: str) -> bool:
     """Whether a column holds numbers; in a table of texts, whether the first that is there is one."""
     import pyarrow.types as types
 
-    kind = table.columns.schema.field(name).type
-    if not types.is_string(kind):
-        return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+    if not types.is_string(_type(table, name)):
+        return is_numbers(_type(table, name))
     first = next((value for value in table.values(name) if value is not None), "")
     return _number(first) is not None
 

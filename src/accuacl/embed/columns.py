@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
 from accuacl.embed.reading import ReadOptions
-from accuacl.pools import is_lists, kind_of
+from accuacl.pools import kind_of
 
 IMAGE, VECTOR = ("img", "image"), ("vector", "embedding", "features")  # names that are looked for
 BINARY = ("binary", "large_binary", "binary_view")
@@ -41,7 +42,7 @@ def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: S
     elif id_column not in ("", "id"):
         raise InputError(f"{has} and no {id_column!r}; give another --id-column.")
     if numbers and not column:
-        there = [field.name for field in schema if _is_number(field.type)]
+        there = [field.name for field in schema if is_numbers(field.type)]
         if missing := [name for name in numbers if name not in there]:
             raise InputError(f"{file} has no column of numbers {', '.join(missing)}, which the model learned from.")
         return InputColumns("numbers", tuple(numbers), ids)
@@ -49,7 +50,7 @@ def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: S
     if column not in schema.names:
         raise InputError(f"{has}; say with --column which one holds images or vectors.")
     type_ = schema.field(column).type
-    if is_lists(type_) and _is_number(type_.value_type) and not pa.types.is_boolean(type_.value_type):
+    if is_lists(type_) and is_numbers(type_.value_type) and not pa.types.is_boolean(type_.value_type):
         return InputColumns("vectors", (column,), ids)
     if pa.types.is_struct(type_):  # as Hugging Face writes images
         inside = next((field.type for field in type_ if field.name == "bytes"), None)
@@ -61,7 +62,3 @@ def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: S
             "or another --column."
         )
     return InputColumns("images", (column,), ids)
-
-
-def _is_number(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_boolean(type_))

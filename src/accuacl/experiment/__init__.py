@@ -13,24 +13,18 @@ if TYPE_CHECKING:
     from accuacl.experiment.advising import advice
     from accuacl.experiment.checkpoints import Learning, load_memory, memory_result, train_round, update_memory
     from accuacl.experiment.choosing import choose, choose_uniformly
-    from accuacl.experiment.config import (
-        BUILT_IN,
-        DEVICE,
-        Config,
-        Scale,
-        canonical,
-        decided_by_scale,
-        make,
-    )
+    from accuacl.experiment.config import BUILT_IN, DEVICE, Config, Scale
     from accuacl.experiment.configfile import read_config, settings_before
     from accuacl.experiment.defaults import DEFAULTS, OWN
     from accuacl.experiment.journal import Journal
     from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
     from accuacl.experiment.loop import Steps, all_tasks
+    from accuacl.experiment.making import decided_by_scale, make
     from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
     from accuacl.experiment.own_network import own_model
     from accuacl.experiment.reader import Step, read_steps
     from accuacl.experiment.record import CLASS_METRICS, METRICS, Row, data_note, run_row
+    from accuacl.experiment.relevant import canonical
     from accuacl.experiment.resultfile import read_result
     from accuacl.experiment.runner import run
     from accuacl.experiment.setting import device_of, difference, environment, open_stream, training_of, transform_of

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from accuacl.data import BENCHMARKS
-from accuacl.experiment.config import Config, options_for
+from accuacl.experiment.config import Config
+from accuacl.experiment.relevant import options_for
 from accuacl.strategies import WITHOUT_MEMORY
 
 BEHIND_UNIFORM = ("entropy", "least-confidence", "kcenter", "bait")  # 3.5 to 9.8 points: docs/results/README.md

@@ -9,8 +9,9 @@ import numpy as np
 
 from accuacl import strategies
 from accuacl.base.randomness import numpy_generator
-from accuacl.experiment.config import Config, options_for
+from accuacl.experiment.config import Config
 from accuacl.experiment.known import QUERY, Ids, Known
+from accuacl.experiment.relevant import options_for
 from accuacl.features import Features
 
 

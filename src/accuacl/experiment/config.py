@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import pydantic
 from pydantic import Field
 
 from accuacl import learners, models
-from accuacl.base.errors import InputError, wrong_setting
-from accuacl.base.names import near, no_such
-from accuacl.data import ARRIVALS, BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
-from accuacl.experiment.defaults import DEFAULTS, OWN, OWN_VECTORS
-from accuacl.experiment.own_network import own_model
-from accuacl.experiment.stream_settings import check_stream, is_tidy
-from accuacl.strategies import NAMES, options_of
+from accuacl.base.errors import InputError
+from accuacl.base.names import no_such
+from accuacl.data import ARRIVALS, BENCHMARKS
+from accuacl.experiment.stream_settings import check_stream
+from accuacl.strategies import NAMES
 from accuacl.strategies import REGISTRY as STRATEGIES
 
-OPTIONS = ("variant", "keep", "lam", "oversample")  # settings that are options of strategies
 DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
 
 BUILT_IN = {  # by setting, the values that need no --plugin
@@ -141,87 +137,3 @@ class Config(pydantic.BaseModel):
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
         return self
-
-
-def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
-    """A config from what was given; the rest are the benchmark's defaults at the scale.
-
-    data_dir: where a folder with one's own data may lie; what is in it decides on the network.
-    """
-    for name, value in given.items():
-        if isinstance(value, list | dict):
-            raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
-    benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
-    defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
-    if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
-        if benchmark in PUBLISHED:
-            raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        place = own_data(benchmark, data_dir, "benchmark", BENCHMARKS)
-        vectors = holds_vectors(place)
-        defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
-        if (
-            not given.get("classes_per_task")
-            and not given.get("domains")
-            and (given.get("task_column") or holds_tasks(place))
-        ):
-            defaults = defaults | {"arrival": "given"}
-        if isinstance(given.get("labels"), int):
-            defaults = defaults | {"memory": given["labels"]}
-    if vectors:
-        defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
-    if models.is_own(str(given.get("model", ""))):
-        given = given | own_model(str(given["model"]), given.get("model_digest"))
-    try:
-        return Config(**(defaults | given))
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        field = "/".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            meant = near(field, Config.model_fields, 0.7)
-            hint = f"did you mean {meant}?" if meant else "`accuacl run --print-config` shows all."
-            raise InputError(f"there is no setting {field}; {hint}") from None
-        raise wrong_setting(error) from None
-
-
-def options_for(strategy: str) -> set[str]:
-    """The settings that are handed to a strategy: those that its signature has.
-
-    >>> sorted(options_for("bait")), sorted(options_for("accuacl-magnitude"))
-    (['oversample'], ['keep', 'lam', 'variant'])
-    """
-    options = set() if strategy == "full" else set(OPTIONS).intersection(options_of(strategy))
-    return options - {"lam"} if strategy == "bait" else options  # whose lam is a regularisation
-
-
-def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with what its strategy and learner do not look at put back to its default.
-
-    >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
-    True
-    """
-    strategy = str(config["strategy"])
-    known = strategy == "full" or strategy in STRATEGIES  # of a plugin that is not loaded nothing is known
-    unused = set(OPTIONS) - options_for(strategy) if known else set()
-    if config.get("lam") is None or "lam" in unused:
-        unused.add("lam_from")
-    if strategy == "full":
-        unused.add("first_round")
-    if config["learner"] != "er":
-        unused.add("replay")
-    if config["learner"] != "der++":
-        unused |= {"alpha", "beta"}
-    if config["learner"] == "ridge":
-        unused |= {"learner_variant", "sampling"}
-    if config["order"] not in ("tasks", "classes"):
-        unused.add("order_seed")
-    if not config["label_noise"]:
-        unused.add("noise")
-    if is_tidy(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
-        unused.add("stream_seed")
-    return config | {name: Config.model_fields[name].default for name in unused}
-
-
-def decided_by_scale(benchmark: str) -> list[str]:
-    """The settings that --scale gives defaults for."""
-    scales = DEFAULTS.get(benchmark, OWN).values()
-    return [name for name in Config.model_fields if any(name in scale for scale in scales)]

@@ -7,10 +7,11 @@ from typing import TypeAlias
 
 import pyarrow.parquet as pq
 
+from accuacl.base.arrow import is_lists
 from accuacl.base.errors import InputError
 from accuacl.pools.files import PoolSource, files_of
 from accuacl.pools.ids import kind_of
-from accuacl.pools.row_groups import RowGroup, is_lists, open_parquet, row_groups_of, width_of
+from accuacl.pools.row_groups import RowGroup, open_parquet, row_groups_of, width_of
 
 SHARD_GROUPS = 256  # row groups in a shard at most: a shard is sent to a worker, and must fit into a pipe
 SHARD_ROWS = 1 << 17  # row groups are joined up to this many rows

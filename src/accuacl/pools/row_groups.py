@@ -79,11 +79,6 @@ def read(file: str, parquet: pq.ParquetFile, number: int | None, columns: Sequen
         ) from None
 
 
-def is_lists(type_: pa.DataType) -> bool:
-    """Whether a column holds lists."""
-    return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_) or pa.types.is_fixed_size_list(type_))
-
-
 def width_of(file: str, parquet: pq.ParquetFile, column: str) -> int:
     """The length of a column's lists; if their type allows any length, that of the first, or 0 if there is none."""
     type_ = parquet.schema_arrow.field(column).type

@@ -176,8 +176,7 @@ class Project:
             torch.set_num_threads(self.settings.threads)
             self._forgetting().finish(journal)
             weights = self.directory / "weights"
-            steps = PeopleSteps(self.settings, weights, self.tasks, self.store, journal, progress)
-            steps.overlap = self.overlap
+            steps = PeopleSteps(self.settings, weights, self.tasks, self.store, journal, self.overlap, progress)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             if self.settings.keep == STATISTICS:

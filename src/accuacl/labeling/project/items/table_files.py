@@ -9,7 +9,7 @@ from typing import Any
 from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.labeling.project.items.new_items import NewItems, TableOptions, task_column, there
-from accuacl.labeling.project.items.tables import LONGEST_TEXT, encodable, labels_in, no_column, unique_names
+from accuacl.labeling.project.items.tables import LONGEST_TEXT, encodable, labels_in, unique_names
 
 ID = "id"  # the column that names the rows, where it is there and no other is given
 
@@ -22,8 +22,7 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     path = there(path, "a .csv, .tsv or Parquet file")
     names, rows = _columns(path)
     for name in (options.id, *(() if later else (options.label, *options.ignored))):
-        if name and name not in names:
-            raise no_column(path, name, names)
+        data.check_column(path, name, names)
     if not rows:
         raise InputError(f"{path} has no rows; give at least one.")
     id = options.id or (ID if ID in names and ID not in (options.label, *options.ignored) else "")

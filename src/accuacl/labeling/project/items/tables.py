@@ -6,15 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from accuacl import data
+from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
-from accuacl.base.names import near
 from accuacl.labeling.project.items.new_items import NewItems, task_column, there
 
 LONGEST_TEXT = 100_000  # characters
+EMBEDDING = "embedding"  # the column of lists
 
 
 def read_vectors(path: Path, tasks: str | None = "", label_column: str = "") -> NewItems:
@@ -22,41 +20,21 @@ def read_vectors(path: Path, tasks: str | None = "", label_column: str = "") -> 
 
     tasks: the column that names the task of each row, as in `task_column`. label_column: one that has labels.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(there(path, "a Parquet file"))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is not a readable Parquet file ({reason(error)}); write it again.") from error
-    task = task_column(path, table.column_names, tasks)
-    if label_column and label_column not in table.column_names:
-        raise no_column(path, label_column, table.column_names)
-    apart = ("id", task, label_column)
-    if "embedding" in table.column_names:
-        kind = table.schema.field("embedding").type
-        if not (_is_row(kind) and _is_number(kind.value_type)):
-            raise InputError(f"{path}: the column `embedding` holds {kind}; give lists of numbers.")
-        rows, columns = table.column("embedding"), None
-        if rows.null_count or len(pc.unique(pc.list_value_length(rows))) > 1:
-            raise InputError(f"{path}: the embeddings have different lengths; give one length for all rows.")
-        vectors = np.asarray(pc.list_flatten(rows).to_numpy(), np.float32).reshape(len(rows) or 1, -1)
-    else:
-        columns = [f.name for f in table.schema if f.name not in apart and _is_number(f.type)]
-        if not columns:
-            raise InputError(f"{path} has neither a column `embedding` nor columns of numbers; give one or the other.")
-        vectors = np.stack([np.asarray(table.column(c).to_numpy(), np.float32) for c in columns], axis=1)
-    if vectors.ndim != 2 or not vectors.size:
-        raise InputError(f"{path} has no vectors; give at least one row.")
-    finite = np.isfinite(vectors).all(axis=1)
-    if not finite.all():
-        raise InputError(f"{path}: row {int(np.argmin(finite))} is not finite; drop or repair such rows.")
-    named = table.column("id").to_pylist() if "id" in table.column_names else range(len(vectors))
-    others = [f.name for f in table.schema if f.name not in (*apart, "embedding") and not _is_list(f.type)]
-    shown = table.select(others).to_pylist() if others else None
-    arrived = table.column(task).to_pylist() if task else None
-    labels = labels_in(table.column(label_column).to_pylist()) if label_column else None
+    table = data.read_columnar(there(path, "a Parquet file"))
+    schema = table.columns.schema
+    task = task_column(path, table.names, tasks)
+    data.check_column(path, label_column, table.names)
+    apart = ("id", task or "", label_column)
+    if EMBEDDING in table.names and not is_lists(schema.field(EMBEDDING).type):
+        kind = schema.field(EMBEDDING).type
+        raise InputError(f"{path}: the column `{EMBEDDING}` holds {kind}; give lists of numbers.")
+    texts = [field.name for field in schema if not is_numbers(field.type)]
+    vectors, columns = data.vectors_of(table, (*apart, *texts), lists=(EMBEDDING,))
+    named = table.values("id") if "id" in table.names else range(len(vectors))
+    others = [f.name for f in schema if f.name not in (*apart, EMBEDDING) and not _is_nested(f.type)]
+    shown = table.columns.select(others).to_pylist() if others else None
+    arrived = table.columns.column(task).to_pylist() if task else None
+    labels = labels_in(table.values(label_column)) if label_column else None
     place, names = str(path.resolve()), unique_names(path, named)
     return NewItems("vectors", place, names, None, vectors, shown, columns, arrived=arrived, labels=labels)
 
@@ -70,8 +48,7 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
     table = data.read_table(there(path, "a file"))
     if table.names and column not in table.names:
         raise InputError(f"{path} has the columns {', '.join(table.names)}; give the one with texts as --column.")
-    if label_column and label_column not in table.names:
-        raise no_column(path, label_column, table.names)
+    data.check_column(path, label_column, table.names)
     task = task_column(path, table.names, tasks)
     given = table.values("id") if "id" in table.names else range(len(table))
     names = unique_names(path, given)
@@ -99,13 +76,6 @@ def labels_in(values: Sequence[Any]) -> list[str | None]:
     return [None if value is None or not str(value).strip() else str(value).strip() for value in values]
 
 
-def no_column(path: Path, name: str, names: Sequence[str]) -> InputError:
-    """What to say of a column that is not there."""
-    meant = near(name, names)
-    hint = f"did you mean {meant}? It has" if meant else "it has"
-    return InputError(f"{path} has no column {name!r}; {hint} {', '.join(names)}.")
-
-
 def unique_names(path: Path, given: Any) -> list[str]:
     given = list(given)
     if None in given:
@@ -126,19 +96,7 @@ def encodable(path: Path, number: int, text: str) -> str:
     return text
 
 
-def _is_row(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
-
-
-def _is_list(kind: Any) -> bool:
+def _is_nested(kind: Any) -> bool:
     import pyarrow.types as types
 
     return bool(types.is_nested(kind) or types.is_binary(kind))

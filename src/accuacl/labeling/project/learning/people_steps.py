@@ -51,7 +51,7 @@ from accuacl.memory import Memory
 
 
 class PeopleSteps:
-    """Implements `experiment.Steps` for one `advance`."""
+    """Implements `experiment.Steps` for one `advance`. overlap: the share of a new round that two people answer."""
 
     def __init__(
         self,
@@ -60,10 +60,11 @@ class PeopleSteps:
         tasks: Tasks,
         store: Store,
         journal: Journal,
+        overlap: float,
         on_progress: OnProgress | None,
     ) -> None:
         self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
-        self.config, self.overlap = settings.as_config(), settings.overlap
+        self.config, self.overlap = settings.as_config(), overlap
         self.on_progress = on_progress or ignore
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
