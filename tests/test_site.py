@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 import re
+import sys
 import warnings
 from pathlib import Path
 
 import pytest
 import yaml
 
-from web_browser import Watch, browser
+from accuacl.strategies import NAMES
+from web_browser import DESKTOP, PHONE, Watch, browser
 
 for package in ("mkdocs", "material", "mkdocstrings"):
     pytest.importorskip(package, reason="the extra `docs` is not installed")
@@ -21,8 +24,9 @@ with pytest.MonkeyPatch.context() as patch:
     patch.syspath_prepend(DOCS / "hooks")
     import command_page
     import dark_figures
-    import doctest_fences
+    import docstrings
     import github_lists
+    import short_code
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +58,7 @@ def test_every_command_and_option_is_in_the_reference(site):
     for name in (*command_page.COMMANDS, *command_page.PROJECT_COMMANDS):
         assert re.search(rf'id="accuacl(-project)?-{name}"', text), name
     for option in ("--memory-policy", "--trust-code", "--no-open", "--exclude"):
-        assert f"<code>{option}</code>" in text
+        assert f">{option}</code>" in text
     assert "\\[" not in text
 
 
@@ -76,19 +80,45 @@ def test_pages_open_from_a_folder_in_light_and_dark_and_can_be_searched(site):
         page.locator("input.md-search__input").click()
         page.keyboard.type("Clopper")
         page.locator(".md-search-result__item a[href*='projects.html']").first.wait_for()
+        for name in ("strategies.html", "results/index.html", "reference/python.html"):  # wide tables, long code
+            page.goto((site / name).as_uri())
+            wide = "document.documentElement.scrollWidth > innerWidth"
+            assert not page.evaluate(wide)
+            page.set_viewport_size(PHONE)
+            assert not page.evaluate(wide)
+            page.set_viewport_size(DESKTOP)
     assert not watch.complaints
     assert {url.partition(":")[0] for url in watch.asked} <= {"file", "about", "data", "blob"}
 
 
-@pytest.mark.parametrize("module", [dark_figures, github_lists])
+@pytest.mark.parametrize("module", [dark_figures, docstrings, github_lists, short_code])
 def test_examples_of_the_hooks(module):
-    assert doctest.testmod(module).failed == 0
-    assert doctest.testmod(module).attempted > 0
+    results = doctest.testmod(sys.modules[module.__name__])  # building the site loads some of them anew
+    assert results.failed == 0
+    assert results.attempted > 0
 
 
 def test_examples_of_docstrings_get_fences():
-    assert doctest_fences.fenced("A sum.\n\n>>> 1 + 1\n2\n\nMore.") == "A sum.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
-    assert doctest_fences.fenced("No example, 1 >>> 2.") == "No example, 1 >>> 2."
+    assert docstrings.fenced("A sum.\n\n>>> 1 + 1\n2\n\nMore.") == "A sum.\n\n```pycon\n>>> 1 + 1\n2\n```\n\nMore."
+    assert docstrings.fenced("No example, 1 >>> 2.") == "No example, 1 >>> 2."
+    assert docstrings.fenced(">>> 1 / 3  # doctest: +ELLIPSIS\n0.3...") == "```pycon\n>>> 1 / 3\n0.3...\n```"
+
+
+def test_only_arguments_are_listed():
+    assert docstrings.listed("note: a sum. a: the first.", ["a"]) == "note: a sum. a: the first."
+    assert docstrings.listed("a: the first.", []) == "a: the first."
+    assert docstrings.listed("`a`: half (0.5) b: see a: it.", ["a", "b"]) == "- `a`: half (0.5)\n- `b`: see a: it."
+    assert docstrings.listed("a, b: both.", ["a", "b"]) == "- `a`, `b`: both."
+
+
+def test_the_reference_of_python_has_names_that_can_be_imported():
+    text = (DOCS / "reference" / "python.md").read_text()
+    names = re.findall(r"(?m)^::: (\S+)\.(\w+)$", text)
+    assert len(names) > 40
+    for module, name in names:
+        assert hasattr(importlib.import_module(module), name), (module, name)
+    strategies = set(re.findall(r"(?m)^ +heading: (\S+)$", text))
+    assert strategies | {"accuacl-full"} == set(NAMES)
 
 
 def test_lists_as_github_reads_them():

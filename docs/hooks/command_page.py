@@ -64,8 +64,8 @@ def described(name: str, command: Any, level: str) -> Iterator[str]:
         yield from (f"| `{_metavar(each)}` | {_cell(each.help)} |" for each in arguments)
         yield ""
     if options:
-        yield from ("| option | | default |", "|---|---|---|")
-        yield from (f"| {_flags(each)} | {_cell(each.help)} | {_default(each)} |" for each in options)
+        yield from ("| option | |", "|---|---|")
+        yield from (f"| {_flags(each)} | {_cell(each.help)}{_default(each)} |" for each in options)
 
 
 def _metavar(argument: Any) -> str:
@@ -83,9 +83,9 @@ def _flags(option: Any) -> str:
 
 def _default(option: Any) -> str:
     if option.required:
-        return "must be given"
+        return " **Must be given.**"
     value = option.default
-    return "" if value in (None, False, "", (), []) else f"`{value}`"
+    return "" if value in (None, False, "", (), []) else f" Default: `{value}`."
 
 
 def _cell(text: str | None) -> str:
@@ -93,7 +93,8 @@ def _cell(text: str | None) -> str:
 
 
 def _plain(text: str | None) -> str:
-    """Help without its marks for the terminal, as one paragraph for each of its own."""
+    """Help without its marks for the terminal, its options as code, as one paragraph for each of its own."""
     text = re.sub(r"\\(?=\[)", "", (text or "").replace("\f", ""))
+    text = re.sub(r"(?<![\w`-])--[a-z][a-z-]*\b", r"`\g<0>`", text)
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
     return "\n\n".join(paragraphs)

@@ -70,11 +70,13 @@ class AccuaclQueryStrategy(SingleAnnotatorPoolQueryStrategy):  # type: ignore[mi
     ) -> Any:
         """Which candidates should be labelled next? Rows of X, or of the candidates where these are samples.
 
-        X, y, candidates, batch_size: as everywhere in scikit-activeml. clf: a SkactivemlClassifier; SklearnClassifier
-        makes one of anything with `predict_proba`. fit_clf: whether a copy of it is fitted first, with sample_weight.
-        memory: samples of finished tasks, past: how many these tasks had; for strategies that keep the past alive.
-        return_utilities: also, for each pick, a utility of each candidate: 1 for the first pick down to 1 / batch_size
-        for the last, 0 for the others, NaN for what is labelled or was picked before. A set has no finer ones.
+        X, y, candidates and batch_size are as everywhere in scikit-activeml.
+
+        clf: a SkactivemlClassifier; SklearnClassifier makes one of anything with `predict_proba`. fit_clf:
+        whether a copy of it is fitted first, with sample_weight. memory: samples of finished tasks, for
+        strategies that keep the past alive. past: how many samples these tasks had. return_utilities: also
+        give, for each pick, a utility of each candidate: 1 for the first pick down to 1 / batch_size for the
+        last, 0 for the others, NaN for what is labelled or was picked before. A set has no finer ones.
         """
         X, y, candidates, batch_size, return_utilities = self._validate_data(
             X, y, candidates, batch_size, return_utilities, reset=True

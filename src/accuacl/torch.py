@@ -45,7 +45,9 @@ def features(
     a class that nobody has labelled yet for a possible answer.
     layer: the name of the last linear layer, as in `model.named_modules()`. Unset, it is found by running the first
     batch; models with two heads, such as distilled ones (deit, levit), need it: layer="head".
-    progress: called after every batch. Mixed precision: call this inside `torch.autocast`.
+    progress: called after every batch.
+
+    For mixed precision, call it inside `torch.autocast`. The model's mode and hooks stay as they were.
 
     >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5))
     >>> features(net, torch.ones(6, 4).split(2), classes=[0, 1])

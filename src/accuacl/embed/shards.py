@@ -47,7 +47,10 @@ def embed(
     fresh: bool = False,
     progress: OnProgress = ignore,
 ) -> int:
-    """Write the pool, or what is missing of it, to the folder `out`; returns its number of rows. half: as float16."""
+    """Write the pool, or what is missing of it, to the folder `out`; returns its number of rows.
+
+    inputs, checkpoint: from `open_for_run` or `open_for_module`. half: embeddings and probabilities as float16.
+    """
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
     device = _device(device)

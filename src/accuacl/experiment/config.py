@@ -28,7 +28,14 @@ Scale = Literal["smoke", "cpu", "paper"]
 
 
 class Config(pydantic.BaseModel):
-    """Everything that a run's result depends on."""
+    """Everything that a run's result depends on; `make` fills in what was not given.
+
+    Its fields are the options of `accuacl run`, with underscores; `accuacl run --print-config` shows them all.
+
+    >>> config = make({"strategy": "coverage", "memory_policy": "coverage"})
+    >>> config.benchmark, config.memory_policy, config.seed
+    ('split-digits', 'coverage', 0)
+    """
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 

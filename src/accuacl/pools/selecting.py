@@ -70,9 +70,9 @@ def select(
     labelled, memory: the same, or Features; AccuACL only needs the number of labelled examples.
     exclude: ids in the pool that already have labels; they are left out, and count as labelled in this task.
     engine: "local" (processes), "ray" (the connected cluster, the one at `address`, or a new one on this machine),
-    or an engine object; workers: how many processes or CPUs (0: all). memory_limit: bytes for strategies that need the
+    or an engine object. workers: how many processes or CPUs (0: all). memory_limit: bytes for strategies that need the
     whole pool at once. trust_ids: do not check that no id occurs twice. progress: called with the number
-    of rows done and the total. The strategy's options follow by name.
+    of rows done and the total. options: the strategy's own, by name.
 
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.

@@ -34,9 +34,10 @@ def write(
 
     A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
     seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
+
     `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
     folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
-    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell` gets a
+    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell`: gets a
     sentence that says which tables and runs were read.
     """
     if not paths:

@@ -194,9 +194,10 @@ def select(
     pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
     of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
-    progress: called with a `Progress` as the work proceeds. The strategy's options follow by name. Picks do not depend
-    on the number of threads, the chunk size or the type of the arrays. Large work is shared among as many threads as
-    BLAS and torch may use; small work, which threads would slow down, is done by one.
+    progress: called with a `Progress` as the work proceeds. options: the strategy's own, by name.
+
+    Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large work is shared among
+    as many threads as BLAS and torch may use; small work, which threads would slow down, is done by one.
 
     >>> import numpy as np
     >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])

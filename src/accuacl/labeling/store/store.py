@@ -1,16 +1,4 @@
-"""The store of a project's labels, `labels.sqlite`: who labels, what there is to label, and what people answered.
-
-Every label, skip, undo, correction, lease and release is an event with its time and person. Nothing is ever
-overwritten: the last event that has not been undone counts. Each call is one transaction, which is on the disk when
-the call returns; any number of threads and processes may call at once. Wrong input is an InputError; a full disk or a
-damaged file is one of its kind, StoreUnavailable.
-
-    store = Store(Path("labels.sqlite"))
-    token = store.add_person("Ada")
-    ada = store.person_of(token)
-    pick = store.lease(ada)
-    store.label(ada, pick.item, class_id=0, request=str(uuid.uuid4()))
-"""
+"""The store of a project's labels, put together from the calls of its parts."""
 
 from __future__ import annotations
 
@@ -27,7 +15,19 @@ from accuacl.labeling.store.round_calls import RoundCalls
 
 
 class Store(PeopleCalls, ClassCalls, RoundCalls, LabelCalls, ReviewCalls):
-    """See above. Tests replace `clock` and `steady`, which are time.time and time.monotonic."""
+    """A project's `labels.sqlite`: who labels, what there is to label, and what people answered.
+
+    Every label, skip, undo, correction, lease and release is an event with its time and person. Nothing is ever
+    overwritten: the last event that has not been undone counts. Each call is one transaction, which is on the disk when
+    the call returns; any number of threads and processes may call at once. Wrong input is an InputError; a full disk or
+    a damaged file is one of its kind, StoreUnavailable. Tests replace `clock` and `steady`.
+
+        store = Store(Path("labels.sqlite"))
+        token = store.add_person("Ada")
+        ada = store.person_of(token)
+        pick = store.lease(ada)
+        store.label(ada, pick.item, class_id=0, request=str(uuid.uuid4()))
+    """
 
     def __init__(
         self, path: Path, clock: Callable[[], float] = time.time, steady: Callable[[], float] = time.monotonic

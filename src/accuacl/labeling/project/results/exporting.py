@@ -39,7 +39,11 @@ SKIPPED = ("item", "task", "round", "source", "name", "person", "time")
 def export(
     project: Project, out: Path, predict: Path | None, column: str, tell: OnProgress, onnx: bool = False
 ) -> list[Path]:
-    """Write labels, model and predictions to a new folder; the files written. onnx: the model as an ONNX file too."""
+    """Write labels, model and predictions to a new folder; returns the files written.
+
+    predict: new data for which predictions are written too. column: of texts in a table, the one that has them.
+    onnx: the model as an ONNX file too.
+    """
     with reading(out):
         if out.exists() and any(out.iterdir()):
             raise InputError(f"{out} is not empty; choose another folder.")
