@@ -108,7 +108,7 @@ def test_only_arguments_are_listed():
     assert docstrings.listed("note: a sum. a: the first.", ["a"]) == "note: a sum. a: the first."
     assert docstrings.listed("a: the first.", []) == "a: the first."
     assert docstrings.listed("`a`: half (0.5) b: see a: it.", ["a", "b"]) == "- `a`: half (0.5)\n- `b`: see a: it."
-    assert docstrings.listed("a, b: both.", ["a", "b"]) == "- `a`, `b`: both."
+    assert docstrings.listed("a, b:\nboth.", ["a", "b"]) == "- `a`, `b`: both."
 
 
 def test_the_reference_of_python_has_names_that_can_be_imported():

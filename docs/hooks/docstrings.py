@@ -37,12 +37,12 @@ def listed(text: str, names: Iterable[str]) -> str:
       second: 2.
     """
     name = f"`?(?:{'|'.join(names) or '-'})`?"  # nothing is called "-"
-    begins = f"{name}(?:, {name})*: "
+    begins = f"{name}(?:, {name})*:\\s"
     paragraphs = text.split("\n\n")
     for place, paragraph in enumerate(paragraphs):
         if re.match(begins, paragraph):
             items = re.split(rf"(?<=[.)])\s+(?={begins})", paragraph)
-            paragraphs[place] = "\n".join(_item(*text.split(": ", 1)) for text in items)
+            paragraphs[place] = "\n".join(_item(*re.split(r":\s", text, maxsplit=1)) for text in items)
     return "\n\n".join(paragraphs)
 
 
