@@ -230,7 +230,11 @@ def test_browsers_are_told_what_happened(client):
     assert "<h1>There is no such page</h1>" in page.text
     page = client.get("/item/999999", headers={"Accept": "text/html"})
     assert page.status_code == 404
-    assert "There is no such item." in page.text
+    assert "<h1>There is no such item</h1>" in page.text
+    assert 'href="/dashboard"' in page.text  # the way to the other pages
+    page = client.get("/item/five", headers={"Accept": "text/html"})
+    assert page.status_code == 404
+    assert "<h1>There is no such page</h1>" in page.text
     assert client.get("/nowhere").json() == {"detail": "Not Found"}
 
 

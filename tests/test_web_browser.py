@@ -535,6 +535,29 @@ def test_on_a_phone_two_fingers_zoom_and_one_moves(chromium, watch, server, proj
     assert labels(project) == []
 
 
+def test_on_a_phone_the_image_can_be_adjusted_too(chromium, watch, server, project):
+    page = enter(watch.page(chromium, phone=True), server, project)
+    expect(page.locator("#tools")).to_be_hidden()
+    page.locator("#adjust").tap()
+    assert page.locator("#adjust").get_attribute("aria-expanded") == "true"
+    page.locator("#contrast").fill("200")
+    assert page.locator("#view img").evaluate("e => e.style.filter") == "brightness(100%) contrast(200%)"
+    page.locator("#adjust").tap()
+    expect(page.locator("#contrast")).to_be_hidden()
+
+
+def test_on_a_phone_a_tap_on_the_map_shows_the_example(chromium, watch, server, project):
+    page = enter(watch.page(chromium, phone=True), server, project)
+    watch.open(page, f"{server}/dashboard")
+    dot = page.locator("#map circle").first
+    item = dot.evaluate("e => e.point.item")
+    dot.evaluate("e => e.scrollIntoView({ block: 'center' })")
+    box = dot.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator("#map-item a")).to_have_attribute("href", f"/item/{item}")
+    assert page.url.endswith("/dashboard")
+
+
 def test_classes_are_renamed_and_merged(chromium, watch, server, project):
     project.store.add_class("kitten")
     page = enter(watch.page(chromium), server, project)

@@ -161,7 +161,7 @@ def test_the_cookie_is_not_the_token_and_the_link_works_once(client, project):
     client.cookies.clear()
     answer = client.post("/api/login", json={"token": token})
     assert answer.status_code == 401
-    assert answer.json()["detail"].startswith("This link is not valid: it has been used")
+    assert answer.json()["detail"].startswith("This link or token is not valid: it has been used")
     client.cookies.set(name, token)  # what another server on this machine could have kept
     assert client.get("/api/state").status_code == 401
 

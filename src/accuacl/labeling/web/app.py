@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 from fastapi import FastAPI, Request
@@ -89,31 +89,42 @@ class _Static(StaticFiles):
 
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    if request.method == "GET" and "text/html" in request.headers.get("accept", ""):
-        if error.status_code == 401:
-            return RedirectResponse("/login", 303)
-        return HTMLResponse(pages.trouble(request, error.status_code, str(error.detail)), error.status_code)
-    return JSONResponse({"detail": error.detail}, error.status_code, headers=error.headers)
+    if error.status_code == 401 and _wants_page(request):
+        return RedirectResponse("/login", 303)
+    return _say(request, error.status_code, str(error.detail), error.headers)
 
 
 def _malformed(request: Request, error: Exception) -> Response:
     """Name the wrong fields, but do not repeat what was sent, as pydantic's message does: it may be a token."""
     assert isinstance(error, RequestValidationError)
+    if _wants_page(request):
+        return _say(request, 404, "Not Found")
     fields = sorted({str(wrong["loc"][-1]) for wrong in error.errors()})
-    return JSONResponse({"detail": f"The request is not valid: {', '.join(fields)[:200]}."}, 422)
+    return _say(request, 422, f"The request is not valid: {', '.join(fields)[:200]}.")
 
 
 def _conflict(request: Request, error: Exception) -> Response:
     """What the project or its store refuses, with its sentence."""
-    return JSONResponse({"detail": sentence(error, places(request.app.state.project))}, 409)
+    return _say(request, 409, sentence(error, places(request.app.state.project)))
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
     """The disk is full or gone; the page sends the request again until it succeeds."""
-    return JSONResponse({"detail": sentence(error, places(request.app.state.project))}, 503)
+    return _say(request, 503, sentence(error, places(request.app.state.project)))
 
 
 def _bug(request: Request, error: Exception) -> Response:
     """Anything else. The server logs the traceback. This answer does not pass the guard, so it sets its headers."""
     detail = "Something went wrong on the server; its log has the details."
-    return JSONResponse({"detail": detail}, 500, headers=HEADERS | {"Cache-Control": "no-store"})
+    return _say(request, 500, detail, HEADERS | {"Cache-Control": "no-store"})
+
+
+def _say(request: Request, status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
+    """A page for people who have opened an address, JSON for scripts."""
+    if _wants_page(request):
+        return HTMLResponse(pages.trouble(request, status, detail), status, headers=headers)
+    return JSONResponse({"detail": detail}, status, headers=headers)
+
+
+def _wants_page(request: Request) -> bool:
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
 from accuacl.labeling.web import dashboard, views
-from accuacl.labeling.web.session import Someone
+from accuacl.labeling.web.session import Someone, someone
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
@@ -108,10 +108,15 @@ def item(item: Number, request: Request, person: Someone) -> str:
 
 
 def trouble(request: Request, status: int, detail: str) -> str:
-    """What is shown when there is no such page, or one may not see it."""
-    title = {403: "Only leads may see this page", 404: "There is no such page"}.get(status, "This did not work")
-    text = "" if detail in ("Not Found", title) else detail
-    return render(request, "trouble.html", None, title=title, text=text)
+    """What is shown when there is no such page, one may not see it, or the server cannot make it."""
+    person = someone(request) if status < 500 else None
+    title, text = "This did not work", detail
+    if status == 403:
+        title, text = "Only leads may see this page", "A lead of the project can make you one, on the page People."
+    if status == 404:
+        title = "There is no such page" if detail == "Not Found" else detail.rstrip(".")
+        text = "The address may be wrong, or what was there has been removed."
+    return render(request, "trouble.html", person, title=title, text=text)
 
 
 def render(request: Request, template: str, person: Person | None, **values: Any) -> str:

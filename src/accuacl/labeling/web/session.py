@@ -12,8 +12,8 @@ from fastapi import Depends, HTTPException, Request, Response
 from accuacl.labeling.store import SESSION, Person, Store
 
 REFUSED = (
-    "This link is not valid: it has been used, is older than a week, or was replaced. "
-    "Ask the project's lead for a new one."
+    "This link or token is not valid: it has been used, is older than a week, was replaced, or was not copied whole. "
+    "Ask a lead of the project for a new one."
 )
 
 
@@ -59,10 +59,16 @@ def is_secure(request: Request) -> bool:
     return request.scope["scheme"] == "https" or request.app.state.public_url.startswith("https://")
 
 
+def someone(request: Request) -> Person | None:
+    """The person who is logged in, if anybody is."""
+    session = request.cookies.get(cookie_name(request.app.state.project.directory, is_secure(request)))
+    store: Store = request.app.state.project.store
+    return store.person_of_session(session) if session else None
+
+
 def _someone(request: Request) -> Person:
     """The person who is logged in; 401 if nobody is."""
-    session = request.cookies.get(cookie_name(request.app.state.project.directory, is_secure(request)))
-    person = request.app.state.project.store.person_of_session(session) if session else None
+    person = someone(request)
     if person is None:
         raise HTTPException(401, "Log in first.")
     return person

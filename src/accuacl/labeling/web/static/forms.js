@@ -22,9 +22,6 @@ document.addEventListener("submit", (event) => {
   if (!form.dataset.sure || confirm(form.dataset.sure)) submit(form, form.querySelector("[data-trouble]"));
 });
 
-// On a phone the names of the pages do not all fit.
-document.querySelector(".top nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
 // A login link has the token behind the #, which browsers do not send: it appears in no log and no Referer.
 function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");

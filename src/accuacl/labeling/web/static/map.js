@@ -90,6 +90,15 @@ async function show(point) {
   }
 }
 
+// The example that a finger means: the nearest one, if it is near.
+function near(event) {
+  const box = at("map").getBoundingClientRect();
+  const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((away) => (1040 * away) / box.width - 20);
+  const far = (point) => Math.hypot(point.x - x, point.y - y);
+  const best = points.reduce((one, other) => (far(other) < far(one) ? other : one));
+  return far(best) < 80 ? best : null;
+}
+
 // The nearest example in a direction: within 45 degrees of it, as the crow flies.
 function beside([dx, dy]) {
   const from = current ?? { x: 500, y: 500 };
@@ -106,7 +115,10 @@ function beside([dx, dy]) {
 }
 
 at("map").addEventListener("pointerover", (event) => event.target.point && show(event.target.point));
-at("map").addEventListener("click", (event) => event.target.point && location.assign(`/item/${event.target.point.item}`));
+at("map").addEventListener("click", (event) => {
+  if (event.pointerType === "touch") show(near(event)); // a finger cannot point first; the link beside the map leads on
+  else if (event.target.point) location.assign(`/item/${event.target.point.item}`);
+});
 at("map").addEventListener("keydown", (event) => {
   const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
   if (event.key === "Enter" && current) location.assign(`/item/${current.item}`);

@@ -13,7 +13,7 @@ const held = new Map(); // the fingers on the image, or the mouse: [x, y], from 
 export function look(image, address) {
   img = image;
   full = address ?? "";
-  tools.hidden = !img;
+  tools.hidden = at("adjust").hidden = !img;
   reset();
 }
 
@@ -93,6 +93,9 @@ at("zoom-out").addEventListener("click", () => zoom(1 / 1.5));
 at("zoom-reset").addEventListener("click", () => {
   at("brightness").value = at("contrast").value = 100;
   reset();
+});
+at("adjust").addEventListener("click", () => {
+  at("adjust").ariaExpanded = tools.classList.toggle("open"); // on a phone, where they are closed at first
 });
 for (const id of ["brightness", "contrast", "pixels"]) at(id).addEventListener("input", apply);
 
