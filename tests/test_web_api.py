@@ -9,9 +9,10 @@ import pytest
 
 from accuacl import NAMES, Features, select
 from accuacl.base.errors import InputError
-from accuacl.base.progress import ignore
+from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
 from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.web.pace import Pace
 from accuacl.labeling.web.reasons import UNKNOWN, meaning
 from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
@@ -243,6 +244,25 @@ def test_preparing_is_reported_from_the_start(tmp_path):
         told = []
         project.advance(lambda progress: told.append((progress.stage, progress.done)))
     assert [done for stage, done in told if stage == "preparing"][:2] == [0, 32]
+
+
+def test_how_long_preparing_will_take_is_said(project):
+    now = 0.0
+    trainer = TestTrainer(project)
+    trainer._pace = Pace(lambda: now)
+    said = []
+    for now, done in ((0.0, 25_600), (1.0, 25_632), (10.0, 26_600), (400.0, 49_000), (401.0, 50_000)):  # noqa: B007
+        trainer._report(Progress(done, 50_000, "task 1", "preparing"))
+        said.append(trainer.now.text)
+    assert said == [
+        "25,600 of 50,000 examples are prepared",  # by an earlier process: that says nothing of the pace
+        "25,632 of 50,000 examples are prepared",
+        "26,600 of 50,000 examples are prepared, about 4 minutes left",
+        "49,000 of 50,000 examples are prepared, less than a minute left",
+        "50,000 of 50,000 examples are prepared, less than a minute left",
+    ]
+    trainer._report(Progress(0, 600, "task 2", "preparing"))
+    assert trainer.now.text == "0 of 600 examples are prepared"
 
 
 def test_training_that_fails_is_said(client, project, monkeypatch):

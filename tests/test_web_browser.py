@@ -114,6 +114,19 @@ def test_a_whole_round_by_keyboard_then_training_then_the_next_batch(chromium, w
     assert all(url.startswith(server) for url in watch.asked)
 
 
+def test_what_people_wait_for_is_said_while_a_pool_is_prepared(chromium, watch, project, trainer):
+    trainer.may_go_on.clear()  # it has begun to look at the pool, and does not get on
+    with running(project, trainer=trainer) as server:
+        page = enter(watch.page(chromium), server, project)
+        expect(page.locator("#preparing")).to_contain_text("chosen meanwhile. 0 of 40 examples are prepared.")
+        for _ in range(PER_ROUND):
+            press(page, "1")
+        expect(page.locator("#waiting-title")).to_have_text("Preparing the next examples")
+        expect(page.locator("#waiting-text")).to_contain_text("0 of 40 examples are prepared. Before it chooses,")
+        trainer.may_go_on.set()
+        is_seen(page)
+
+
 def test_undo_goes_back_to_the_beginning(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     first = shown(page)

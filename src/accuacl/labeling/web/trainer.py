@@ -10,6 +10,7 @@ from pathlib import Path
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project, load_learning
+from accuacl.labeling.web.pace import Pace, about
 from accuacl.labeling.web.paths import sentence
 
 log = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ class Activity:
 
     busy: bool = False
     text: str = ""
+    stage: str = ""  # as in `Progress`
     done: float | None = None
     trouble: str = ""
 
@@ -37,7 +39,7 @@ class Trainer:
     def __init__(self, project: Project, every: float = EVERY, grace: float = GRACE) -> None:
         self.project, self.every, self.grace = project, every, grace
         self.now = Activity()
-        self._logged = ""
+        self._logged, self._pace = "", Pace()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="trainer", daemon=True)
 
@@ -82,7 +84,7 @@ class Trainer:
             return
         if not self._ready():  # someone has undone the last label meanwhile
             return
-        self.now = Activity(busy=True, text="starting")
+        self.now = Activity(busy=True, text="Starting")
         self.project.give_out_first()  # so that people have something to do meanwhile
         load_learning()
         self.project.advance(self._report)
@@ -97,9 +99,18 @@ class Trainer:
     def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
+        text = self._said(progress)
+        self.now = Activity(True, text[:1].upper() + text[1:], progress.stage, done=_part(progress))
+
+    def _said(self, progress: Progress) -> str:
+        if progress.stage == "preparing":
+            left = self._pace.left(progress)
+            until = "" if left is None else f", {about(left)} left"
+            return f"{progress.done:,.0f} of {progress.total:,.0f} examples are prepared{until}"
+        if progress.stage == "choosing":
+            return "choosing the next examples"
         epochs = _epochs(progress)
-        text = f"Epoch {epochs[0]} of {epochs[1]}" if epochs else "" if progress.stage == "training" else progress.text
-        self.now = Activity(busy=True, text=text[:1].upper() + text[1:], done=_part(progress))
+        return f"Epoch {epochs[0]} of {epochs[1]}" if epochs else "" if progress.stage == "training" else progress.text
 
 
 def places(project: Project) -> list[Path]:

@@ -39,6 +39,7 @@ def _state(app: State, person: Person, status: Status | None, classes: list[Clas
         "state": {
             "phase": phase,
             "text": now.text or now.trouble,
+            "stage": now.stage,
             "preparing": now.busy and status is not None and not app.project.chosen(task, round),
             "progress": now.done,
             "task": task,

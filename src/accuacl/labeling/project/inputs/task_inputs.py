@@ -59,9 +59,9 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
     def say(done: int) -> None:
         tell(Progress(min(done, task.count), task.count, "preparing", "preparing"))
 
-    say(0)
     starts = range(0, task.count, PART)
     todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
+    say(PART * (len(starts) - len(todo)))  # what an earlier process has made
     with memory_kept():
         _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
     parts = [folder / f"{start:09}.safetensors" for start in starts]

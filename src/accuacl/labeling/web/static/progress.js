@@ -8,7 +8,7 @@ export function progress(state) {
   at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
   bar("round-bar", done, state.total);
   at("preparing").hidden = !state.preparing || state.phase === "training";
-  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile: ${state.text}` : "";
+  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile. ${state.text}.` : "";
   const { used, total } = state.budget;
   at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
   bar("budget-bar", used, total);
@@ -22,11 +22,12 @@ function bar(id, value, max) {
 export function waiting(state) {
   const training = state.phase === "training";
   const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
-  at("waiting-title").textContent = training && (state.preparing || !state.total) ? "Preparing the next examples" : TITLES[phase];
+  const preparing = training && (state.preparing || !state.total || state.stage === "preparing");
+  at("waiting-title").textContent = preparing ? "Preparing the next examples" : TITLES[phase];
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
   else at("train-bar").removeAttribute("value");
-  at("waiting-text").textContent = state.text || TEXTS[phase]?.(state) || "";
+  at("waiting-text").textContent = preparing ? `${state.text}. ${PREPARING}` : state.text || TEXTS[phase]?.(state) || "";
   at("undo-late").hidden = !state.undo || training;
 }
 
@@ -37,6 +38,8 @@ const TITLES = {
   empty: "There is nothing to label yet",
   waiting: "One moment, please",
 };
+const PREPARING =
+  "Before it chooses, the model looks at every example of the task once. The next ones will appear here by themselves.";
 const TEXTS = {
   training: () => "The next examples will appear here.",
   labelling: () => "If someone leaves an example unfinished, it will appear here.",
