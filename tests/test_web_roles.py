@@ -349,10 +349,11 @@ def test_a_lead_starts_the_next_task_with_files_that_were_dropped(chromium, tmp_
         expect(page.locator("#tasks tbody tr").first).to_contain_text("done")
         assert (project.store.used(0), project.store.status().task) == (1, 1)
         # Of the last task nothing is left to start: it ends, and the button says that the next one starts at once.
+        page.locator("#files").set_input_files([{"name": "9.png", "mimeType": "image/png", "buffer": png(90)}])
+        expect(page.locator("#add-now")).to_have_text("End task 2 and start task 3")
         page.get_by_role("button", name="End task 2 now").click()
         expect(page.locator("#present")).to_contain_text("add data for the next task")
-        page.locator("#files").set_input_files([{"name": "9.png", "mimeType": "image/png", "buffer": png(90)}])
-        expect(page.locator("#add-now")).to_be_hidden()
+        expect(page.locator("#add-now")).to_be_hidden()  # what the buttons say has followed
         page.get_by_role("button", name="Start task 3").click()
         expect(page.locator("#present-title")).to_have_text("Task 3")
         page.goto("about:blank")

@@ -1,4 +1,5 @@
-// Forms with data-post are sent as JSON; then the page in data-next is opened, or this one reloaded.
+// Forms with data-post are sent as JSON; then the page in data-next is opened, or this one reloaded. A card that follows
+// the project is brought up to date instead: a reload would lose what is typed or chosen elsewhere on the page.
 import { post } from "/static/api.js";
 
 async function submit(form, trouble) {
@@ -7,7 +8,8 @@ async function submit(form, trouble) {
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   try {
     await post(form.dataset.post, fields, () => tell("The server does not respond; trying again."));
-    location.replace(form.dataset.next ?? location.href);
+    if (form.closest("[data-live]")) dispatchEvent(new Event("posted"));
+    else location.replace(form.dataset.next ?? location.href);
   } catch (error) {
     tell(error.message);
     for (const button of form.querySelectorAll("button")) button.disabled = false;

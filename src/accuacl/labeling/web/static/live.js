@@ -39,20 +39,30 @@ function replace(page) {
   return left ? "" : page.querySelector(".cards").dataset.stamp;
 }
 
+// A form of a card was sent: the cards are fetched at once, and also if nothing has changed, as its buttons are disabled.
+let posted = false;
+let wake = () => {};
+addEventListener("posted", () => {
+  posted = true;
+  document.activeElement?.blur();
+  wake();
+});
+
 async function watch() {
   let { stamp } = document.querySelector(".cards").dataset;
   for (;;) {
     try {
-      const now = (await get("/api/changes")).stamp;
-      if (now !== stamp) {
-        stamp = replace(await fetchPage());
+      if (posted || (await get("/api/changes")).stamp !== stamp) {
+        const page = await fetchPage();
+        posted = false;
+        stamp = replace(page);
         at("live-said").textContent = "The page has been brought up to date.";
         dispatchEvent(new Event("project-changed"));
       }
     } catch {
-      // the server does not respond, or the session has ended; tried again
+      await pause(EVERY); // the server does not respond, or the session has ended; tried again
     }
-    await pause(EVERY);
+    if (!posted) await Promise.race([pause(EVERY), new Promise((done) => (wake = done))]);
     while (document.hidden) await pause(EVERY);
   }
 }

@@ -5,20 +5,22 @@ import { droppedFiles } from "/static/dropped.js";
 const at = (id) => document.getElementById(id);
 const SHOWN = 5; // files that were refused, by name
 let staged = [];
-let plan = null; // the tasks, the present one and whether it is finished, when files were staged
-let busy = false;
+let plan = null; // the tasks, the present one and whether it is finished
+let busy = false; // files are being sent; more can be staged meanwhile
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 async function stage(files) {
-  if (busy || !files.length) return;
-  staged = at("files").multiple ? [...staged, ...files] : files.slice(0, 1);
-  at("sent-trouble").replaceChildren();
-  at("sent-said").textContent = "";
+  if (!files.length) return;
   try {
     plan = await get("/api/tasks");
   } catch (error) {
-    at("sent-said").textContent = error.message;
+    refuse(error.message);
     return;
+  }
+  staged = at("files").multiple ? [...staged, ...files] : files.slice(0, 1);
+  if (!busy) {
+    at("sent-trouble").replaceChildren();
+    at("sent-said").textContent = "";
   }
   const size = staged.reduce((sum, file) => sum + file.size, 0) / 2 ** 20;
   const what = staged.length === 1 ? staged[0].name : `${staged.length} files`;
@@ -36,8 +38,17 @@ function label() {
   at("add-later").textContent = free ? `Start task ${next}` : `Add as task ${next}`;
   at("add-now").hidden = free || next > present + 1;
   at("add-now").textContent = `End task ${present} and start task ${next}`;
+  at("add-later").disabled = at("add-now").disabled = busy;
   at("staged-when").textContent = free ? "" : `Task ${next} begins when task ${next - 1} is done.`;
 }
+
+// What the buttons say stays true while files wait: a task may end meanwhile.
+async function follow() {
+  if (at("staged").hidden) return;
+  plan = await get("/api/tasks").catch(() => plan);
+  label();
+}
+addEventListener("project-changed", follow);
 
 function unstage() {
   staged = [];
@@ -77,7 +88,8 @@ async function sendAll(upload, files) {
 
 async function add(now) {
   if (busy || !staged.length) return;
-  if (now && !confirm(`End task ${plan.present + 1} with the labels that it has?`)) return;
+  const { present } = plan;
+  if (now && !confirm(`End task ${present + 1} with the labels that it has?`)) return;
   busy = true;
   const files = staged;
   unstage();
@@ -93,12 +105,13 @@ async function add(now) {
     const which = tasks > 1 ? `Tasks ${task} to ${task + tasks - 1} have` : `Task ${task} has`;
     const without = left ? `, ${counted(left, "file")} left out` : "";
     at("sent-said").textContent = `${which} been added: ${counted(count, "example")}${without}.`;
-    if (now) await post(`/api/tasks/${plan.present}/end`, {});
+    if (now) await post(`/api/tasks/${present}/end`, {});
   } catch (error) {
     refuse(error.message);
   } finally {
     busy = false;
     at("sent").hidden = true;
+    follow();
   }
 }
 
