@@ -93,11 +93,14 @@ def test_hugging_face_with_a_mask():
     batch = {"input_ids": ids, "attention_mask": mask, "labels": torch.zeros(2)}
     made = features(net, [batch], classes=range(4))
     np.testing.assert_allclose(made.embeddings[0], net.embedding(ids[0, :2]).mean(0).detach(), rtol=1e-5)
+    net.register_forward_hook(lambda net, given, output: vars(output))  # a dictionary, as others return
+    np.testing.assert_array_equal(features(net, [batch], classes=range(4)).embeddings, made.embeddings)
 
 
 def test_two_heads_need_the_name_of_one():
     net = Distilled()
-    with pytest.raises(InputError, match="returns something else than the output of a linear layer"):
+    says = "returns something else than the output of a linear layer.*: layer='head' or layer='head_dist'\\.$"
+    with pytest.raises(InputError, match=says):
         features(net, [X], classes=range(4))
     made = features(net, [X], classes=range(4), layer="head_dist")
     np.testing.assert_allclose(made.probabilities, net.head_dist(X).softmax(1).detach(), rtol=1e-5)
@@ -143,6 +146,13 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(Net(), [X], classes=[]), "classes are []; give the outputs"),
         (lambda: features(Net(), [X], classes=[0.5]), "give the outputs of the classes seen"),
         (lambda: features(Net(), [X], classes=[True]), "give the outputs of the classes seen"),
+        (lambda: features(Net(), [X], classes=4), "classes are 4; give the outputs"),
+        (lambda: features(Net(), [X], classes=None), "classes are None; give the outputs"),
+        (lambda: features(Net(), [X], classes=["rose"]), "classes are ['rose']; give the outputs"),
+        (lambda: features(Net(), [X * np.nan], classes=[0]), "embeddings: row 0"),
+        (lambda: features(Net(), X, classes=[0]), "give batches, such as x.split(256)"),
+        (lambda: features(Net(), TensorDataset(X), classes=[0]), "give DataLoader(dataset, batch_size=256)"),
+        (lambda: features(np.tanh, [X], classes=[0]), "the model is a ufunc; give a torch.nn.Module"),
         (lambda: features(Net(), [X], classes=[1, 1]), "classes has an entry twice"),
         (lambda: features(Net(), [X], classes=[4]), "and the model 4 outputs, from 0 on"),
         (lambda: features(Net(), [X], classes=[-1]), "and the model 4 outputs, from 0 on"),

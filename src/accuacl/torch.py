@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset, IterableDataset
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
@@ -53,6 +54,7 @@ def features(
     >>> features(net, torch.ones(6, 4).split(2), classes=[0, 1])
     Features(n=6, d=3, K=2, float32/float32)
     """
+    _check(model, loader)
     columns = _columns(classes)
     total = float(len(loader)) if isinstance(loader, Sized) else 0.0
     embeddings, probabilities = [], []
@@ -69,6 +71,15 @@ def features(
     if not embeddings:
         raise InputError("the loader gave no batch; give at least one example.")
     return Features(np.concatenate(embeddings), np.concatenate(probabilities))
+
+
+def _check(model: Any, loader: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise InputError(f"the model is a {type(model).__name__}; give a torch.nn.Module.")
+    if isinstance(loader, Tensor):
+        raise InputError("the loader is a tensor, which gives its rows one by one; give batches, such as x.split(256).")
+    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset):
+        raise InputError("the loader is a data set, not a loader; give DataLoader(dataset, batch_size=256).")
 
 
 class _Given:
@@ -136,7 +147,10 @@ def _listening(model: nn.Module, layer: str) -> Iterator[list[tuple[Tensor, Tens
 
 
 def _columns(classes: Iterable[int]) -> Tensor:
-    columns = torch.as_tensor(list(classes) if not isinstance(classes, Tensor) else classes)
+    try:
+        columns = torch.as_tensor(list(classes) if not isinstance(classes, Tensor) else classes)
+    except (TypeError, ValueError):
+        columns = torch.empty(0)
     if columns.ndim != 1 or len(columns) == 0 or columns.is_floating_point() or columns.dtype == torch.bool:
         raise InputError(f"classes are {classes!r}; give the outputs of the classes seen so far, such as range(10).")
     if len(set(columns.tolist())) != len(columns):

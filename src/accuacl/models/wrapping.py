@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -75,12 +75,13 @@ class _Embedding(nn.Module):
 def tensor_of(output: Any) -> Tensor:
     """The tensor in what a module returns: itself, its `.logits` or `.pooler_output`, or the first of several."""
     for name in ("logits", "pooler_output"):
-        if isinstance(getattr(output, name, None), Tensor):
-            output = getattr(output, name)
+        part = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
+        if isinstance(part, Tensor):
+            output = part
     if isinstance(output, tuple | list) and output:
         output = output[0]
     if not isinstance(output, Tensor):
-        raise InputError(f"the module gave a {type(output).__name__}; expected a tensor or an object with .logits.")
+        raise InputError(f"the module gave a {type(output).__name__}; expected a tensor, or logits in an object.")
     return output
 
 
@@ -112,19 +113,24 @@ def output_layer(module: nn.Module, run: Callable[[], Any]) -> str:
         for hook in hooks:
             hook.remove()
     for name, output in reversed(outputs):
-        if output.shape == returned.shape and torch.equal(output, returned):
+        if output.shape == returned.shape and torch.allclose(output, returned, 0, 0, equal_nan=True):
             return name
-    raise InputError(no_logits(module, returned))
+    alike = [name for name, output in outputs if output.shape == returned.shape]
+    raise InputError(no_logits(module, returned, alike))
 
 
-def no_logits(module: nn.Module, returned: Tensor) -> str:
-    """What to say of a module that returns something else than the output of a linear layer."""
+def no_logits(module: nn.Module, returned: Tensor, heads: Sequence[str] = ()) -> str:
+    """What to say of a module that returns something else than the output of a linear layer; heads: which it may be."""
     p = returned.detach().double()
-    what = "something else than the output of a linear layer"
+    what, choice = "something else than the output of a linear layer", ""
+    if len(heads) > 1:
+        named = " or ".join(f"layer={name!r}" for name in heads)
+        choice = f" If it has several heads, name one for accuacl.torch.features: {named}."
     if p.ndim == 2 and len(p):
         one = torch.ones(len(p), dtype=p.dtype, device=p.device)
         if bool((p >= 0).all()) and torch.allclose(p.sum(1), one, atol=1e-2):
-            what = "probabilities: it ends in a softmax"
+            what, choice = "probabilities: it ends in a softmax", ""
         elif bool((p <= 0).all()) and torch.allclose(p.exp().sum(1), one, atol=1e-2):
-            what = "logarithms of probabilities: it ends in a log_softmax"
-    return f"{type(module).__name__} returns {what}; give a module that returns logits, without a softmax after them."
+            what, choice = "logarithms of probabilities: it ends in a log_softmax", ""
+    name = type(module).__name__
+    return f"{name} returns {what}; give a module that returns logits, without a softmax after them.{choice}"
