@@ -83,8 +83,8 @@ def test_every_kind_of_loader(loader):
     with torch.no_grad():
         h = net.eval().embed(X)
         p = net.head(h)[:, [2, 0]].softmax(1)
-    np.testing.assert_allclose(made.embeddings, h, rtol=1e-5)
-    np.testing.assert_allclose(made.probabilities, p, rtol=1e-5)
+    np.testing.assert_allclose(made.embeddings, h, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(made.probabilities, p, rtol=1e-5, atol=1e-6)
 
 
 def test_hugging_face_with_a_mask():
@@ -92,7 +92,7 @@ def test_hugging_face_with_a_mask():
     mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
     batch = {"input_ids": ids, "attention_mask": mask, "labels": torch.zeros(2)}
     made = features(net, [batch], classes=range(4))
-    np.testing.assert_allclose(made.embeddings[0], net.embedding(ids[0, :2]).mean(0).detach(), rtol=1e-5)
+    np.testing.assert_allclose(made.embeddings[0], net.embedding(ids[0, :2]).mean(0).detach(), rtol=1e-5, atol=1e-6)
     net.register_forward_hook(lambda net, given, output: vars(output))  # a dictionary, as others return
     np.testing.assert_array_equal(features(net, [batch], classes=range(4)).embeddings, made.embeddings)
 
@@ -103,7 +103,7 @@ def test_two_heads_need_the_name_of_one():
     with pytest.raises(InputError, match=says):
         features(net, [X], classes=range(4))
     made = features(net, [X], classes=range(4), layer="head_dist")
-    np.testing.assert_allclose(made.probabilities, net.head_dist(X).softmax(1).detach(), rtol=1e-5)
+    np.testing.assert_allclose(made.probabilities, net.head_dist(X).softmax(1).detach(), rtol=1e-5, atol=1e-6)
     np.testing.assert_array_equal(made.embeddings, X)
 
 
