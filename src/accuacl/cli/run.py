@@ -60,14 +60,14 @@ def run(
         print(to_yaml(what), end="")
         return
     out = out or _usual_out(what, data_dir)
-    if not (out / "result.json").exists():
+    if fresh or not (out / "result.json").exists():
         for sentence in advice(what):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     from accuacl.experiment import run as run_experiment  # loads torch
 
     with drawn(TimeRemainingColumn()) as draw:
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
-    console.print(_result_table(result))
+    _print_accuracy(result)
     console.print(f"recall (%): {escape(_recall(result['recall']))}")
     _print_classes(result)
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
@@ -121,21 +121,18 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
         )
 
 
-def _result_table(result: dict[str, Any]) -> Table:
+def _print_accuracy(result: dict[str, Any]) -> None:
     """The accuracy matrix, and below it what it comes to."""
     c, matrix = result["config"], result["accuracy_matrix"]
     stream = f", {words}" if (words := stream_words(c)) else ""
     run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"
-    table = Table(
-        title=escape(f"{run}: accuracy (%)"),
-        caption=", ".join(
-            f"{name.replace('_', ' ')} {result[name]:.2f}"
-            for name in ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")
-        ),
-    )
+    table = Table()
     table.add_column("after task \\ on task")
     for j in range(len(matrix)):
         table.add_column(str(j + 1), justify="right")
     for t, row in enumerate(matrix):
         table.add_row(str(t + 1), *("" if x is None else f"{x:.1f}" for x in row))
-    return table
+    names = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")
+    console.print(f"[bold]{escape(run)}: accuracy (%)[/bold]", highlight=False)
+    console.print(table)
+    console.print(", ".join(f"{name.replace('_', ' ')} {result[name]:.2f}" for name in names))

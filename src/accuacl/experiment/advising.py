@@ -30,7 +30,7 @@ def advice(config: Config) -> list[str]:
     if config.learner == "der++" and strategy in BEHIND_UNIFORM and config.labels <= FEW_LABELS:
         sentences.append(
             f"with der++ and up to {FEW_LABELS} labels a task {strategy} was 3.5 to 9.8 points less accurate than "
-            "uniform on CIFAR-10 and CIFAR-100; try --strategy uniform or accuacl beside it."
+            "uniform on CIFAR-10 and CIFAR-100; try --strategy coverage with --memory-policy coverage beside it."
         )
     tasks = config.tasks or (BENCHMARKS[config.benchmark].tasks if config.benchmark in BENCHMARKS else 0)
     if strategy != "full" and tasks > 1 and memory >= config.labels * tasks:
@@ -38,4 +38,6 @@ def advice(config: Config) -> list[str]:
             f"a memory of {memory} keeps all labels of {tasks} tasks of {config.labels}, so that little can be "
             "forgotten; a smaller --memory makes strategies differ more."
         )
+    if config.scale == "smoke" and config.benchmark not in BENCHMARKS:
+        sentences.append("--scale smoke only tries whether everything works; --scale cpu trains long enough to learn.")
     return sentences

@@ -1,0 +1,47 @@
+"""What a run says of its settings before it begins, and how it shows its result."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from accuacl.experiment import advice, make
+from commands import accuacl
+
+SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--epochs", "1", "--out", "run")
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"learner": "der++", "strategy": "entropy"}, "with der++ and up to 1000 labels a task entropy was"),
+        ({"memory": 200, "labels": 40}, "a memory of 200 keeps all labels of 5 tasks of 40"),
+        ({"strategy": "accuacl", "memory": 0}, "accuacl weighs the past by the replay memory, and --memory is 0"),
+        ({"strategy": "kcenter+memory", "memory": 0}, "it picks as kcenter does"),
+        ({}, ""),
+        ({"learner": "der++", "strategy": "coverage"}, ""),
+        ({"strategy": "entropy"}, ""),
+    ],
+)
+def test_settings_that_go_badly_together_are_named(settings, says):
+    sentences = advice(make({"benchmark": "split-digits", "memory": 20} | settings))
+    assert len(sentences) == bool(says)
+    assert says in "".join(sentences)
+
+
+def test_a_run_of_your_own_data_says_that_smoke_learns_little(tmp_path):
+    x, y = np.eye(20, 3, dtype=np.float32), np.arange(20) % 2
+    np.savez(tmp_path / "x.npz", x_train=x, y_train=y, x_test=x, y_test=y)
+    command = ("run", "--benchmark", "x.npz", "--classes-per-task", "2", *SMALL)
+    for more, told in (((), True), ((), False), (("--fresh",), True)):
+        ended = accuacl(*command, *more, cwd=tmp_path, width=200)
+        assert ended.returncode == 0, ended.stderr
+        assert ("--scale smoke only tries whether everything works" in ended.stdout) == told
+
+
+def test_title_and_means_are_not_broken_to_the_width_of_a_small_table(tmp_path):
+    ended = accuacl("run", "--strategy", "uniform", *SMALL, cwd=tmp_path, width=100)
+    assert ended.returncode == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert "split-digits, er with uniform, memory 20, seed 0: accuracy (%)" in lines
+    assert any(line.startswith("average accuracy ") and "learning accuracy" in line for line in lines)
