@@ -18,6 +18,7 @@ import typer
 import accuacl
 from accuacl import cli
 from accuacl.cli import project
+from accuacl.cli.lazy import load
 from accuacl.cli.run import _usual_out
 from accuacl.experiment import make
 from accuacl.experiment.configfile import write_config
@@ -73,6 +74,15 @@ def test_help_and_wrong_names_load_nothing_slow(arguments):
 def test_what_needs_no_network_does_not_load_torch(command):
     done = imports([command, "--help"], {"torch", "sklearn", "matplotlib"})
     assert json.loads(done.stderr.splitlines()[-1]) == []
+
+
+@pytest.mark.parametrize(("package", "name"), [(package, name) for package, name, _ in COMMANDS])
+def test_help_names_what_options_take_and_flags_take_nothing(package, name):
+    command = load(package, name)
+    context = typer.Context(command)
+    for option in (each for each in command.get_params(context) if each.param_type_name == "option"):
+        assert (option.metavar == "") == bool(option.is_flag), option.name
+        assert "<" not in option.display_type_rich(context), option.name
 
 
 def test_the_package_is_a_command_too():

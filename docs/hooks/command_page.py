@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from accuacl.cli import COMMANDS
 from accuacl.cli.lazy import load
 from accuacl.cli.project import COMMANDS as PROJECT_COMMANDS
 
 PAGE = "reference/commands.md"
-KINDS = {int: "INTEGER", float: "NUMBER", Path: "PATH"}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -74,11 +72,7 @@ def _metavar(argument: Any) -> str:
 
 def _flags(option: Any) -> str:
     flags = ", ".join(f"`{flag}`" for flag in [*option.opts, *option.secondary_opts])
-    if option.is_flag:
-        return flags
-    kind = option.type_descriptor.annotation
-    kind = (get_args(kind) or (kind,))[0]  # of an option that may be repeated: of one value
-    return f"{flags} {option.metavar or KINDS.get(kind, 'TEXT')}"
+    return f"{flags} {option.metavar}".rstrip()
 
 
 def _default(option: Any) -> str:

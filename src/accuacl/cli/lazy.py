@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import Any
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.models import OptionInfo
+
+KINDS = {bool: "", int: "INTEGER", float: "NUMBER", Path: "PATH"}  # of values, as help names them; others are TEXT
 
 
 def lazy_group(package: str, commands: Mapping[str, str], help: str) -> typer.Typer:
@@ -17,7 +22,7 @@ def lazy_group(package: str, commands: Mapping[str, str], help: str) -> typer.Ty
     the module `run` of the package; only the one that is asked for is imported.
     """
 
-    class LazyGroup(TyperGroup):
+    class LazyGroup(_PlainHelp, TyperGroup):
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
             name, known, rest = super().resolve_command(ctx, args)
             return name, load(package, name) if name else known, rest
@@ -34,8 +39,41 @@ def load(package: str, name: str) -> Any:
     if isinstance(command, typer.Typer):
         return typer.main.get_command(command)
     alone = _typer()
-    alone.command(name)(command)
+    alone.command(name, cls=_Command)(_with_kinds(command))
     return typer.main.get_command(alone)
+
+
+class _PlainHelp:
+    """Of a command: its --help takes no value, and is not shown with one."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)  # type: ignore[misc]
+        if option:
+            option.metavar = ""
+        return option
+
+
+class _Command(_PlainHelp, TyperCommand):
+    pass
+
+
+def _with_kinds(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, whose help names what its options take: typer's own words would be <bool> and <list[Path]>."""
+    signature = inspect.signature(command, eval_str=True)
+    for parameter in signature.parameters.values():
+        if get_origin(parameter.annotation) is Annotated:
+            kind, *notes = get_args(parameter.annotation)
+            for option in (note for note in notes if isinstance(note, OptionInfo) and note.metavar is None):
+                option.metavar = next((KINDS[each] for each in _leaves(kind) if each in KINDS), "TEXT")
+    command.__signature__ = signature  # type: ignore[attr-defined]
+    command.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
+    return command
+
+
+def _leaves(kind: Any) -> list[Any]:
+    """The types that a type is made of: those of `list[Path] | None` are Path and None's."""
+    inner = get_args(kind)
+    return [leaf for each in inner for leaf in _leaves(each)] if inner else [kind]
 
 
 def _typer(**settings: Any) -> typer.Typer:
