@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -11,14 +12,14 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.project import NewItems, Project, export, make
 from accuacl.labeling.project.results import loader, onnx_export
 from commands import accuacl
-from scripted import SMALL, answer, blobs, finish, new_project
+from scripted import SMALL, answer, blobs, finish, new_project, texts_project
 
 
 def quiet(progress):
     pass
 
 
-def test_onnx_says_the_same(tmp_path):
+def test_onnx_says_the_same(tmp_path, capfd):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnxscript")
     with new_project(tmp_path / "p", 1, learner="ridge", head="projection", width=32, rounds=1) as project:
@@ -31,6 +32,20 @@ def test_onnx_says_the_same(tmp_path):
     (said,) = session.run(["probabilities"], {"inputs": vectors})
     np.testing.assert_allclose(said, loader.load(tmp_path / "e").probabilities(list(vectors)), atol=1e-5)
     assert said.shape == (60, 1)
+    assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == loader.load(tmp_path / "e").classes
+    assert capfd.readouterr().err == ""  # torch has much to say
+
+
+def test_onnx_of_vectors_that_an_own_network_embeds(tmp_path):
+    """The network takes vectors as long as the project's, whatever it makes of them."""
+    (tmp_path / "net.py").write_text(
+        "import torch\n\n\ndef make():\n    return torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.Linear(9, 2))\n"
+    )
+    own = {"learner": "ridge", "head": "linear", "model": f"{tmp_path / 'net.py'}:make", "rounds": 1}
+    with new_project(tmp_path / "p", 1, **own) as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet)
+    assert onnx_export._example(loader.load(tmp_path / "e")).shape == (3, 6)
 
 
 def test_onnx_that_is_not_the_model_is_refused(tmp_path, monkeypatch):
@@ -67,6 +82,24 @@ def test_skips_and_cells_that_begin_like_formulas(tmp_path):
         assert row["name"] == f"'{names[int(row['item'])]}"
         assert row["source"] == "'=here"
         assert row.get("class", "'-class") == "'-class"
+
+
+def test_comments_and_flags_leave_too(tmp_path):
+    with texts_project(tmp_path) as project:
+        ada = project.store.people()[0]
+        one, other = sorted(project.store.labels())[:2]
+        project.store.comment(ada, [one], "=is this right?", "request-1")
+        project.store.flag(ada, other, "", "request-2")
+        export(project, tmp_path / "e", None, "text", quiet)
+        texts = [project.item(item).text for item in (one, other)]
+    with (tmp_path / "e" / "comments.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(int(row["item"]), row["kind"], row["comment"]) for row in rows] == [
+        (one, "comment", "'=is this right?"),
+        (other, "flag", ""),
+    ]
+    assert [row["text"] for row in rows] == texts
+    assert {(row["person"], row["task"], row["round"]) for row in rows} == {("Ada", "1", "1")}
 
 
 def test_the_model_card(tmp_path):

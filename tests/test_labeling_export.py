@@ -63,7 +63,7 @@ def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
         project.store.correct(bob, item, project.store.add_class('=odd, "name"').id, uuid.uuid4().hex)
         written = export(project, tmp_path / "e", None, "text", quiet)
         assert [path.name for path in written] == [
-            *("labels.csv", "labels.parquet", "skipped.csv"),
+            *("labels.csv", "labels.parquet", "skipped.csv", "comments.csv"),
             *("model.safetensors", "model.json", "model.py", "MODEL_CARD.md"),
         ]
         rows = table(tmp_path / "e" / "labels.csv")
@@ -88,6 +88,7 @@ def test_before_anything_is_learned_only_labels_leave(tmp_path):
             "labels.csv",
             "labels.parquet",
             "skipped.csv",
+            "comments.csv",
         ]
         with pytest.raises(InputError, match="nothing has been learned yet"):
             export(project, tmp_path / "f", tmp_path / "v.parquet", "text", quiet)

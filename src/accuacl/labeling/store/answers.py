@@ -111,6 +111,14 @@ def history(tx: Transaction, item: int) -> list[LabelEvent]:
     return [LabelEvent(*row) for row in rows]
 
 
+def comments(tx: Transaction) -> list[LabelEvent]:
+    """Every comment and every flag, first to last."""
+    rows = tx.all(
+        "SELECT id, time, kind, person, item, class, text FROM events WHERE kind IN ('comment', 'flag') ORDER BY id"
+    )
+    return [LabelEvent(*row) for row in rows]
+
+
 def requests(tx: Transaction, prefix: str) -> dict[str, LabelEvent]:
     """The events of the requests that begin with `prefix`, first to last."""
     rows = tx.all(

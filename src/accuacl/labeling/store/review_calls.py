@@ -85,6 +85,11 @@ class ReviewCalls:
         with self._db.read() as tx:
             return answers.history(tx, item)
 
+    def comments(self) -> list[records.LabelEvent]:
+        """Every comment and every flag, first to last."""
+        with self._db.read() as tx:
+            return answers.comments(tx)
+
     def requests(self, prefix: str) -> dict[str, records.LabelEvent]:
         """The events of the requests that begin with `prefix`, first to last."""
         with self._db.read() as tx:

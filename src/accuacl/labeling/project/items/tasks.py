@@ -121,10 +121,13 @@ class Tasks:
         """Vectors or records with the columns of the first task, in the same order."""
         if items.kind == "tables":
             return self.schema().like(items)
+        return items.like(self.all()[0].columns, self.width())
+
+    def width(self) -> int:
+        """How many numbers a vector of the project has."""
         path = self.folder_of(0) / "vectors.npy"
         with reading(path):
-            width = np.load(path, mmap_mode="r", allow_pickle=False).shape[1]
-        return items.like(self.all()[0].columns, width)
+            return int(np.load(path, mmap_mode="r", allow_pickle=False).shape[1])
 
     @functools.lru_cache(maxsize=1)  # noqa: B019 - one such object a process
     def schema(self) -> TableSchema:

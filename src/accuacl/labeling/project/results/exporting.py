@@ -1,12 +1,10 @@
-"""The export of a project: labels, the model with a file that loads it, predictions for new data."""
+"""The export of a project: what people said, the model with a file that loads it, predictions for new data."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +25,11 @@ from accuacl.labeling.project.items.new_items import NewItems
 from accuacl.labeling.project.items.sources import read_like
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.results import loader
+from accuacl.labeling.project.results.answer_files import inert, write_answers
 from accuacl.labeling.project.results.model_card import model_card
 from accuacl.labeling.project.results.onnx_export import write_onnx
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
 from accuacl.labeling.store import counts_as
-
-COLUMNS = ("item", "task", "round", "source", "name", "class", "person", "time", "held_out", "guess_shown")
-SKIPPED = ("item", "task", "round", "source", "name", "person", "time")
 
 
 def export(
@@ -61,7 +57,7 @@ def export(
             else read_like(project.tasks, kind, predict, column)
         )
     with filling(out):
-        written = _labels(project, out)
+        written = write_answers(project, out)
         if learned:
             written += _model(project, out)
             write_text(out / "MODEL_CARD.md", model_card(project))
@@ -71,47 +67,6 @@ def export(
         if items is not None:
             written.append(_predictions(items, out, tell))
     return written
-
-
-def _labels(project: Project, out: Path) -> list[Path]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
-    classes = {c.id: c.name for c in project.store.classes()}
-    people = {person.id: person.name for person in project.store.people()}
-    rounds, shown = project.store.rounds_of_items(), project.store.guesses_shown()
-    rows: list[dict[str, Any]] = []
-    skips: list[dict[str, Any]] = []
-    texts = project.settings.kind == "texts"
-    columns, skipped = ((*names, *(("text",) if texts else ())) for names in (COLUMNS, SKIPPED))
-    for answer in project.store.answers():
-        item, task = project.item(answer.item), project.tasks.find(answer.item)
-        when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(answer.time))
-        who = people.get(answer.person) if answer.person is not None else None
-        which = (item.id, task.index + 1, rounds[item.id] + 1, task.place, item.name)
-        text = (item.text,) if texts else ()
-        if answer.class_id is None:
-            skips.append(dict(zip(skipped, (*which, who, when, *text), strict=True)))
-            continue
-        guess = classes[shown[item.id]] if item.id in shown else None  # as it was shown, merged since or not
-        values = (*which, classes[answer.class_id], who, when, item.id in held, guess, *text)
-        rows.append(dict(zip(columns, values, strict=True)))
-    _write_csv(out / "labels.csv", columns, rows)
-    _write_csv(out / "skipped.csv", skipped, skips)
-    kinds = (*[pa.int64()] * 3, *[pa.string()] * 5, pa.bool_(), pa.string(), *[pa.string()] * texts)
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip(columns, kinds, strict=True)))), sink)
-    write_bytes(out / "labels.parquet", sink.getvalue())
-    return [out / "labels.csv", out / "labels.parquet", out / "skipped.csv"]
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: list[dict[str, Any]]) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _inert(value) for name, value in row.items()} for row in rows)
-    write_text(path, text.getvalue())
 
 
 def _model(project: Project, out: Path) -> list[Path]:
@@ -148,6 +103,8 @@ def _model(project: Project, out: Path) -> list[Path]:
         state["tokens"] = torch.from_numpy(TokenVectors().table)
         _copy(s.files[1], out / "tokenizer.json")
         written.append(out / "tokenizer.json")
+    if s.kind == "vectors":
+        about["length"] = project.tasks.width()
     if s.kind == "tables":
         _copy(first / table_schema.FILE, out / "table.json")
         _copy(Path(table_encoder.__file__), out / "table_encoder.py")
@@ -184,20 +141,9 @@ def _predictions(items: NewItems, out: Path, tell: OnProgress) -> Path:
     for start in range(0, len(inputs), 256):
         classes, confidences = model.predict(inputs[start : start + 256])
         for row, (label, confidence) in enumerate(zip(classes, confidences, strict=True), start):
-            shown = [_inert(texts[row])] if texts else []
-            writer.writerow([_inert(items.names[row]), _inert(label), f"{confidence:.4f}", *shown])
+            shown = [inert(texts[row])] if texts else []
+            writer.writerow([inert(items.names[row]), inert(label), f"{confidence:.4f}", *shown])
         tell(Progress(min(start + 256, len(inputs)), len(inputs), "predicting"))
-    writer.writerows([_inert(name), "", ""] for name in items.bad)
+    writer.writerows([inert(name), "", ""] for name in items.bad)
     write_text(out / "predictions.csv", text.getvalue())
     return out / "predictions.csv"
-
-
-def _inert(value: Any) -> Any:
-    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay."""
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import logging
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +26,7 @@ def write_onnx(folder: Path) -> Path:
     """Make model.onnx of the model that was exported to the folder.
 
     Its input `inputs` has a row for each item: pixels in [0, 1] (3 x side x side), the numbers of a vector, or the
-    vector of a text, as `model.py` makes it. Its output is `probabilities`.
+    vector of a text, as `model.py` makes it. Its output is `probabilities`; its metadata have the `classes` as JSON.
     """
     try:
         import onnxruntime
@@ -33,8 +36,7 @@ def write_onnx(folder: Path) -> Path:
     model = loader.load(folder)
     example = _example(model)
     whole = _Whole(model).eval()
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
+    with _silence():
         program: Any = torch.onnx.export(
             whole,
             (example,),
@@ -44,7 +46,9 @@ def write_onnx(folder: Path) -> Path:
             dynamic_shapes=({0: torch.export.Dim("items", min=1)},),
             verbose=False,
         )
-    data = program.model_proto.SerializeToString()
+    proto = program.model_proto
+    proto.metadata_props.add(key="classes", value=json.dumps(model.classes, ensure_ascii=False))
+    data = proto.SerializeToString()
     session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
     for rows in (example, example[:1]):
         (said,) = session.run(None, {"inputs": rows.numpy()})
@@ -56,15 +60,29 @@ def write_onnx(folder: Path) -> Path:
     return folder / "model.onnx"
 
 
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Without what torch's exporter says of its own work and of packages that it does not need."""
+    log = logging.getLogger("torch.onnx")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        log.setLevel(level)
+
+
 def _example(model: loader.Model) -> Tensor:
     """Three items of the shape that the model takes, to trace and to check it with."""
     about = model.about
     if about["kind"] == "images":
         shape: tuple[int, ...] = (3, about["side"], about["side"])
-    elif model.embed is None:
-        shape = tuple(model.state["scale.mean"].shape)
+    elif "length" in about:
+        shape = (about["length"],)
     else:
-        raise InputError("--onnx cannot tell how long the vectors of your own network are; export without it.")
+        shape = tuple(model.state["scale.mean"].shape)
     return torch.from_numpy(np.random.default_rng(0).random((3, *shape), np.float32))
 
 

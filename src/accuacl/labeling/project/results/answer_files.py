@@ -1,0 +1,105 @@
+"""What people said, as files of an export: labels, skips and comments."""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.files import write_bytes, write_text
+from accuacl.experiment import read_steps
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.store import Person
+
+WHICH = ("item", "task", "round", "source", "name")
+COLUMNS = (*WHICH, "class", "person", "time", "held_out", "guess_shown")
+SKIPPED = (*WHICH, "person", "time")
+COMMENTS = (*WHICH, "kind", "comment", "person", "time")
+
+Rows = list[dict[str, Any]]
+
+
+def write_answers(project: Project, out: Path) -> list[Path]:
+    """labels.csv, the same as labels.parquet, skipped.csv and comments.csv; of texts with the text."""
+    text = ("text",) if project.settings.kind == "texts" else ()
+    labels, skips = _answers(project)
+    _write_csv(out / "labels.csv", (*COLUMNS, *text), labels)
+    _write_parquet(out / "labels.parquet", labels, text)
+    _write_csv(out / "skipped.csv", (*SKIPPED, *text), skips)
+    _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project))
+    return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "comments.csv")]
+
+
+def _answers(project: Project) -> tuple[Rows, Rows]:
+    """The present labels, and what is skipped."""
+    held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
+    classes = {c.id: c.name for c in project.store.classes()}
+    people = {person.id: person for person in project.store.people()}
+    rounds, shown = project.store.rounds_of_items(), project.store.guesses_shown()
+    labels: Rows = []
+    skips: Rows = []
+    for answer in project.store.answers():
+        which = _which(project, rounds, answer.item) | _who(people, answer.person, answer.time)
+        if answer.class_id is None:
+            skips.append(which)
+            continue
+        guess = classes[shown[answer.item]] if answer.item in shown else None  # as it was shown, merged since or not
+        labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
+        labels.append(which | labelled)
+    return labels, skips
+
+
+def _comments(project: Project) -> Rows:
+    """What people wrote, and what they flagged, first to last."""
+    people = {person.id: person for person in project.store.people()}
+    rounds = project.store.rounds_of_items()
+    return [
+        _which(project, rounds, said.item)
+        | _who(people, said.person, said.time)
+        | {"kind": said.kind, "comment": said.text or ""}
+        for said in project.store.comments()
+        if said.item is not None
+    ]
+
+
+def _which(project: Project, rounds: dict[int, int], item: int) -> dict[str, Any]:
+    shown, task = project.item(item), project.tasks.find(item)
+    which = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, task.place, shown.name), strict=True))
+    return which | ({"text": shown.text} if project.settings.kind == "texts" else {})
+
+
+def _who(people: dict[int, Person], person: int | None, when: float) -> dict[str, Any]:
+    name = people[person].name if person in people else None
+    return {"person": name, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))}
+
+
+def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = (*[pa.int64()] * 3, *[pa.string()] * 5, pa.bool_(), *[pa.string()] * (1 + len(text)))
+    sink = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip((*COLUMNS, *text), kinds, strict=True)))), sink)
+    write_bytes(path, sink.getvalue())
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Rows) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
+    write_text(path, text.getvalue())
+
+
+def inert(value: Any) -> Any:
+    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay."""
+    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
