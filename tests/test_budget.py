@@ -102,6 +102,8 @@ def label_some(project, draw):
     answer(project, draw(st.integers(3, 9)), skip=lambda pick: pick.rank in skips)
     end = draw(st.sampled_from(["", "", "", "enough", "task"]))
     status = project.store.status()
+    if status is None:  # it died before anything was given out
+        return
     if end == "enough" and status.open and project.chosen(status.task, status.round):
         project.store.enough(lead)
     if end == "task" and not project.state().finished:

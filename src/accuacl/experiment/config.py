@@ -32,6 +32,7 @@ class Config(pydantic.BaseModel):
 
     Its fields are the options of `accuacl run`, with underscores; `accuacl run --print-config` shows them all.
 
+    >>> from accuacl.experiment import make
     >>> config = make({"strategy": "coverage", "memory_policy": "coverage"})
     >>> config.benchmark, config.memory_policy, config.seed
     ('split-digits', 'coverage', 0)
