@@ -10,10 +10,12 @@ import tempfile
 
 import hypothesis
 import pytest
+from effort import LONG
 
 from accuacl.base.userfile import PREFIX
 
-hypothesis.settings.register_profile("steady", deadline=None)  # a busy machine is no fault
+# A busy machine is no fault, and the same commit tries the same problems; `make test-long` draws new ones each time.
+hypothesis.settings.register_profile("steady", deadline=None, derandomize=not LONG)
 hypothesis.settings.load_profile("steady")
 
 # A shell that starts a job in the background has it ignore Ctrl-C, and all that it starts; tests send Ctrl-C.
