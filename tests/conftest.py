@@ -10,9 +10,9 @@ import tempfile
 
 import hypothesis
 import pytest
-from effort import LONG
 
 from accuacl.base.userfile import PREFIX
+from effort import LONG
 
 # A busy machine is no fault, and the same commit tries the same problems; `make test-long` draws new ones each time.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=not LONG)
