@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -138,6 +141,69 @@ def test_learners_and_memory_policies_can_be_plugged_in(tmp_path):
     assert first["accuracy_matrix"] == second["accuracy_matrix"]
     load_file(tmp_path / "mine.py")
     assert make({"memory_policy": "none-new"}).memory_policy == "none-new"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("5", "gave a int; return a Memory"),
+        ("Memory(ids, labels)", "kept 4 examples; keep at most `capacity` of them, here 3"),
+        ("Memory(ids[[0, 0]], labels[[0, 0]])", "kept an example twice"),
+        ("Memory(ids[:1] + 99, labels[:1])", "kept the id 103"),
+        ("Memory(ids[1:], labels[1:])", ""),
+        ("Memory(memory.ids, memory.labels)", ""),
+    ],
+)
+def test_a_wrong_memory_names_the_file_and_the_line(tmp_path, answer, says):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from accuacl.memory import Memory, register\n\n\n@register('mine')\n"
+        f"def mine(memory, ids, labels, features, capacity, seed, logits=None):\n    return {answer}\n"
+    )
+    load_plugins([file])
+    policy, past, ids = memory.FEATURE_POLICIES["mine"], memory.Memory(np.arange(2), np.arange(2)), np.arange(4, 8)
+    kept = policy(past, ids, ids, np.ones((6, 2)), 3, 0)
+    if says:
+        with pytest.raises(InputError) as refused:
+            memory.check_kept("mine", policy, kept, past, ids, 3)
+        assert f"the memory policy mine ({file}, line 4) {says}" in str(refused.value)
+    else:
+        assert memory.check_kept("mine", policy, kept, past, ids, 3) is kept
+
+
+def test_a_run_checks_what_a_memory_policy_keeps(tmp_path):
+    (tmp_path / "mine.py").write_text(OTHERS.replace("return memory", "return 5"))
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    ended = accuacl("run", *options, "--memory-policy=none-new", "--plugin=mine.py", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert "the memory policy none-new" in ended.stderr
+
+
+@pytest.mark.parametrize("text", ["class Mine:\n    def __init__(self, round): ...", "def mine(round): return 5"])
+def test_a_learner_that_cannot_learn_names_the_file_and_the_line(tmp_path, text):
+    file = tmp_path / "mine.py"
+    file.write_text(f"from accuacl import learners\n\n\n@learners.register('mine')\n{text}\n")
+    load_plugins([file])
+    with pytest.raises(InputError) as refused:
+        learners.start("mine", SimpleNamespace(training=SimpleNamespace(policy="paper")))
+    assert f"the learner mine ({file}, line 4) is a " in str(refused.value)
+    assert "which cannot `train` and `remember`" in str(refused.value)
+
+
+def test_the_page_has_a_learner_and_a_memory_policy_that_work(tmp_path):
+    page = (Path(__file__).parents[1] / "docs" / "sweeps.md").read_text()
+    (code,) = re.findall(r"```python\n(# my_learner.py\n.*?)```", page, re.DOTALL)
+    (tmp_path / "my_learner.py").write_text(code)
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    for choice in ("--learner=new-only", "--memory-policy=latest"):
+        ended = accuacl("run", *options, choice, "--plugin=my_learner.py", "--out", choice, cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("place", [learners, memory])
+def test_what_cannot_be_called_is_refused_when_it_is_registered(place):
+    with pytest.raises(InputError, match="mine is a int; register a"):
+        place.register("mine")(3)
 
 
 STREAM = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import inspect
@@ -65,14 +66,19 @@ def check_function(place: str) -> tuple[str, str]:
 
 
 def place_of(function: Any) -> str:
-    """Where a user's function was written: file and line; "" for what is not a user's.
+    """Where a user's function or class was written: file and line; "" for what is not a user's.
 
     >>> place_of(place_of)
     ''
     """
-    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
     module = getattr(function, "__module__", "") or ""
-    if code is None or module.split(".")[0] == "accuacl":
+    if module.split(".")[0] == "accuacl":
+        return ""
+    if inspect.isclass(function):
+        with contextlib.suppress(OSError, TypeError):  # written where there is no file
+            return f"{inspect.getsourcefile(function)}, line {inspect.getsourcelines(function)[1]}"
+    code = getattr(inspect.unwrap(getattr(function, "func", function)), "__code__", None)
+    if code is None:
         return ""
     return f"{code.co_filename}, line {code.co_firstlineno}"
 

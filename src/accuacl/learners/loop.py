@@ -15,7 +15,7 @@ from accuacl.learners.batches import evenly, every
 from accuacl.learners.registry import AGREEMENT, PAPER
 from accuacl.learners.round import Round
 from accuacl.learners.training import Training
-from accuacl.memory import FEATURE_POLICIES, Memory, Policy, agreement
+from accuacl.memory import FEATURE_POLICIES, Memory, Policy, agreement, check_kept
 
 
 class Learner:
@@ -81,7 +81,9 @@ class Learner:
             seen = round.seen.cpu().numpy()
             predicted = seen[round.evaluated(round.model, rows)[:, seen].argmax(axis=1)]
             return agreement(self.buffer, ids, labels, features, predicted, training.capacity, seed, logits)
-        return FEATURE_POLICIES[training.policy](self.buffer, ids, labels, features, training.capacity, seed, logits)
+        policy = FEATURE_POLICIES[training.policy]
+        kept = policy(self.buffer, ids, labels, features, training.capacity, seed, logits)
+        return check_kept(training.policy, policy, kept, self.buffer, ids, training.capacity)
 
 
 def train(learner: Learner, progress: OnProgress | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
-from accuacl.base.userfile import REGISTERED
+from accuacl.base.userfile import REGISTERED, place_of
 from accuacl.memory import FEATURE_POLICIES
 
 if TYPE_CHECKING:
@@ -46,6 +46,8 @@ def register(name: str) -> Callable[[L], L]:
         raise InputError(f"a learner cannot be called {name!r}; give it a name that is not taken.")
 
     def keep(learner: L) -> L:
+        if not callable(learner):
+            raise InputError(f"the learner {name} is a {type(learner).__name__}; register a class.")
         REGISTRY[name] = {"paper": learner, "original": learner}
         REGISTERED.append(("learner", name))
         return learner
@@ -85,4 +87,10 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
         module, _, attribute = learner.partition(":")
         learner = getattr(importlib.import_module(f"accuacl.learners.{module}"), attribute)
     made: Learner = learner(round)
+    if not all(callable(getattr(made, verb, None)) for verb in ("train", "remember")):
+        place = place_of(learner)
+        raise InputError(
+            f"the learner {name}{f' ({place})' if place else ''} is a {type(made).__name__}, which cannot `train` and "
+            "`remember`; register a class that inherits from accuacl.learners.Learner."
+        )
     return made

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import REGISTERED
 from accuacl.memory.agreement import agreement
+from accuacl.memory.answers import check_kept
 from accuacl.memory.buffer import Ids, Memory
 from accuacl.memory.class_balanced import class_balanced
 from accuacl.memory.coverage import coverage
@@ -30,6 +31,7 @@ __all__ = [
     "Policy",
     "agreement",
     "append_scored",
+    "check_kept",
     "class_balanced",
     "coverage",
     "herding",
@@ -81,6 +83,8 @@ def register(name: str) -> Callable[[P], P]:
         raise InputError(f"a memory policy cannot be called {name!r}; give it a name that is not taken.")
 
     def keep(policy: P) -> P:
+        if not callable(policy):
+            raise InputError(f"the memory policy {name} is a {type(policy).__name__}; register a function.")
         FEATURE_POLICIES[name] = policy
         REGISTERED.append(("memory policy", name))
         return policy
