@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from accuacl.experiment import advice, make
+from accuacl.experiment import advice, make, run
 from commands import accuacl
 
 SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--epochs", "1", "--out", "run")
@@ -45,3 +47,11 @@ def test_title_and_means_are_not_broken_to_the_width_of_a_small_table(tmp_path):
     lines = ended.stdout.splitlines()
     assert "split-digits, er with uniform, memory 20, seed 0: accuracy (%)" in lines
     assert any(line.startswith("average accuracy ") and "learning accuracy" in line for line in lines)
+
+
+def test_the_report_of_a_run_does_not_say_again_what_the_run_said_of_its_data(tmp_path):
+    np.savez(tmp_path / "x.npz", x=np.eye(20, 3, dtype=np.float32), y=np.arange(20) % 2)
+    with warnings.catch_warnings(action="ignore"):
+        run(make({"benchmark": str(tmp_path / "x.npz"), "classes_per_task": 2, "labels": 8}), tmp_path / "run")
+    ended = accuacl("report", "run", cwd=tmp_path)  # where a warning is an error
+    assert (ended.returncode, ended.stderr) == (0, "")

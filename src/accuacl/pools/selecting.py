@@ -78,7 +78,6 @@ def select(
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
     """
     strategies.get(strategy, **options)  # wrong names are refused before anything is read
-    strategies.warn_without_memory(strategy, memory, past, options)
     chosen, names = strategies.REGISTRY[strategy], columns or Columns()
     reads = chosen.reads if isinstance(chosen, RowStrategy) else VECTORS
     pool = open_pool(dataset, names, ("id", *(name for name in VECTORS if name in reads)))
@@ -101,6 +100,7 @@ def select(
     )
     if not isinstance(chosen, RowStrategy):
         return _select_in_memory(strategy, query, memory_limit, options)
+    strategies.warn_without_memory(strategy, memory, past, options)
     shards = pool.shards(whole_number("shard_rows", shard_rows, 1))
     with engines.get(engine, workers, address) if isinstance(engine, str) else engine as running:
         shard_map = ShardMap(running, progress)
@@ -184,6 +184,7 @@ def _select_in_parts(strategy: str, query: _Query, options: dict[str, Any]) -> P
     """Read the pool as often as the strategy wants, and keep of it what that keeps."""
     pool, form = query.pool, strategies.parts_form(strategies.REGISTRY[strategy], options)
     assert form is not None
+    strategies.warn_without_memory(strategy, query.memory, query.past, options)
     reader = PartsReader(pool, query.left_out, query.trust_ids)
     sets = _in_memory(query.labelled), _in_memory(query.memory)
     asked = PartsQuery(reader, pool.rows, *pool.layout.shape, query.budget, *sets, query.past, query.progress)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,9 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
         config = read_config(run / "config.json", Config.model_fields, settings_before(Config))
         picks, recorded = _journal(run / "journal.sqlite")
         # The settings are not validated: the strategy may come from a plugin that is not loaded here.
-        stream = open_stream(Config.model_construct(**config), data_dir, False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about the data: the run has said it
+            stream = open_stream(Config.model_construct(**config), data_dir, False)
         data = stream.dataset
         if list(data.train.inputs.shape) != recorded["train"]["shape"]:
             raise InputError("the data found here are not those of the run; give its --data-dir.")

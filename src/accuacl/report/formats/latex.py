@@ -27,6 +27,8 @@ SPECIAL = {
 
 
 PREAMBLE = r"\usepackage{booktabs} \usepackage{longtable} \usepackage{graphicx} \usepackage[T1]{fontenc}"
+HOW_TO_USE = rf"""% \input this into a document of yours. Paths of figures are relative to this file.
+% Your preamble needs {PREAMBLE}."""
 KNOWN = {chr(code) for code in (*range(32, 0x180), *range(0x2013, 0x2027))}  # what pdfTeX can set: letters, dashes
 # Other characters are set by XeTeX and LuaTeX, if the font has them; pdfTeX sets their number.
 OTHERS = r"\providecommand{\anychar}[2]{\ifdefined\Umathcode#1\else[U+#2]\fi}"
@@ -35,7 +37,7 @@ LONG = 40  # rows of a table that may not fit on a page, and letters of a cell t
 
 def render(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
-    parts = [f"% {_one_line(report.title)}\n% In the preamble: {PREAMBLE}. Paths of figures are relative to this file."]
+    parts = [f"% {_one_line(report.title)}\n{HOW_TO_USE}"]
     for block in report.blocks:
         if isinstance(block, Heading):
             parts.append(rf"\{'sub' * (block.level - 2)}section{{{text(block.text)}}}")
