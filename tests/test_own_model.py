@@ -33,6 +33,9 @@ def small():
 def text():
     return "a net"
 
+def sized(width, *, depth=2):
+    return nn.Linear(64, width)
+
 class Tied(nn.Module):
     def __init__(self):
         super().__init__()
@@ -102,6 +105,7 @@ def test_layers_that_share_weights_can_be_saved(net, tmp_path):
         ({"model": "{net}:small"}, r"does not take inputs of shape \(64,\): .*give a network for these"),
         ({"model": "{net}:text"}, "returned str; return an nn.Module"),
         ({"model": "{net}:missing"}, "has no function missing"),
+        ({"model": "{net}:sized"}, r"sized \(.*net.py, line 16\) wants the argument width, which nobody gives"),
         ({"model": "none.py:build"}, "give a Python file and a function in it"),
         ({"width": 5}, "leave out --width"),
         ({"learner": "ridge"}, "ridge learns on features that stay as they are"),

@@ -49,12 +49,27 @@ def loaded_files() -> list[Path]:
 
 
 def load_function(place: str, fresh: bool = False) -> Any:
-    """The function that `file.py:function` names."""
+    """The function without arguments that `file.py:function` names."""
     file, name = check_function(place)
     function = getattr(load_file(Path(file), fresh), name, None)
     if not callable(function):
         raise InputError(f"{file} has no function {name}; define it there or give another name.")
+    if wanted := required_arguments(function):
+        raise InputError(
+            f"{name} ({place_of(function) or file}) wants the argument {wanted[0]}, which nobody gives; give it a default."
+        )
     return function
+
+
+def required_arguments(function: Any) -> list[str]:
+    """The names of arguments that have no default.
+
+    >>> required_arguments(lambda width, depth=2, *more: 0)
+    ['width']
+    """
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = inspect.signature(function).parameters.values()
+    return [each.name for each in parameters if each.default is each.empty and each.kind not in several]
 
 
 def check_function(place: str) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.base.userfile import place_of
+from accuacl.base.userfile import place_of, required_arguments
 from accuacl.strategies.query import Query, Selection
 
 
@@ -20,12 +20,8 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
     parameters = list(inspect.signature(strategy).parameters.values())
     if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
         raise InputError(f"{_who(name, strategy)} takes no query; give it one argument, the Query.")
-    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-    for parameter in parameters[1:]:
-        if parameter.default is parameter.empty and parameter.kind not in several:
-            raise InputError(
-                f"{_who(name, strategy)} wants the argument {parameter.name}, which nobody gives; give it a default."
-            )
+    for wanted in (each for each in required_arguments(strategy) if each != parameters[0].name):
+        raise InputError(f"{_who(name, strategy)} wants the argument {wanted}, which nobody gives; give it a default.")
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
