@@ -55,9 +55,8 @@ def load_function(place: str, fresh: bool = False) -> Any:
     if not callable(function):
         raise InputError(f"{file} has no function {name}; define it there or give another name.")
     if wanted := required_arguments(function):
-        raise InputError(
-            f"{name} ({place_of(function) or file}) wants the argument {wanted[0]}, which nobody gives; give it a default."
-        )
+        place = place_of(function) or file
+        raise InputError(f"{name} ({place}) wants the argument {wanted[0]}, which nobody gives; give it a default.")
     return function
 
 
