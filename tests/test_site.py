@@ -62,6 +62,12 @@ def test_every_command_and_option_is_in_the_reference(site):
     assert "\\[" not in text
 
 
+def test_options_in_help_are_code_on_the_page_once():
+    assert (
+        command_page._plain("Give --lr, or\n`run --lr 1` twice--here.") == "Give `--lr`, or `run --lr 1` twice--here."
+    )
+
+
 def test_every_page_is_in_the_navigation(site):
     nav = str(yaml.safe_load((ROOT / "mkdocs.yml").read_text().replace("!!", ""))["nav"])
     for page in DOCS.rglob("*.md"):

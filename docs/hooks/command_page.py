@@ -89,6 +89,6 @@ def _cell(text: str | None) -> str:
 def _plain(text: str | None) -> str:
     """Help without its marks for the terminal, its options as code, as one paragraph for each of its own."""
     text = re.sub(r"\\(?=\[)", "", (text or "").replace("\f", ""))
-    text = re.sub(r"(?<![\w`-])--[a-z][a-z-]*\b", r"`\g<0>`", text)
+    text = re.sub(r"`[^`]*`|(?<![\w-])--[a-z][a-z-]*\b", lambda found: f"`{found[0].strip('`')}`", text)
     paragraphs = (" ".join(part.split()) for part in re.split(r"\n\s*\n", text.strip()))
     return "\n\n".join(paragraphs)
