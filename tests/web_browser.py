@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 from collections.abc import Iterator
@@ -41,10 +42,28 @@ def browser() -> Iterator[Any]:
         pytest.skip(reason)
     from playwright.sync_api import sync_playwright
 
+    _act_on_pages_that_are_ready()
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
         yield launched
         launched.close()
+
+
+@functools.cache
+def _act_on_pages_that_are_ready() -> None:
+    """A form that opens a page anew shows it before its scripts have run: a click that comes so early does nothing."""
+    from playwright.sync_api import Locator
+
+    def once_ready(act: Any) -> Any:
+        @functools.wraps(act)
+        def later(locator: Any, *given: Any, **named: Any) -> Any:
+            locator.page.wait_for_load_state("domcontentloaded")
+            return act(locator, *given, **named)
+
+        return later
+
+    for name in ("click", "focus", "press", "select_option"):
+        setattr(Locator, name, once_ready(getattr(Locator, name)))
 
 
 @dataclass
