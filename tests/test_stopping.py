@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from accuacl.experiment import read_steps
 from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, foreseen, next_target
 from commands import accuacl
 from effort import times
@@ -71,7 +72,11 @@ def test_a_project_says_it(tmp_path):
         curve = [Measured(n, round(a.value / 10), 10) for n, a in zip((10, 30), accuracies, strict=True)]
         expected = forecast(curve, next_target(curve))
         assert project.estimates().forecast == expected
-    assert f"task 1: {expected.text}" in " ".join(accuacl("project", "status", tmp_path / "p").stdout.split())
+        facts = read_steps(project.journal, "train")[-1].result["facts"]
+    shown = " ".join(accuacl("project", "status", tmp_path / "p").stdout.split())
+    assert f"task 1: {expected.text}" in shown
+    assert f"each left out in turn, {facts['left_out_accuracy']:.0f} % are right" in shown
+    assert "mean │" not in shown  # of one task it is the same number
 
 
 def test_the_next_target_is_above_the_curve_too():

@@ -39,8 +39,11 @@ def status(directory: Directory) -> None:
         for task in estimates.tasks:
             numbers = map(_with_interval, (task.learned, task.now, task.forgetting))
             table.add_row(str(task.task + 1), str(task.now.count), *numbers)
-        table.add_row("mean", "", "", _with_interval(estimates.accuracy), _with_interval(estimates.forgetting))
+        if len(estimates.tasks) > 1:  # one number has one interval
+            table.add_row("mean", "", "", _with_interval(estimates.accuracy), _with_interval(estimates.forgetting))
         console.print(table)
+    if estimates.calibration:
+        console.print(estimates.calibration, soft_wrap=True)
     if estimates.forecast:
         console.print(f"task {state.task + 1}: {estimates.forecast.text}")
     for sentence in budget:

@@ -44,6 +44,7 @@ def gather(app: State) -> dict[str, Any]:
         "facts": facts(app, estimates, classes),
         "trouble": app.trainer.now.trouble,
         "heatmap": heatmap(estimates),
+        "calibration": estimates.calibration,
         "curve": learning_curve(app, estimates),
         "forgetting": forgetting(estimates),
         "numbers": [

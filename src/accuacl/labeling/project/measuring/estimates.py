@@ -49,6 +49,7 @@ class Estimates:
     labels_by_class: dict[int, int]
     labels_by_person: dict[int, int]
     forecast: Forecast | None = None  # labels that the latest task needs for its next target
+    calibration: str = ""  # whether the model's confidence is right; a sentence, where the learner can tell
 
     @property
     def overall(self) -> Estimate | None:
@@ -109,6 +110,18 @@ def estimate(store: Store, journal: Path) -> Estimates:
         store.counts_by_class(),
         store.counts_by_person(),
         forecast(curve, target) if (target := next_target(curve)) else None,
+        _calibration(journal),
+    )
+
+
+def _calibration(journal: Path) -> str:
+    trained = read_steps(journal, "train")
+    facts = trained[-1].result.get("facts", {}) if trained else {}
+    if "left_out_accuracy" not in facts:
+        return ""
+    return (
+        f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
+        f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import accuacl
-from accuacl.experiment import read_steps
 from accuacl.labeling.project.measuring.estimates import Estimates
 from accuacl.labeling.project.measuring.intervals import Estimate
 from accuacl.labeling.project.project import Project
@@ -16,7 +15,7 @@ from accuacl.labeling.project.settings import NONE
 
 def model_card(project: Project) -> str:
     """In Markdown."""
-    s, estimates, last = project.settings, project.estimates(), read_steps(project.journal, "train")[-1]
+    s, estimates = project.settings, project.estimates()
     names = {label.id: label.name for label in project.store.classes()}
     network = "none: the data are their own embedding" if s.model == NONE else Path(s.model).name
     counts = sorted(estimates.labels_by_class.items(), key=lambda pair: -pair[1])
@@ -30,7 +29,7 @@ def model_card(project: Project) -> str:
         f"- network: {network}{'' if s.frozen else ', trained as a whole'}\n- head: {s.head}\n- learner: {s.learner}\n"
         f"- items to label were chosen by: {s.strategy}\n- seed: {s.seed}",
         "## How good it is",
-        *_quality(estimates, last.result.get("facts", {})),
+        *_quality(estimates),
         "## Limits",
         "The estimates hold for data like the pools above, labelled by the same people. Classes with few labels are "
         "known badly; an item of no known class gets one of these classes nevertheless.",
@@ -40,9 +39,10 @@ def model_card(project: Project) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _quality(estimates: Estimates, facts: dict[str, float]) -> list[str]:
+def _quality(estimates: Estimates) -> list[str]:
+    calibration = [estimates.calibration] if estimates.calibration else []
     if not estimates.tasks:
-        return ["Nothing was held out, so nothing is known about its accuracy."]
+        return ["Nothing was held out, so nothing is known about its accuracy on new data.", *calibration]
     columns = ("task", "held out", "when learned", "now", "forgetting")
     rows = [(str(t.task + 1), str(t.now.count), *map(_said, (t.learned, t.now, t.forgetting))) for t in estimates.tasks]
     said = [
@@ -50,12 +50,7 @@ def _quality(estimates: Estimates, facts: dict[str, float]) -> list[str]:
         "pool and never used for training.",
         _table(columns, rows),
     ]
-    if "left_out_accuracy" in facts:
-        said.append(
-            f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are "
-            f"right; the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
-        )
-    return said
+    return said + calibration
 
 
 def _tasks(project: Project) -> list[tuple[str, ...]]:
