@@ -374,19 +374,24 @@ def test_settings_of_a_newer_version_are_refused(project):
             act()
 
 
-@pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory):
+SUMS = {"learner": "ridge", "keep": "statistics"}
+
+
+@pytest.fixture(scope="module", params=[{}, SUMS], ids=["er", "ridge"])
+def undisturbed(request, tmp_path_factory):
+    """What a project comes to that nobody kills, and its settings."""
     folder = tmp_path_factory.mktemp("undisturbed") / "p"
-    new_project(folder, 0).close()
+    new_project(folder, 0, **request.param).close()
     project_until(folder)
     with Project.open(folder) as project:
-        return outcome(project), project.store.labels(), project.estimates()
+        return outcome(project), project.store.labels(), project.estimates(), request.param
 
 
-@pytest.mark.parametrize("seed", range(times(2, 6)))
+@pytest.mark.parametrize("seed", range(times(1, 6)))
 def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, seed):
+    found, labels, estimates, settings = undisturbed
     folder, draw = tmp_path / "p", random.Random(seed)
-    new_project(folder, 0).close()
+    new_project(folder, 0, **settings).close()
     for kill in range(7):  # after so many writes, at a random instant, and so on; the last one is left alone
         writes, seconds = (draw.randint(2, 60), 0.0) if kill % 2 == 0 else (0, draw.random() / 2)
         ended = Running(project_until, folder, *((writes, seconds) if kill < 6 else ())).wait()
@@ -396,7 +401,6 @@ def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, u
     assert ended.returncode == 0
     assert kill >= 1
     with Project.open(folder) as project:
-        found, labels, estimates = undisturbed
         assert project.store.labels() == labels
         assert "correct" in {event.kind for item in labels for event in project.store.history(item)}
         assert project.estimates() == estimates

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
@@ -44,9 +44,13 @@ def from_scratch(project):
     return fit(x, classes, int(classes.max()) + 1)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["correct", "merge", "new"]), st.integers(0, 10**6)), max_size=5))
-@examples(2, 60)
-def test_whatever_was_corrected_or_merged_it_is_the_fit_of_the_labels(tmp_path_factory, acts):
+ACTS = ["correct", "merge", "new", "forget"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 10**6)), max_size=5))
+@example([(act, 7) for act in ACTS])
+@examples(1, 60)
+def test_whatever_was_corrected_merged_or_forgotten_it_is_the_fit_of_the_labels(tmp_path_factory, acts):
     with new_project(tmp_path_factory.mktemp("p") / "p", 2, **RIDGE, per_round=6) as project:
         store = project.store
         person = store.people()[0]
@@ -59,6 +63,8 @@ def test_whatever_was_corrected_or_merged_it_is_the_fit_of_the_labels(tmp_path_f
                 if act == "correct":
                     item = sorted(store.labels())[number % len(store.labels())]
                     store.correct(person, item, living[number % len(living)], uuid.uuid4().hex)
+                elif act == "forget":
+                    assert project.forget([str(sorted(store.labels())[number % len(store.labels())])]) < 1e-5
                 elif act == "merge" and len(living) > 1:
                     store.merge_class(living[number % len(living)], living[(number + 1) % len(living)])
                 else:
@@ -70,7 +76,9 @@ def test_whatever_was_corrected_or_merged_it_is_the_fit_of_the_labels(tmp_path_f
         torch.testing.assert_close(weights["head.bias"][seen].double(), head.bias[seen], rtol=1e-4, atol=1e-4)
         assert facts["ridge"] == pytest.approx(head.ridge)
         kept = records(project, "001/memory")["001/memory"]["ids"]
-        assert len(kept) == 20 > project.settings.memory  # all that were not held out, whatever --memory says
+        held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
+        assert set(kept) == store.labels().keys() - held  # all of them, whatever --memory says
+        assert len(kept) > project.settings.memory
 
 
 def test_a_random_projection_is_the_same_in_every_round_and_in_the_export(tmp_path):
