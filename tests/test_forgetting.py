@@ -184,6 +184,15 @@ def test_the_proof_counts_what_the_model_was_taught(tmp_path):
     project.close()
 
 
+def test_the_proof_of_a_model_with_a_single_class(tmp_path):
+    project = new_project(tmp_path / "p", 1, **RIDGE)
+    project.advance()
+    answer(project, name=lambda project, item: "all")
+    project.advance()
+    assert project.forget([str(trained_items(project)[0])]) == 0
+    project.close()
+
+
 def test_killed_at_any_write_it_is_finished_later(tmp_path, monkeypatch):
     project = new_project(tmp_path / "p", 1, **RIDGE)
     while len(read_steps(project.journal, "train")) < 1:

@@ -117,7 +117,7 @@ def shoot_dashboard(page: Any, server: str) -> None:
     page.set_viewport_size({"width": 1100, "height": int(box["y"])})
     shoot(page, "dashboard")
     page.set_viewport_size({"width": 1100, "height": 800})
-    page.locator("#map circle.labelled").nth(20).hover()
+    page.locator("#map circle.labelled").nth(20).hover(force=True)  # another dot may lie on it
     page.wait_for_selector("#map-item img")
     page.locator("#map-card").evaluate("(card) => scrollTo(0, card.getBoundingClientRect().top + scrollY - 12)")
     shoot(page, "map")

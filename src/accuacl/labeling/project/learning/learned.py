@@ -74,4 +74,5 @@ def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> floa
     state = load_tensors(directory / "weights", handle)
     x, y = torch.from_numpy(rows(settings, tasks, ids)), torch.tensor([labels[item] for item in ids])
     head, seen = fit(x, y, len(state["head.weight"])), handle["seen"]
-    return float((state["head.weight"][seen].double() - head.weight[seen]).abs().max() / head.weight.abs().max())
+    off, largest = (state["head.weight"][seen].double() - head.weight[seen]).abs().max(), head.weight.abs().max()
+    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
