@@ -250,7 +250,9 @@ def test_a_round_is_closed_early_and_everything_is_downloaded(lead, annotator, p
         assert {"labels.csv", "labels.parquet", "skipped.csv", "model.safetensors", "MODEL_CARD.md"} <= set(
             archive.namelist()
         )
-        assert f"{pick['item']},1,1," in archive.read("labels.csv").decode()
+        assert f"{pick['item']},1,1,images," in archive.read("labels.csv").decode()
+        for name in archive.namelist():  # paths of the server stay there
+            assert str(project.directory.parent).encode() not in archive.read(name), name
 
 
 def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):

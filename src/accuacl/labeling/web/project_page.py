@@ -141,7 +141,7 @@ def download(request: Request, person: Lead) -> FileResponse:
     project = request.app.state.project
     folder = File(tempfile.mkdtemp(prefix="accuacl-export-"))
     try:
-        written = export(project, folder / "files", None, "text", ignore)
+        written = export(project, folder / "files", None, "text", ignore, whole_places=False)
         name = f"{project.directory.resolve().name}.zip"
         with zipfile.ZipFile(folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
             for path in written:

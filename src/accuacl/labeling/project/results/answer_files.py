@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,54 +21,57 @@ SKIPPED = (*WHICH, "person", "time")
 COMMENTS = (*WHICH, "kind", "comment", "person", "time")
 
 Rows = list[dict[str, Any]]
+Which = Callable[[int], dict[str, Any]]  # what is said of an item
 
 
-def write_answers(project: Project, out: Path) -> list[Path]:
-    """labels.csv, the same as labels.parquet, skipped.csv and comments.csv; of texts with the text."""
+def write_answers(project: Project, out: Path, whole_places: bool = True) -> list[Path]:
+    """labels.csv, the same as labels.parquet, skipped.csv and comments.csv; of texts with the text.
+
+    whole_places: sources are whole paths, not names alone.
+    """
     text = ("text",) if project.settings.kind == "texts" else ()
-    labels, skips = _answers(project)
+    which = partial(_which, project, project.store.rounds_of_items(), whole_places)
+    labels, skips = _answers(project, which)
     _write_csv(out / "labels.csv", (*COLUMNS, *text), labels)
     _write_parquet(out / "labels.parquet", labels, text)
     _write_csv(out / "skipped.csv", (*SKIPPED, *text), skips)
-    _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project))
+    _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project, which))
     return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "comments.csv")]
 
 
-def _answers(project: Project) -> tuple[Rows, Rows]:
+def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
     """The present labels, and what is skipped."""
     held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
     classes = {c.id: c.name for c in project.store.classes()}
     people = {person.id: person for person in project.store.people()}
-    rounds, shown = project.store.rounds_of_items(), project.store.guesses_shown()
+    shown = project.store.guesses_shown()
     labels: Rows = []
     skips: Rows = []
     for answer in project.store.answers():
-        which = _which(project, rounds, answer.item) | _who(people, answer.person, answer.time)
+        row = which(answer.item) | _who(people, answer.person, answer.time)
         if answer.class_id is None:
-            skips.append(which)
+            skips.append(row)
             continue
         guess = classes[shown[answer.item]] if answer.item in shown else None  # as it was shown, merged since or not
         labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
-        labels.append(which | labelled)
+        labels.append(row | labelled)
     return labels, skips
 
 
-def _comments(project: Project) -> Rows:
+def _comments(project: Project, which: Which) -> Rows:
     """What people wrote, and what they flagged, first to last."""
     people = {person.id: person for person in project.store.people()}
-    rounds = project.store.rounds_of_items()
     return [
-        _which(project, rounds, said.item)
-        | _who(people, said.person, said.time)
-        | {"kind": said.kind, "comment": said.text or ""}
+        which(said.item) | _who(people, said.person, said.time) | {"kind": said.kind, "comment": said.text or ""}
         for said in project.store.comments()
         if said.item is not None
     ]
 
 
-def _which(project: Project, rounds: dict[int, int], item: int) -> dict[str, Any]:
+def _which(project: Project, rounds: dict[int, int], whole_places: bool, item: int) -> dict[str, Any]:
     shown, task = project.item(item), project.tasks.find(item)
-    which = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, task.place, shown.name), strict=True))
+    source = task.place if whole_places else Path(task.place).name
+    which = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
     return which | ({"text": shown.text} if project.settings.kind == "texts" else {})
 
 

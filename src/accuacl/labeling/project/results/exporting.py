@@ -33,12 +33,18 @@ from accuacl.labeling.store import counts_as
 
 
 def export(
-    project: Project, out: Path, predict: Path | None, column: str, tell: OnProgress, onnx: bool = False
+    project: Project,
+    out: Path,
+    predict: Path | None,
+    column: str,
+    tell: OnProgress,
+    onnx: bool = False,
+    whole_places: bool = True,
 ) -> list[Path]:
     """Write labels, model and predictions to a new folder; returns the files written.
 
     predict: new data for which predictions are written too. column: of texts in a table, the one that has them.
-    onnx: the model as an ONNX file too.
+    onnx: the model as an ONNX file too. whole_places: say where data came from by whole paths, not by names alone.
     """
     with reading(out):
         if out.exists() and any(out.iterdir()):
@@ -57,10 +63,10 @@ def export(
             else read_like(project.tasks, kind, predict, column)
         )
     with filling(out):
-        written = write_answers(project, out)
+        written = write_answers(project, out, whole_places)
         if learned:
             written += _model(project, out)
-            write_text(out / "MODEL_CARD.md", model_card(project))
+            write_text(out / "MODEL_CARD.md", model_card(project, whole_places))
             written.append(out / "MODEL_CARD.md")
         if onnx:
             written.append(write_onnx(out))

@@ -13,8 +13,8 @@ from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
 
 
-def model_card(project: Project) -> str:
-    """In Markdown."""
+def model_card(project: Project, whole_places: bool = True) -> str:
+    """In Markdown. whole_places: sources are whole paths, not names alone."""
     s, estimates = project.settings, project.estimates()
     names = {label.id: label.name for label in project.store.classes()}
     network = "none: the data are their own embedding" if s.model == NONE else Path(s.model).name
@@ -22,7 +22,7 @@ def model_card(project: Project) -> str:
     parts = [
         f"# Model card\n\nMade by accuacl {accuacl.__version__} on {time.strftime('%Y-%m-%d', time.gmtime())}.",
         "## Data",
-        _table(("task", "kind", "items", "labels", "source"), _tasks(project)),
+        _table(("task", "kind", "items", "labels", "source"), _tasks(project, whole_places)),
         "## Classes",
         _table(("class", "labels"), [(names[id], str(count)) for id, count in counts]),
         "## Model",
@@ -53,11 +53,12 @@ def _quality(estimates: Estimates) -> list[str]:
     return said + calibration
 
 
-def _tasks(project: Project) -> list[tuple[str, ...]]:
-    return [
-        (str(task.index + 1), task.kind, str(task.count), str(project.store.used(task.index)), task.place)
-        for task in project.tasks.all()
-    ]
+def _tasks(project: Project, whole_places: bool) -> list[tuple[str, ...]]:
+    rows = []
+    for task in project.tasks.all():
+        source = task.place if whole_places else Path(task.place).name
+        rows.append((str(task.index + 1), task.kind, str(task.count), str(project.store.used(task.index)), source))
+    return rows
 
 
 def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
