@@ -54,7 +54,7 @@ def _quality(estimates: Estimates) -> list[str]:
 
 
 def _tasks(project: Project, whole_places: bool) -> list[tuple[str, ...]]:
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for task in project.tasks.all():
         source = task.place if whole_places else Path(task.place).name
         rows.append((str(task.index + 1), task.kind, str(task.count), str(project.store.used(task.index)), source))
