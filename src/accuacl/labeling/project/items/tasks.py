@@ -161,6 +161,7 @@ class Tasks:
     @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
     def table(self, index: int) -> dict[str, list[Any]]:
         """The list of a task's items, as columns."""
+        import pyarrow as pa
         import pyarrow.parquet as pq
 
         task = self.all()[index]
@@ -172,7 +173,8 @@ class Tasks:
             now = json.loads(erased.read_text())["sha256"] if erased.exists() else task.sha256
         if hashlib.sha256(data).hexdigest() not in (task.sha256, now):
             raise InputError(f"{path} is damaged; restore it from a copy.")
-        return dict(pq.read_table(io.BytesIO(data)).to_pydict())
+        # Not pq.read_table: its threads may outlive it, and a process that ends meanwhile is aborted.
+        return dict(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict())
 
 
 def find_item(tasks: Tasks, given: str) -> int:
