@@ -97,6 +97,16 @@ def place_of(function: Any) -> str:
     return f"{code.co_filename}, line {code.co_firstlineno}"
 
 
+def with_place(what: str, function: Any) -> str:
+    """What a sentence calls something that may be a user's: with its file and line, if it is.
+
+    >>> with_place("the strategy badge", with_place)
+    'the strategy badge'
+    """
+    place = place_of(function)
+    return f"{what} ({place})" if place else what
+
+
 def module_name(path: Path) -> str:
     """The module name of a file: from its whole path, so that two files with the same name do not collide.
 

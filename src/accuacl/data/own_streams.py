@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.base.userfile import REGISTERED, place_of
+from accuacl.base.userfile import REGISTERED, with_place
 from accuacl.data.arrival import Arrival, Ids, with_tests
 from accuacl.data.dataset import Dataset
 
@@ -37,7 +37,8 @@ def register(name: str) -> Callable[[F], F]:
 
     def keep(stream: F) -> F:
         if not callable(stream) or not _takes_two(stream):
-            raise InputError(f"{_who(name, stream)} must take two arguments, the data set and a seed.")
+            who = with_place(f"the stream {name}", stream)
+            raise InputError(f"{who} must take two arguments, the data set and a seed.")
         REGISTRY[name] = stream
         REGISTERED.append(("stream", name))
         return stream
@@ -47,7 +48,7 @@ def register(name: str) -> Callable[[F], F]:
 
 def as_registered(dataset: Dataset, name: str, seed: int) -> Arrival:
     """The tasks that a user's function makes."""
-    who = _who(name, REGISTRY[name])
+    who = with_place(f"the stream {name}", REGISTRY[name])
     answer = REGISTRY[name](dataset, seed)
     answers = answer if isinstance(answer, tuple) else (answer,)
     if len(answers) > 2:
@@ -77,8 +78,3 @@ def _takes_two(stream: Callable[..., Any]) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _who(name: str, stream: Any) -> str:
-    place = place_of(stream)
-    return f"the stream {name} ({place})" if place else f"the stream {name}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
-from accuacl.base.userfile import REGISTERED, place_of
+from accuacl.base.userfile import REGISTERED, with_place
 from accuacl.memory import FEATURE_POLICIES
 
 if TYPE_CHECKING:
@@ -88,9 +88,8 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
         learner = getattr(importlib.import_module(f"accuacl.learners.{module}"), attribute)
     made: Learner = learner(round)
     if not all(callable(getattr(made, verb, None)) for verb in ("train", "remember")):
-        place = place_of(learner)
         raise InputError(
-            f"the learner {name}{f' ({place})' if place else ''} is a {type(made).__name__}, which cannot `train` and "
+            f"{with_place(f'the learner {name}', learner)} is a {type(made).__name__}, which cannot `train` and "
             "`remember`; register a class that inherits from accuacl.learners.Learner."
         )
     return made

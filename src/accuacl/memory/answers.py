@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.base.userfile import place_of
+from accuacl.base.userfile import with_place
 from accuacl.memory.buffer import Ids, Memory
 
 
 def check_kept(name: str, policy: Callable[..., Any], kept: Any, memory: Memory, ids: Ids, capacity: int) -> Memory:
     """The policy's answer, if it is a memory with examples that it was offered, each once and not too many."""
-    place = place_of(policy)
-    who = f"the memory policy {name}{f' ({place})' if place else ''}"
+    who = with_place(f"the memory policy {name}", policy)
     if not isinstance(kept, Memory):
         raise InputError(f"{who} gave a {type(kept).__name__}; return a Memory, such as Memory(ids, labels).")
     if len(kept) > capacity:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.base.userfile import place_of, required_arguments
+from accuacl.base.userfile import required_arguments, with_place
 from accuacl.strategies.query import Query, Selection
 
 
@@ -17,16 +17,17 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
     """Refuse a strategy that cannot be called with a query alone."""
     if not callable(strategy):
         raise InputError(f"the strategy {name} is a {type(strategy).__name__}; register a function of a Query.")
+    who = with_place(f"the strategy {name}", strategy)
     parameters = list(inspect.signature(strategy).parameters.values())
     if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
-        raise InputError(f"{_who(name, strategy)} takes no query; give it one argument, the Query.")
+        raise InputError(f"{who} takes no query; give it one argument, the Query.")
     for wanted in (each for each in required_arguments(strategy) if each != parameters[0].name):
-        raise InputError(f"{_who(name, strategy)} wants the argument {wanted}, which nobody gives; give it a default.")
+        raise InputError(f"{who} wants the argument {wanted}, which nobody gives; give it a default.")
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
     """The answer of a strategy, if it is what the query asked for."""
-    who = _who(name, strategy)
+    who = with_place(f"the strategy {name}", strategy)
     if not isinstance(picked, Selection):
         raise InputError(f"{who} gave a {type(picked).__name__}; return Selection(indices, scores).")
     indices = picked.indices
@@ -68,8 +69,3 @@ def _shape(values: Any) -> str:
     if isinstance(values, np.ndarray):
         return f"an array of {values.dtype}, shape {values.shape}"
     return f"a {type(values).__name__}"
-
-
-def _who(name: str, strategy: Callable[..., Any]) -> str:
-    place = place_of(strategy)
-    return f"the strategy {name} ({place})" if place else f"the strategy {name}"

@@ -8,7 +8,8 @@ export function progress(state) {
   at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
   bar("round-bar", done, state.total);
   at("preparing").hidden = !state.preparing || state.phase === "training";
-  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile. ${state.text}.` : "";
+  const how = state.text ? ` ${state.text}.` : "";
+  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile.${how}` : "";
   const { used, total } = state.budget;
   at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
   bar("budget-bar", used, total);
@@ -27,7 +28,7 @@ export function waiting(state) {
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
   else at("train-bar").removeAttribute("value");
-  at("waiting-text").textContent = preparing ? `${state.text}. ${PREPARING}` : state.text || TEXTS[phase]?.(state) || "";
+  at("waiting-text").textContent = preparing ? (state.text ? `${state.text}. ${PREPARING}` : PREPARING) : state.text || TEXTS[phase]?.(state) || "";
   at("undo-late").hidden = !state.undo || training;
 }
 
