@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import expect
 
-from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab
+from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab, wait_on
 from web_project import PATIENCE, TestTrainer, image_project, link, running
 
 PER_ROUND = 4
@@ -183,7 +183,7 @@ def test_a_late_answer_does_not_bring_back_what_was(chromium, watch, server, pro
     late = []
     with page.expect_request("**/api/state"):
         page.route("**/api/state", lambda route: route.continue_() if late else late.append(route))
-    settle(page)  # its route has been handled
+    wait_on(page, lambda: late)
     response = late[0].fetch()
     page.keyboard.press("a")
     page.keyboard.type("okapi")
@@ -217,7 +217,7 @@ def test_a_late_guess_is_not_shown_under_another_example(chromium, watch, server
     page.route("**/api/guess/*", lambda route: late.append(route))
     with page.expect_request("**/api/guess/*"):
         page.keyboard.press("g")
-    settle(page)  # its route has been handled
+    wait_on(page, lambda: late)
     response = late[0].fetch()
     press(page, "1")
     with page.expect_response("**/api/guess/*"):
@@ -475,6 +475,7 @@ def test_the_pressed_class_is_marked_at_once(chromium, watch, server, project):
     page.route("**/api/label", lambda route: held.append(route))
     page.keyboard.press("2")
     expect(page.locator("#classes .pressed")).to_have_text(re.compile("dog"))
+    wait_on(page, lambda: held)
     held[0].continue_()
     expect(page.locator("#classes .pressed")).to_have_count(0)
 

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from accuacl.labeling.project import NewItems, Project, make
 from accuacl.labeling.store import Pick
-from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab
+from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab, wait_on
 from web_project import PATIENCE, TestTrainer, browse, image_project, link, log_in, no_time_passes, running, wait_until
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -236,8 +236,11 @@ def test_a_wrong_one_is_given_its_class_in_place_by_the_pointer(chromium, watch,
 
 def test_nothing_is_confirmed_that_was_not_on_the_screen(chromium, watch, server, project):
     page = watch.page(chromium)
-    held = {}
-    page.route("**/item/*/thumb", lambda route: held.setdefault(route.request.url.split("/")[-2], route))
+    held, free = {}, []
+    page.route(
+        "**/item/*/thumb",
+        lambda route: route.continue_() if free else held.setdefault(route.request.url.split("/")[-2], route),
+    )
     page.goto(link(server, project, "Ada"))
     page.wait_for_selector("#desk:not([hidden])")
     page.goto(f"{server}/gallery")
@@ -246,12 +249,14 @@ def test_nothing_is_confirmed_that_was_not_on_the_screen(chromium, watch, server
     expect(page.locator("#said")).to_have_text("4 not saved: they were not on the screen yet.")
     assert project.store.labels() == {}
     page.wait_for_function("() => document.querySelectorAll('#groups img').length === 8")
+    wait_on(page, lambda: "2" in held)
     with page.expect_response("**/item/2/thumb"):
         held["2"].continue_()
     page.wait_for_selector("#groups li[data-item='2'][data-seen='yes']")
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_have_text("3 not saved: they were not on the screen yet.")
     assert project.store.labels() == {2: 0}
+    free.append(True)
     for item, route in held.items():
         if item != "2":
             route.continue_()

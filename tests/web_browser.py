@@ -6,13 +6,13 @@ import contextlib
 import functools
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
-from effort import LONG
+from effort import LONG, wait_until
 from web_project import PATIENCE
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -30,6 +30,14 @@ ARGUMENTS = [
 LOOKS = [pytest.param(False, False, id="desktop-light"), pytest.param(True, True, id="phone-dark")]
 LOOKS += [pytest.param(True, False, id="desktop-dark"), pytest.param(False, True, id="phone-light")] if LONG else []
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+
+# Three frames of this document, counted once.
+PAINTED = """
+async () => {
+  for (window.framesPainted ??= 0; window.framesPainted < 3; window.framesPainted++)
+    await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));
+}
+"""
 
 
 @contextlib.contextmanager
@@ -51,8 +59,9 @@ def browser() -> Iterator[Any]:
 
 @functools.cache
 def _act_on_pages_that_are_ready() -> None:
-    """A form that opens a page anew shows it before its scripts have run: a click that comes so early does nothing."""
-    from playwright.sync_api import Locator
+    """A form that opens a page anew shows it before its scripts have run: a click that comes so early does nothing.
+    Keys that come before a document was first painted are dropped by Chromium."""
+    from playwright.sync_api import Locator, Page
 
     def once_ready(act: Any) -> Any:
         @functools.wraps(act)
@@ -64,6 +73,18 @@ def _act_on_pages_that_are_ready() -> None:
 
     for name in ("click", "focus", "press", "select_option"):
         setattr(Locator, name, once_ready(getattr(Locator, name)))
+    keyboard = Page.keyboard
+
+    def once_painted(page: Any) -> Any:
+        page.evaluate(PAINTED)
+        return keyboard.fget(page)  # type: ignore[attr-defined]
+
+    Page.keyboard = property(once_painted)  # type: ignore[assignment, method-assign]
+
+
+def wait_on(page: Any, happened: Callable[[], object]) -> None:
+    """Wait for what the browser tells this process, such as a request held back; each question lets it speak."""
+    wait_until(lambda: happened() or page.evaluate("() => false") or happened())
 
 
 @dataclass
