@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import Project, make
-from accuacl.labeling.project.inputs import token_vectors, words
+from accuacl.labeling.project.inputs import token_files, words
 from accuacl.labeling.project.inputs.texts import text_encoder
 from accuacl.labeling.project.inputs.token_vectors import TokenVectors
 from accuacl.labeling.project.items.tables import read_texts
@@ -23,7 +23,7 @@ from scripted import finish
 TEXTS = [f"{verb} the {what}" for verb in ("open", "close") for what in ["door", "window", "shop", "lid", "box", "tap"]]
 OWN = "import numpy as np\n\ndef build():\n    return lambda texts: np.array([[len(t), t.count('o')] for t in texts])\n"
 
-pytestmark = pytest.mark.skipif(token_vectors.files() is None, reason="the extra `texts` is not installed")
+pytestmark = pytest.mark.skipif(token_files.files() is None, reason="the extra `texts` is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def project_of(folder, **more):
 
 
 def test_a_text_is_the_mean_of_its_tokens_vectors(tokens):
-    (table,) = load_file(token_vectors.files()[0]).values()
+    (table,) = load_file(token_files.files()[0]).values()
     for text in ("cheap flights to Rome", "Wo ist der Bahnhof?", "駅はどこですか", "naïve café 😀"):
         ids = tokens.tokenizer.encode(text, add_special_tokens=False).ids
         mean = np.mean([table[i].astype(np.float64) for i in ids], axis=0)
@@ -123,7 +123,7 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
     project_of(tmp_path).close()
     other = tmp_path / "other.safetensors"
     other.write_bytes(b"other")
-    monkeypatch.setattr(token_vectors, "files", lambda: (other, other))
+    monkeypatch.setattr(token_files, "files", lambda: (other, other))
     with (
         Project.open(tmp_path / "p") as project,
         pytest.raises(InputError, match="has changed since this project began"),
@@ -132,7 +132,7 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
 
 
 def test_without_the_extra_words_alone_count_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(token_vectors, "files", lambda: None)
+    monkeypatch.setattr(token_files, "files", lambda: None)
     with pytest.warns(UserWarning, match=r"install accuacl\[texts\]"), project_of(tmp_path) as project:
         assert project.settings.model == "none"
     with pytest.raises(InputError, match="needs the extra `texts`"):

@@ -7,11 +7,12 @@ import pytest
 from scipy.stats import chi2
 
 from accuacl.base.errors import InputError
-from accuacl.memory import POLICIES, Memory, append_scored, class_balanced, replace_scored, reservoir
+from accuacl.memory import Memory, append_scored, class_balanced, replace_scored, reservoir
 from accuacl.memory.class_balanced import quotas
 
 IDS = np.arange(60)
 LABELS = IDS % 3
+POLICIES = {"reservoir": reservoir, "class-balanced": class_balanced}
 
 
 def same(a, b):

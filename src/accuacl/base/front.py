@@ -1,4 +1,4 @@
-"""Front doors of rooms: what others may use of a room is imported when it is first asked for.
+"""Front doors of rooms, and registries: what others may use of a room is imported when it is first asked for.
 
 A command that only checks its arguments then does not wait two seconds for torch.
 """
@@ -9,8 +9,34 @@ import ast
 import importlib
 import importlib.util
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections import UserDict
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Registry(UserDict[str, T]):
+    """What a room has by name. A value may be written as "file:name" of the room: it is imported when it is asked for.
+
+    >>> rooms = Registry("accuacl.base", {"progress": "progress:Progress"})
+    >>> rooms["progress"].__name__, list(rooms)
+    ('Progress', ['progress'])
+    """
+
+    def __init__(self, package: str, places: Mapping[str, T | str]) -> None:
+        super().__init__()
+        self.package = package
+        self.data: dict[str, Any] = dict(places)
+
+    def __getitem__(self, name: str) -> T:
+        value = self.data[name]
+        if isinstance(value, str):
+            file, _, attribute = value.partition(":")
+            value = self.data[name] = getattr(importlib.import_module(f"{self.package}.{file}"), attribute)
+        found: T = value
+        return found
 
 
 def front_door(package: str) -> Callable[[str], Any]:
@@ -19,6 +45,14 @@ def front_door(package: str) -> Callable[[str], Any]:
     A type checker reads the same imports, so every name is written once.
     """
     places = _late_imports(package)
+
+    class Room(ModuleType):
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Importing the room's file `herding` would put it where the room has the function `herding`."""
+            if not (isinstance(value, ModuleType) and places.get(name, ("", ""))[1]):
+                super().__setattr__(name, value)
+
+    sys.modules[package].__class__ = Room
 
     def get(name: str) -> Any:
         if name not in places:

@@ -11,7 +11,6 @@ from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.cli.options import Fresh, IdColumn, SkipBad, TrustCode
 from accuacl.cli.screen import console, drawn
-from accuacl.embed import LABELS, ReadOptions, check_places
 from accuacl.pools import GROUP_ROWS
 
 
@@ -57,6 +56,8 @@ def embed(
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
+    from accuacl.embed import LABELS, ReadOptions, check_places
+
     check_places(data, out, run, model, weights)
     from accuacl.embed import embed as write_pool  # loads torch
     from accuacl.embed import open_for_module, open_for_run

@@ -12,11 +12,12 @@ from rich.markup import escape
 from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
+from accuacl import strategies
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, drawn
-from accuacl.strategies import NAMES, get, load_plugins
+from accuacl.strategies import NAMES, load_plugins
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -96,7 +97,7 @@ def select(
         "sample": sample,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value is not None}
-    get(strategy, **options)  # a wrong name is told before pyarrow is loaded
+    strategies.get(strategy, **options)  # a wrong name is told before pyarrow is loaded
     from accuacl.pools import Columns, check_place, write_picks
     from accuacl.pools import select as select_from
 

@@ -17,12 +17,12 @@ from rich.progress import MofNCompleteColumn, ProgressColumn, Task
 from rich.table import Column, Table
 from rich.text import Text
 
+from accuacl import report
 from accuacl.base.progress import Progress
 from accuacl.cli.screen import console, duration, progress_bar
 from accuacl.engines import Engine
 from accuacl.experiment import Row, canonical
 from accuacl.experiment import row_settings as settings_of
-from accuacl.report import make_groups
 from accuacl.sweeps import ERROR_FILE, Outcome, SweepRun, titles
 
 OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
@@ -139,7 +139,7 @@ def _ended_runs(ended: Sequence[tuple[str, Row | None, str]], most: int) -> Tabl
 def _means(rows: Sequence[Row]) -> Group:
     """Mean and deviation over seeds of each learner and strategy; one table for all that can be compared."""
     tables: dict[str, Table] = {}
-    for group in make_groups(row | canonical(settings_of(row)) for row in rows):
+    for group in report.make_groups(row | canonical(settings_of(row)) for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
             value = group.mean_std(metric)

@@ -18,6 +18,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.data.arrival import natural
+    from accuacl.data.benchmarks import BENCHMARKS, dataset_of
     from accuacl.data.dataset import Dataset, InputRows, Split
     from accuacl.data.folders import IMAGE_SUFFIXES
     from accuacl.data.images import BadImage, decode, decode_all, reading_image
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
     from accuacl.data.joined import is_task
     from accuacl.data.loading import load
     from accuacl.data.making import Untidiness, class_incremental, make_stream
-    from accuacl.data.orders import BENCHMARKS, benchmark_tasks, dataset_of
+    from accuacl.data.orders import benchmark_tasks
     from accuacl.data.own import holds_tasks, holds_vectors, own_data
-    from accuacl.data.own_streams import ARRIVALS, register
-    from accuacl.data.own_streams import REGISTRY as OWN_STREAMS
     from accuacl.data.published import PUBLISHED
+    from accuacl.data.registry import ARRIVALS, register
+    from accuacl.data.registry import REGISTRY as OWN_STREAMS
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
     from accuacl.data.table import DataTable, check_column, read_columnar, read_table

@@ -7,10 +7,9 @@ from typing import Any
 
 import pydantic
 
-from accuacl import models
+from accuacl import data, models
 from accuacl.base.errors import InputError, wrong_setting
 from accuacl.base.names import near
-from accuacl.data import BENCHMARKS, PUBLISHED, holds_tasks, holds_vectors, own_data
 from accuacl.experiment.config import Config
 from accuacl.experiment.defaults import DEFAULTS, OWN, OWN_VECTORS
 from accuacl.experiment.own_network import own_model
@@ -26,16 +25,16 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
     benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
     defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
-    if isinstance(benchmark, str) and benchmark not in BENCHMARKS:
-        if benchmark in PUBLISHED:
+    if isinstance(benchmark, str) and benchmark not in data.BENCHMARKS:
+        if benchmark in data.PUBLISHED:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        place = own_data(benchmark, data_dir, "benchmark", BENCHMARKS)
-        vectors = holds_vectors(place)
+        place = data.own_data(benchmark, data_dir, "benchmark", data.BENCHMARKS)
+        vectors = data.holds_vectors(place)
         defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
         if (
             not given.get("classes_per_task")
             and not given.get("domains")
-            and (given.get("task_column") or holds_tasks(place))
+            and (given.get("task_column") or data.holds_tasks(place))
         ):
             defaults = defaults | {"arrival": "given"}
         if isinstance(given.get("labels"), int):

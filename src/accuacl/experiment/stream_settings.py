@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
-from accuacl.data import ARRIVALS, BENCHMARKS, OWN_STREAMS, Untidiness, benchmark_tasks
+from accuacl.data import ARRIVALS, BENCHMARKS, OWN_STREAMS
 
 if TYPE_CHECKING:
     from accuacl.experiment.config import Config
@@ -46,7 +47,7 @@ def check_stream(config: Config) -> None:
 
 def is_tidy(settings: Mapping[str, Any]) -> bool:
     """Whether every task brings new classes and nothing else; settings that did not exist are missing."""
-    usual = Untidiness()
+    usual = data.Untidiness()
     return settings.get("arrival", "classes") == "classes" and all(
         settings.get(name, getattr(usual, name)) == getattr(usual, name) for name in DRAWN
     )
@@ -61,8 +62,8 @@ def stream_words(settings: Mapping[str, Any]) -> str:
     arrival = settings.get("arrival", "classes")
     words = [] if arrival == "classes" else [f"tasks as {arrival}"]
     for name in DRAWN:
-        value = settings.get(name, getattr(Untidiness(), name))
-        if value != getattr(Untidiness(), name):
+        value = settings.get(name, getattr(data.Untidiness(), name))
+        if value != getattr(data.Untidiness(), name):
             kind = " (alike)" if name == "label_noise" and settings["noise"] == "alike" else ""
             words.append(f"{name.replace('_', ' ')} {value:g}{kind}")
     return ", ".join(words)
@@ -72,11 +73,11 @@ def groups_of(config: Config, classes: int) -> list[list[int]] | None:
     """The classes of each task; None where they do not say what arrives together."""
     if config.arrival != "classes" or config.domains:
         return None
-    return benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
+    return data.benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
 
 
-def untidiness_of(config: Config) -> Untidiness:
-    return Untidiness(
+def untidiness_of(config: Config) -> data.Untidiness:
+    return data.Untidiness(
         blur=config.blur,
         imbalance=config.imbalance,
         label_noise=config.label_noise,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from accuacl.base.errors import InputError
+from accuacl.base.front import Registry
 from accuacl.base.names import no_such
 from accuacl.base.userfile import REGISTERED, with_place
 from accuacl.memory import FEATURE_POLICIES
@@ -19,13 +19,16 @@ if TYPE_CHECKING:
 
 L = TypeVar("L", bound="Callable[..., Learner]")
 
-# By name and variant: the class, or "module:class" of this room.
-REGISTRY: dict[str, dict[str, Start | str]] = {
-    "er": {"paper": "er:ER", "original": "er_original:OriginalER"},
-    "gss": {"paper": "gss:GSS", "original": "gss_original:OriginalGSS"},
-    "der++": {"paper": "derpp:DERpp", "original": "derpp_original:OriginalDERpp"},
-    "er-ace": {"paper": "erace:ERACE", "original": "erace:OriginalERACE"},
-    "ridge": {"paper": "ridge:Ridge", "original": "ridge:Ridge"},
+# By name and variant: "file:class".
+REGISTRY: dict[str, Registry[Start]] = {
+    name: Registry("accuacl.learners", variants)
+    for name, variants in {
+        "er": {"paper": "er:ER", "original": "er_original:OriginalER"},
+        "gss": {"paper": "gss:GSS", "original": "gss_original:OriginalGSS"},
+        "der++": {"paper": "derpp:DERpp", "original": "derpp_original:OriginalDERpp"},
+        "er-ace": {"paper": "erace:ERACE", "original": "erace:OriginalERACE"},
+        "ridge": {"paper": "ridge:Ridge", "original": "ridge:Ridge"},
+    }.items()
 }
 NAMES = tuple(REGISTRY)
 PAPER = "paper"  # the memory policy: what the learner itself remembers
@@ -48,7 +51,7 @@ def register(name: str) -> Callable[[L], L]:
     def keep(learner: L) -> L:
         if not callable(learner):
             raise InputError(f"the learner {name} is a {type(learner).__name__}; register a class.")
-        REGISTRY[name] = {"paper": learner, "original": learner}
+        REGISTRY[name] = Registry("accuacl.learners", {"paper": learner, "original": learner})
         REGISTERED.append(("learner", name))
         return learner
 
@@ -83,9 +86,6 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
         raise InputError(f"there is no variant {variant!r} of {name}; its variants are {variants}.")
     check_policy(round.training.policy, name, variant)
     learner = REGISTRY[name][variant]
-    if isinstance(learner, str):
-        module, _, attribute = learner.partition(":")
-        learner = getattr(importlib.import_module(f"accuacl.learners.{module}"), attribute)
     made: Learner = learner(round)
     if not all(callable(getattr(made, verb, None)) for verb in ("train", "remember")):
         raise InputError(

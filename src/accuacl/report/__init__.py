@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
+    from accuacl.report.formats import FORMATS
     from accuacl.report.query_costs import write_efficiency
     from accuacl.report.statistics.groups import Group, make_groups
     from accuacl.report.statistics.settings import show
-    from accuacl.report.writing import FORMATS, write
+    from accuacl.report.writing import write
 
 __all__ = ["FORMATS", "Group", "make_groups", "show", "write", "write_efficiency"]
 

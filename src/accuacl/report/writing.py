@@ -8,12 +8,11 @@ from pathlib import Path
 from accuacl.base.errors import InputError
 from accuacl.base.files import check_new_file, write_text
 from accuacl.report import collect, many_runs, one_run
-from accuacl.report.formats import figure_files, latex, markdown, page
+from accuacl.report.formats import FORMATS, figure_files, latex, markdown, page
 from accuacl.report.statistics.groups import Row, make_groups
 from accuacl.report.tables.means_csv import means_csv
 from accuacl.sweeps import read_query_times
 
-FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # with the suffix of their files
 FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", collect.QUERIES)
 
 

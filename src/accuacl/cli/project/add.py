@@ -6,7 +6,7 @@ from accuacl.cli.options import TextColumn
 from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import drawn
-from accuacl.labeling.project import Project, TableOptions
+from accuacl.labeling import project as projects
 
 
 def add(
@@ -23,8 +23,8 @@ def add(
 
     Images and texts that the project has already are left out. A table needs the columns of the first task's.
     """
-    with Project.open(directory) as project, drawn() as draw:
-        how = TableOptions(label=label_column)
+    with projects.Project.open(directory) as project, drawn() as draw:
+        how = projects.TableOptions(label=label_column)
         pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw, project)
         for task in project.add_each(pools):
             print_added(task, directory)

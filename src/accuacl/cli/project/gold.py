@@ -9,7 +9,7 @@ import typer
 
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console
-from accuacl.labeling.project import Project, add_gold
+from accuacl.labeling import project as projects
 
 
 def gold(
@@ -23,7 +23,7 @@ def gold(
     Whoever labels such an item is compared with the known answer. Once it has a label, everybody else is asked about it
     too, one in ten of their examples; this changes no label. `project status` shows how often each person is right.
     """
-    with Project.open(directory) as project:
-        count, labelled = add_gold(project, file)
+    with projects.Project.open(directory) as project:
+        count, labelled = projects.add_gold(project, file)
         total = len(project.store.gold())
     console.print(f"{count} gold items, of which {labelled} are labelled so far; {total} in all")

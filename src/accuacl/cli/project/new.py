@@ -12,14 +12,14 @@ from accuacl.cli.options import TextColumn, with_settings
 from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.project import Project, ProjectSettings, TableOptions, Tasks, make
+from accuacl.labeling import project as projects
 from accuacl.labeling.store import alike_pairs
 
 SHOWN = 10  # pairs of classes that look alike
 NO_OPTION = ("kind", "digest")  # settings that follow from others
 
 
-@with_settings(ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))
+@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))
 def new(
     directory: Directory,
     *,
@@ -48,18 +48,18 @@ def new(
             chosen[name] = _numbers(name, chosen[name])
     names = [name for name in classes.split(",") if name.strip()]
     with drawn() as draw:
-        how = TableOptions(id_column, label_column, tuple(ignore or ()))
+        how = projects.TableOptions(id_column, label_column, tuple(ignore or ()))
         pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)
         for source in pools:
             if not source.names:
                 raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
         embeddings = pools[0].kind == "vectors" and pools[0].columns is None
-        settings = make(chosen | {"kind": pools[0].kind}, embeddings)
+        settings = projects.make(chosen | {"kind": pools[0].kind}, embeddings)
         _name_alike([*names, *(label for pool in pools for label in pool.labels or () if label)])
-        for task in Project.begin(directory, settings, names, *pools):
+        for task in projects.Project.begin(directory, settings, names, *pools):
             print_added(task, directory)
     if pools[0].kind == "tables":
-        for line in Tasks(directory).schema().summary():
+        for line in projects.Tasks(directory).schema().summary():
             console.print(escape(line), soft_wrap=True)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
 

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from accuacl.base.allocation import one_heap
+from accuacl.labeling import project as projects
 from accuacl.labeling.label_studio import TOKEN
-from accuacl.labeling.project import Project
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The project's directory.")]
 Images = Annotated[
@@ -39,10 +39,10 @@ Server = Annotated[
 ]
 
 
-def open_project(directory: Path, trust_code: bool) -> Project:
+def open_project(directory: Path, trust_code: bool) -> projects.Project:
     """The project in a directory, to train; trust_code: from now on this user runs its model's Python file."""
     one_heap()  # before there are threads
-    project = Project.open(directory)
+    project = projects.Project.open(directory)
     if trust_code:
         project.trust_code()
     return project

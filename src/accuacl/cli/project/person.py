@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from accuacl.cli.project.options import Directory
-from accuacl.labeling.project import Project
+from accuacl.labeling import project as projects
 
 
 def person(
@@ -24,7 +24,7 @@ def person(
     someone who has access. `revoke` ends their access; their labels stay. `lead` and `annotator` set their role: leads
     may also change classes, add data and invite people; the first person of a project is one.
     """
-    with Project.open(directory) as project:
+    with projects.Project.open(directory) as project:
         store = project.store
         if action == "add":
             print(store.add_person(name))

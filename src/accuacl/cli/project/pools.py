@@ -11,24 +11,8 @@ from rich.markup import escape
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.cli.screen import console
-from accuacl.labeling.project import (
-    NewItems,
-    Project,
-    TableOptions,
-    TaskInfo,
-    Tasks,
-    by_task,
-    parts_of,
-    read_images,
-    read_like,
-    read_table,
-    read_texts,
-    read_vectors,
-    unreadable_images,
-    why_unreadable,
-)
+from accuacl.labeling import project as projects
 
-NO_OPTIONS = TableOptions()
 SHOWN = 20  # files that could not be read, by name
 
 
@@ -41,11 +25,13 @@ class Given:
     texts: Path | None
     table: Path | None
     column: str  # of texts
-    task: str | None = None  # the column that names the task of each row; "": none, None: `task` if it is there
-    options: TableOptions = NO_OPTIONS
+    task: str | None  # the column that names the task of each row; "": none, None: `task` if it is there
+    options: projects.TableOptions
 
 
-def read_pools(given: Given, on_progress: OnProgress, project: Project | None = None) -> list[NewItems]:
+def read_pools(
+    given: Given, on_progress: OnProgress, project: projects.Project | None = None
+) -> list[projects.NewItems]:
     """What one of --images, --vectors, --texts and --table names, for each task. project: the one it is added to."""
     paths = {"images": given.images, "vectors": given.vectors, "texts": given.texts, "tables": given.table}
     kinds = [kind for kind, path in paths.items() if path is not None]
@@ -59,40 +45,42 @@ def read_pools(given: Given, on_progress: OnProgress, project: Project | None = 
         raise InputError("images have no columns; leave out --task-column, and put each task into a folder task-...")
     kind, path = kinds[0], paths[kinds[0]]
     assert path is not None
-    pools: list[NewItems] = []
-    for part in parts_of(path, images=kind == "images"):
-        pools += by_task(_read(kind, part, given, on_progress, project))
+    pools: list[projects.NewItems] = []
+    for part in projects.parts_of(path, images=kind == "images"):
+        pools += projects.by_task(_read(kind, part, given, on_progress, project))
     return pools
 
 
-def _read(kind: str, path: Path, given: Given, on_progress: OnProgress, project: Project | None) -> NewItems:
+def _read(
+    kind: str, path: Path, given: Given, on_progress: OnProgress, project: projects.Project | None
+) -> projects.NewItems:
     label = given.options.label
     if project is not None and project.settings.kind == kind:
         if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
             raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
-        return read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
+        return projects.read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
     if kind == "images":
-        return read_images(path, on_progress)
+        return projects.read_images(path, on_progress)
     if kind == "vectors":
-        return read_vectors(path, given.task, label)
+        return projects.read_vectors(path, given.task, label)
     if kind == "texts":
-        return read_texts(path, given.column, given.task, label)
-    return read_table(path, replace(given.options, task=given.task))
+        return projects.read_texts(path, given.column, given.task, label)
+    return projects.read_table(path, replace(given.options, task=given.task))
 
 
-def print_added(task: TaskInfo, directory: Path) -> None:
+def print_added(task: projects.TaskInfo, directory: Path) -> None:
     """Say what the task has, and which files were left out."""
     console.print(f"task {task.index + 1}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
     _print_left_out(list(task.bad.items())[:SHOWN])
     if len(task.bad) > SHOWN:
-        more, file = len(task.bad) - SHOWN, Tasks(directory).folder_of(task.index)
+        more, file = len(task.bad) - SHOWN, projects.Tasks(directory).folder_of(task.index)
         console.print(f"[yellow]left out:[/yellow] {more} more, named in {escape(str(file))}")
 
 
-def print_unreadable(tasks: Tasks, task: TaskInfo) -> None:
+def print_unreadable(tasks: projects.Tasks, task: projects.TaskInfo) -> None:
     """Name the images that were found to be broken when they were embedded."""
-    broken = unreadable_images(tasks, task)
-    _print_left_out([(name, why_unreadable(task, name)) for name in broken[:SHOWN]])
+    broken = projects.unreadable_images(tasks, task)
+    _print_left_out([(name, projects.why_unreadable(task, name)) for name in broken[:SHOWN]])
     if len(broken) > SHOWN:
         console.print(f"[yellow]left out:[/yellow] {len(broken) - SHOWN} more images of task {task.index + 1}")
 

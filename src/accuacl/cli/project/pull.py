@@ -13,8 +13,7 @@ from accuacl.cli.options import TrustCode
 from accuacl.cli.project.options import Directory, Server, open_project
 from accuacl.cli.project.push import push_round
 from accuacl.cli.screen import console, drawn
-from accuacl.labeling.label_studio import TOKEN, Pulled
-from accuacl.labeling.label_studio import pull as pull_from
+from accuacl.labeling import label_studio as studio
 
 
 def pull(
@@ -37,13 +36,13 @@ def pull(
     shown: set[str] = set()
     with open_project(directory, trust_code) as project, drawn() as draw:
 
-        def tell(pulled: Pulled) -> None:
+        def tell(pulled: studio.Pulled) -> None:
             _print_pulled(pulled, shown, always=not watch)
             draw(Progress(0.0, 1.0, f"waiting for labels; {project.state().text}"))
 
         while True:
-            token = os.environ.get(TOKEN, "")
-            pulled = pull_from(project, label_studio, token, watch, new_classes=new_classes, every=every, tell=tell)
+            token = os.environ.get(studio.TOKEN, "")
+            pulled = studio.pull(project, label_studio, token, watch, new_classes=new_classes, every=every, tell=tell)
             state = project.state()
             if not train or not state.ready:
                 break
@@ -58,7 +57,7 @@ def pull(
         raise typer.Exit(2)
 
 
-def _print_pulled(pulled: Pulled, shown: set[str], always: bool) -> None:
+def _print_pulled(pulled: studio.Pulled, shown: set[str], always: bool) -> None:
     """Say what came; each refusal once (`shown` has those of before). always: also when nothing came."""
     for title, sentences in (("refused", pulled.refused), ("left", pulled.left)):
         for text in dict.fromkeys(sentences):

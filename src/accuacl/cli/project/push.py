@@ -8,9 +8,8 @@ from rich.markup import escape
 
 from accuacl.cli.project.options import Directory, Server
 from accuacl.cli.screen import console
-from accuacl.labeling.label_studio import TOKEN
-from accuacl.labeling.label_studio import push as push_to
-from accuacl.labeling.project import Project
+from accuacl.labeling import label_studio as studio
+from accuacl.labeling import project as projects
 
 
 def push(directory: Directory, label_studio: Server) -> None:
@@ -18,12 +17,12 @@ def push(directory: Directory, label_studio: Server) -> None:
 
     Makes the project there if it is missing, and adds the tasks that it does not have.
     """
-    with Project.open(directory) as project:
+    with projects.Project.open(directory) as project:
         push_round(project, label_studio)
 
 
-def push_round(project: Project, url: str) -> None:
+def push_round(project: projects.Project, url: str) -> None:
     """Push the open round, and say what was added."""
-    pushed = push_to(project, url, os.environ.get(TOKEN, ""))
+    pushed = studio.push(project, url, os.environ.get(studio.TOKEN, ""))
     address = f"{url.rstrip('/')}/projects/{pushed.project}"
     console.print(f"{escape(address)}: {pushed.added} tasks added, {pushed.there} were there", soft_wrap=True)

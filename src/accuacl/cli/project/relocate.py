@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from accuacl.cli.project.options import Directory
 from accuacl.cli.screen import console
-from accuacl.labeling.project import Project, relocate_data
+from accuacl.labeling import project as projects
 
 SHOWN = 3  # names of images that are missing
 
@@ -25,8 +25,8 @@ def relocate(
     Names below the folder must be as they were. A server that is running goes on with the new place. What was uploaded
     on the page is in the project's directory and moves with it.
     """
-    with Project.open(directory) as project:
-        for moved in relocate_data(project.tasks, old, new):
+    with projects.Project.open(directory) as project:
+        for moved in projects.relocate_data(project.tasks, old, new):
             console.print(f"task {moved.task + 1}: {escape(moved.place)}", soft_wrap=True)
             if moved.missing:
                 more = ", ..." if len(moved.missing) > SHOWN else ""

@@ -11,7 +11,7 @@ from rich.table import Table
 from accuacl.cli.project.options import Directory
 from accuacl.cli.project.pools import print_unreadable
 from accuacl.cli.screen import console
-from accuacl.labeling.project import Estimate, Project, Quality, quality
+from accuacl.labeling import project as projects
 
 IN_A_LINE = 12  # classes or people that one line may name
 LONGEST_SHOWN = 24  # characters of a name in columns
@@ -19,11 +19,11 @@ LONGEST_SHOWN = 24  # characters of a name in columns
 
 def status(directory: Directory) -> None:
     """Show what the project is waiting for, what people have done, and how good the model is."""
-    with Project.open(directory) as project:
+    with projects.Project.open(directory) as project:
         state, estimates = project.state(), project.estimates()
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}
-        checked, budget = quality(project.store), project.budget_text(state)
+        checked, budget = projects.quality(project.store), project.budget_text(state)
         used = project.store.used(state.task)
         console.print(escape(state.text))
         if sample := project.sample_text():
@@ -53,7 +53,7 @@ def status(directory: Directory) -> None:
     _print_quality(checked, people)
 
 
-def _print_quality(checked: Quality, people: Mapping[int, str]) -> None:
+def _print_quality(checked: projects.Quality, people: Mapping[int, str]) -> None:
     """Whether people agree, and how often each is right on gold items."""
     if checked.text:
         console.print(checked.text, soft_wrap=True)
@@ -82,5 +82,5 @@ def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…"
 
 
-def _with_interval(estimate: Estimate | None) -> str:
+def _with_interval(estimate: projects.Estimate | None) -> str:
     return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"

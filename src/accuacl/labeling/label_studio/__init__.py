@@ -4,10 +4,10 @@ says, `link` the project there. Needs the extra `labelstudio`."""
 from typing import TYPE_CHECKING
 
 from accuacl.base.front import front_door
+from accuacl.labeling.label_studio.token import TOKEN
 
 if TYPE_CHECKING:
     from accuacl.labeling.label_studio.answers import Pulled
-    from accuacl.labeling.label_studio.link import TOKEN
     from accuacl.labeling.label_studio.sync import pull, push
 
 __all__ = ["TOKEN", "Pulled", "pull", "push"]

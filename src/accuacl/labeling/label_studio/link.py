@@ -12,11 +12,11 @@ import pydantic
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reading, write_text
+from accuacl.labeling.label_studio.token import TOKEN
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Class, living
 
 FILE = "label_studio.json"
-TOKEN = "LABEL_STUDIO_API_KEY"  # the environment variable
 
 
 @dataclass

@@ -21,7 +21,6 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.label_studio.answers import Intake, Pulled
 from accuacl.labeling.label_studio.link import (
     FILE,
-    TOKEN,
     Link,
     Unreachable,
     address,
@@ -32,6 +31,7 @@ from accuacl.labeling.label_studio.link import (
     save,
 )
 from accuacl.labeling.label_studio.tasks import batches, config_of, task_of
+from accuacl.labeling.label_studio.token import TOKEN
 from accuacl.labeling.project import Project
 
 # The fields to fetch of tasks and, since the server takes names for both, of annotations; not the large data.

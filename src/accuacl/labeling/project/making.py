@@ -10,7 +10,7 @@ import pydantic
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
-from accuacl.labeling.project.inputs import token_vectors
+from accuacl.labeling.project.inputs import token_files
 from accuacl.labeling.project.settings import NONE, PRETRAINED, SCRATCH, WORD_VECTORS, ProjectSettings, digest
 
 
@@ -67,11 +67,11 @@ def default_model(kind: str) -> str:
     """The best that is installed."""
     if kind == "images":
         return PRETRAINED if has_pretrained() else SCRATCH
-    return WORD_VECTORS if kind == "texts" and token_vectors.files() else NONE
+    return WORD_VECTORS if kind == "texts" and token_files.files() else NONE
 
 
 def _word_vectors() -> tuple[Path, Path]:
-    found = token_vectors.files()
+    found = token_files.files()
     if found is None:
         raise InputError(
             f"--model {WORD_VECTORS} needs the extra `texts`; install accuacl[texts] or give --model {NONE}."

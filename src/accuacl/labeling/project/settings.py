@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.names import no_such
 from accuacl.experiment import DEVICE, Config, settings_before
-from accuacl.labeling.project.inputs import token_vectors
+from accuacl.labeling.project.inputs import token_files
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables"]
@@ -187,7 +187,7 @@ class ProjectSettings(pydantic.BaseModel):
     def files(self) -> list[Path]:
         """The files that the model is made of, besides the package's own."""
         if self.model == WORD_VECTORS:
-            return list(token_vectors.files() or ())
+            return list(token_files.files() or ())
         return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
 
     def check_files(self) -> None:

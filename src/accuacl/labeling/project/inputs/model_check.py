@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from accuacl.labeling.project.inputs import backbones, token_vectors
+from accuacl.labeling.project.inputs import backbones, token_files
 from accuacl.labeling.project.inputs.texts import own_encoder
 from accuacl.labeling.project.settings import NONE, SCRATCH, ProjectSettings
 
@@ -21,7 +21,7 @@ def check_model(settings: ProjectSettings) -> None:
             "install accuacl[pretrained] or give your own --model.",
             stacklevel=3,
         )
-    if settings.kind == "texts" and settings.model == NONE and not token_vectors.files():
+    if settings.kind == "texts" and settings.model == NONE and not token_files.files():
         warnings.warn(
             "texts are told apart by the words that they share; for trained word vectors, which know that words are "
             "alike, install accuacl[texts].",

@@ -5,8 +5,6 @@ Only two of its files are read, the vectors and the tokenizer; its code, which l
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,21 +12,9 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading
+from accuacl.labeling.project.inputs import token_files
 
 BLOCK = 4096  # tokens whose vectors are summed at a time
-
-
-def files() -> tuple[Path, Path] | None:
-    """The vectors and the tokenizer, if the extra `texts` is installed."""
-    package = find_spec("wordllama")
-    if package is None or package.origin is None or find_spec("tokenizers") is None:
-        return None
-    folder = Path(package.origin).parent
-    found = (
-        folder / "weights" / "l2_supercat_256.safetensors",
-        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
-    )
-    return found if all(path.is_file() for path in found) else None
 
 
 class TokenVectors:
@@ -38,7 +24,7 @@ class TokenVectors:
         from safetensors.numpy import load
         from tokenizers import Tokenizer
 
-        paths = files()
+        paths = token_files.files()
         if paths is None:
             raise InputError("this project sees texts through trained word vectors; install accuacl[texts].")
         with reading(paths[0]):

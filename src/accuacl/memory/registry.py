@@ -1,0 +1,45 @@
+"""The memory policies by name. What is written as text is imported when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from accuacl.base.errors import InputError
+from accuacl.base.front import Registry
+from accuacl.base.userfile import REGISTERED
+
+if TYPE_CHECKING:
+    from accuacl.memory.policy import FeaturePolicy
+
+FEATURE_POLICIES: Registry[FeaturePolicy] = Registry(  # by name: "file:function"
+    "accuacl.memory",
+    {
+        "herding": "herding:herding",
+        "coverage": "coverage:coverage",
+    },
+)
+
+P = TypeVar("P", bound="FeaturePolicy")
+
+
+def register(name: str) -> Callable[[P], P]:
+    """Make a memory policy of your own known by its name; it has the signature of `herding`.
+
+    >>> @register("first")
+    ... def first(memory, ids, labels, features, capacity, seed, logits=None):
+    ...     return memory
+    >>> FEATURE_POLICIES.pop("first") is first
+    True
+    """
+    if not name or name in FEATURE_POLICIES or name == "paper":
+        raise InputError(f"a memory policy cannot be called {name!r}; give it a name that is not taken.")
+
+    def keep(policy: P) -> P:
+        if not callable(policy):
+            raise InputError(f"the memory policy {name} is a {type(policy).__name__}; register a function.")
+        FEATURE_POLICIES[name] = policy
+        REGISTERED.append(("memory policy", name))
+        return policy
+
+    return keep

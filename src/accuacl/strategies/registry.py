@@ -1,0 +1,99 @@
+"""The strategies by name. What is written as text is imported when it is asked for: numpy takes its time to load."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from accuacl.base.errors import InputError
+from accuacl.base.front import Registry
+from accuacl.base.names import no_such
+from accuacl.base.userfile import REGISTERED, is_loaded, load_file
+from accuacl.strategies.signature import check_signature
+
+if TYPE_CHECKING:
+    from accuacl.strategies.query import Selection
+
+REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:function"
+    "accuacl.strategies",
+    {
+        "uniform": "uniform:uniform",
+        "entropy": "entropy:entropy",
+        "least-confidence": "confidence:least_confidence",
+        "margin": "margin:margin",
+        "kcenter": "kcenter:kcenter",
+        "kcenter+memory": "kcenter:kcenter_memory",
+        "badge": "badge:badge",
+        "badge+memory": "badge:badge_memory",
+        "bait": "bait:bait",
+        "accuacl": "accuacl:accuacl",
+        "accuacl-magnitude": "accuacl:accuacl_magnitude",
+        "accuacl-distribution": "accuacl:accuacl_distribution",
+        "accuacl-full": "accuacl:accuacl_full",
+        "coverage": "coverage:coverage",
+        "coverage+memory": "coverage:coverage_memory",
+        "uncertain-coverage": "coverage:uncertain_coverage",
+        "fisher-ratio": "fisher_ratio:fisher_ratio",
+        "typiclust": "typiclust:typiclust",
+        "accuacl+uniform": "half_accuacl:accuacl_uniform",
+        "accuacl+coverage": "half_accuacl:accuacl_coverage",
+    },
+)
+NAMES = tuple(REGISTRY)
+
+
+def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Selection]]:
+    """Make a strategy known by its name, here and in runs and sweeps.
+
+    >>> import numpy as np
+    >>> from accuacl.features import Features
+    >>> from accuacl.strategies import Query, Selection, select
+    >>> @register("first")
+    ... def first(query: Query) -> Selection:
+    ...     return Selection(np.arange(query.budget), {})
+    >>> select("first", pool=Features(np.eye(4, 2), np.full((4, 2), 0.5)), budget=2).indices
+    array([0, 1])
+    >>> del REGISTRY["first"]
+    """
+    if not name or name in REGISTRY or name == "full":
+        raise InputError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
+
+    def keep(strategy: Callable[..., Selection]) -> Callable[..., Selection]:
+        check_signature(name, strategy)
+        REGISTRY[name] = strategy
+        REGISTERED.append(("strategy", name))
+        return strategy
+
+    return keep
+
+
+def load_plugins(paths: Iterable[Path]) -> list[str]:
+    """Import users' files, each once, which `register` what is theirs; returns the names of the new strategies."""
+    known = set(REGISTRY)
+    for path in paths:
+        if not is_loaded(path):
+            before = len(REGISTERED)
+            load_file(path)
+            if len(REGISTERED) == before:
+                raise InputError(
+                    f'{path} registers nothing; put @accuacl.strategies.register("name") above a strategy, or that of '
+                    "accuacl.learners, accuacl.memory or accuacl.data above yours."
+                )
+    return [name for name in REGISTRY if name not in known]
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """The names of a strategy's options: the arguments that follow the query in its signature.
+
+    The same name may mean different things: `lam` is the weight of the past for accuacl, a regularisation for bait.
+
+    >>> options_of("accuacl-distribution")
+    ('variant', 'keep', 'total_classes', 'lam')
+    >>> options_of("uniform")
+    ()
+    """
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise no_such("strategy", name, REGISTRY)
+    return tuple(inspect.signature(REGISTRY[name]).parameters)[1:]
