@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+BLOCK = 256  # rows of a matrix that are multiplied with all later ones at a time
+
 
 class LeaveOneOut:
     """A class-balanced problem of n examples and K classes, centred by the weighted mean: the intercept is free.
@@ -25,14 +27,17 @@ class LeaveOneOut:
         self.wanted = root * (self.targets - self.middle)
         self.mean_length = float(self.rows.square().sum()) / n
         self.dual = n < x.shape[1]
-        self.gram = self.rows @ self.rows.T if self.dual else self.rows.T @ self.rows
+        self.gram = _gram(self.rows if self.dual else self.rows.T)
+        self.solved: dict[float, Tensor] = {}  # by ridge, in the dual: the inverse times what is wanted
 
     def solution(self, ridge: float) -> tuple[Tensor, Tensor]:
         """(weights, K x d; intercepts)."""
-        factor = torch.linalg.cholesky(_plus(self.gram, ridge))
         if self.dual:
-            weight = torch.cholesky_solve(self.wanted, factor).T @ self.rows
+            if ridge not in self.solved:
+                self._smoothed(ridge)
+            weight = self.solved[ridge].T @ self.rows
         else:
+            factor = torch.linalg.cholesky(_plus(self.gram, ridge))
             weight = torch.cholesky_solve(self.rows.T @ self.wanted, factor).T
         return weight, self.middle - weight @ self.mean
 
@@ -61,11 +66,21 @@ class LeaveOneOut:
             # The rows' weighted sum is 0, so the gram has the unit vector u of roots of weights / n in its null space,
             # where its inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling.
             u, shift = own_share.sqrt(), ridge + self.mean_length
-            inverse = _inverse(_plus(self.gram, ridge) + shift * torch.outer(u, u))
-            return ridge * (inverse @ self.wanted), ridge * (inverse.diagonal() - own_share / (ridge + shift))
+            inverse = _inverse(_plus(self.gram, ridge).addr_(u, u, alpha=shift))
+            self.solved[ridge] = inverse @ self.wanted  # which has no part along u, so the multiple changes nothing
+            return ridge * self.solved[ridge], ridge * (inverse.diagonal() - own_share / (ridge + shift))
         factor = torch.linalg.cholesky(_plus(self.gram, ridge))
         half = torch.linalg.solve_triangular(factor, self.rows.T, upper=False)
         return self.wanted - half.T @ (half @ self.wanted), 1 - half.square().sum(0) - own_share
+
+
+def _gram(rows: Tensor) -> Tensor:
+    """rows @ rows.T, of which only blocks on and below the diagonal are computed."""
+    gram = rows.new_empty(len(rows), len(rows))
+    for i in range(0, len(rows), BLOCK):
+        block = rows[i:] @ rows[i : i + BLOCK].T
+        gram[i:, i : i + BLOCK], gram[i : i + BLOCK, i:] = block, block.T
+    return gram
 
 
 def _inverse(matrix: Tensor) -> Tensor:
