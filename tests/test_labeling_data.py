@@ -301,9 +301,20 @@ def test_texts_from_csv_and_json_lines(tmp_path):
     assert (source.names, source.texts) == (["0", "1"], ["one\ntwo", "three"])
 
 
+def test_texts_by_the_line(tmp_path):
+    (tmp_path / "t.txt").write_bytes('\ufeffone, "two\r\n\r\n{three}\u2028four\n'.encode())
+    source = read_texts(tmp_path / "t.txt", "text")
+    assert (source.names, source.texts) == (["0", "2"], ['one, "two', "{three}\u2028four"])
+    assert source.bad == {"1": f"{tmp_path / 't.txt'}: line 2 has a blank text"}
+    (tmp_path / "t.txt").write_text('{"text": "one"}\n')  # JSON lines, as before there were texts by the line
+    assert read_texts(tmp_path / "t.txt", "text").texts == ["one"]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "says"),
     [
+        ("t.txt", "", "has no texts"),
+        ("t.txt", "\n \n", "has no texts"),
         ("t.csv", "a,b\n1,2\n", "has the columns a, b"),
         ("t.csv", "text\n \n", "has no texts"),
         ("t.csv", "text\n", "has no texts"),

@@ -1,4 +1,5 @@
-"""Tables as files: CSV, TSV, JSON, JSON lines, Parquet, Arrow. Rows in are rows out, or the line is named.
+"""Tables as files: CSV, TSV, JSON, JSON lines, Parquet, Arrow, texts by the line. Rows in are rows out, or the line is
+named.
 
 Files of text may be compressed: .csv.xz, .jsonl.gz, ...
 """
@@ -15,7 +16,7 @@ from accuacl.base.names import near
 from accuacl.data.columnar import open_columnar
 from accuacl.data.delimited import header_of, read_delimited
 from accuacl.data.jsons import read_json, read_json_lines
-from accuacl.data.textfile import COMPRESSED
+from accuacl.data.textfile import COMPRESSED, read_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LINES = (".jsonl", ".ndjson")
@@ -55,7 +56,10 @@ def check_column(path: Path, given: str, names: Sequence[str]) -> None:
 
 
 def read_table(path: Path) -> DataTable:
-    """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines."""
+    """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines.
+
+    A .txt file has a text in each line, the column `text`, unless its first line is a JSON object.
+    """
     import pyarrow as pa
 
     suffix = _format(path)
@@ -64,6 +68,9 @@ def read_table(path: Path) -> DataTable:
     if suffix in DELIMITERS:
         texts, lines = read_delimited(path, DELIMITERS[suffix])
         return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines)
+    plain = read_lines(path) if suffix == ".txt" else []
+    if plain and not plain[0].lstrip().startswith("{"):
+        return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))
     rows, begins = (read_json(path), None) if suffix == ".json" else read_json_lines(path)
     names = list(dict.fromkeys(name for row in rows for name in row))
     return DataTable(path, pa.table({name: _column(path, name, rows) for name in names}), begins)

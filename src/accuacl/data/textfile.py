@@ -17,6 +17,12 @@ from accuacl.base.files import reading, reason
 COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
 
 
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, without their ends."""
+    with opened(path) as file:
+        return [line.rstrip("\r\n") for line in file]
+
+
 @contextmanager
 def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
     """A file of text, compressed or not; InputError where it is not."""

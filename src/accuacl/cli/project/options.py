@@ -24,7 +24,10 @@ TableFile = Annotated[
     Path | None,
     typer.Option(help="A table with columns of any kind: .csv, .tsv or Parquet (.csv.xz, .csv.gz and .csv.bz2 too)."),
 ]
-Texts = Annotated[Path | None, typer.Option(help="Texts: a .csv, .tsv, .json, .jsonl (JSON lines) or Parquet file.")]
+Texts = Annotated[
+    Path | None,
+    typer.Option(help="Texts: a .txt file with a text in each line, or a .csv, .tsv, .json, .jsonl or Parquet file."),
+]
 LabelColumn = Annotated[
     str,
     typer.Option(help="A column with labels that texts, vectors or tables have already; learned at once, and free."),
