@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.models import OptionInfo
+from typer.core import TyperArgument, TyperCommand, TyperGroup
+from typer.models import ArgumentInfo, OptionInfo
 
 KINDS = {bool: "", int: "INTEGER", float: "NUMBER", Path: "PATH"}  # of values, as help names them; others are TEXT
 
@@ -54,17 +54,25 @@ class _PlainHelp:
 
 
 class _Command(_PlainHelp, TyperCommand):
-    pass
+    def get_params(self, ctx: Any) -> list[Any]:
+        """An argument's name says what it is: help shows no type beside it, which would be <path> or <list[str]>."""
+        found = super().get_params(ctx)
+        for argument in (each for each in found if isinstance(each, TyperArgument)):
+            argument.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
+        return found
 
 
 def _with_kinds(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, whose help names what its options take: typer's own words would be <bool> and <list[Path]>."""
+    """The command, whose help names what it takes: typer's own words would be <bool> and <list[Path]>."""
     signature = inspect.signature(command, eval_str=True)
     for parameter in signature.parameters.values():
         if get_origin(parameter.annotation) is Annotated:
             kind, *notes = get_args(parameter.annotation)
-            for option in (note for note in notes if isinstance(note, OptionInfo) and note.metavar is None):
-                option.metavar = next((KINDS[each] for each in _leaves(kind) if each in KINDS), "TEXT")
+            for note in notes:
+                if isinstance(note, ArgumentInfo) and note.metavar is None:
+                    note.metavar = parameter.name.upper()
+                elif isinstance(note, OptionInfo) and note.metavar is None:
+                    note.metavar = next((KINDS[each] for each in _leaves(kind) if each in KINDS), "TEXT")
     command.__signature__ = signature  # type: ignore[attr-defined]
     command.__annotations__ = {name: parameter.annotation for name, parameter in signature.parameters.items()}
     return command

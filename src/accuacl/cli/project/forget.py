@@ -14,7 +14,7 @@ from accuacl.cli.screen import console, drawn
 
 def forget(
     directory: Directory,
-    items: Annotated[list[str], typer.Argument(metavar="ITEM...", help="Names of items, or their numbers.")],
+    items: Annotated[list[str], typer.Argument(metavar="ITEM", help="Names of items, or their numbers.")],
     column: TextColumn = "text",
     trust_code: TrustCode = False,
 ) -> None:

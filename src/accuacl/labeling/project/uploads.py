@@ -32,7 +32,7 @@ MOST_BYTES = 4 * 2**30  # of all files of a task
 LONGEST_STEM = 80
 UPLOADED = {
     "images": (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
-    "texts": (".csv", ".tsv", ".json", ".jsonl", ".parquet"),
+    "texts": (".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"),
     "vectors": (".parquet",),
     "tables": (".csv", ".tsv", ".parquet"),
 }
