@@ -272,7 +272,7 @@ new p --vectors numbers.parquet --no-such 1
 new full --vectors numbers.parquet
 new words.txt --vectors numbers.parquet
 new p --texts nowhere.csv
-new p --texts words.txt
+new p --texts words.txt --column body
 new p --texts blank.csv
 new p --texts quote.csv
 new p --texts ragged.csv
