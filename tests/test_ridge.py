@@ -186,3 +186,22 @@ def test_wrong_input_is_named():
         fit(x[:0], torch.tensor([], dtype=torch.int64), 1)
     with pytest.raises(InputError, match="labels run from 0 to 2; give labels below 2"):
         fit(x, torch.tensor([0, 2]), 2)
+
+
+@pytest.mark.parametrize("d", [4, 40], ids=["primal", "dual"])
+def test_columns_that_are_zero_everywhere_change_nothing(d):
+    x, labels = problem(7, 24, d)
+    wide = torch.zeros(24, 3 * d, dtype=torch.float64)
+    wide[:, 1::3] = x
+    one, other = fit(x, labels, 3), fit(wide, labels, 3)
+    assert torch.equal(one.weight, other.weight[:, 1::3])
+    assert torch.equal(one.bias, other.bias)
+    assert torch.equal(one.loo, other.loo)
+    assert other.weight.count_nonzero() == one.weight.count_nonzero()
+
+
+def test_examples_without_any_number_but_zero_are_all_alike():
+    labels = torch.tensor([0, 0, 1, 2])
+    head = fit(torch.zeros(4, 6), labels, 4)
+    assert not head.weight.any()
+    torch.testing.assert_close(head.bias[:3] / head.sharpness, torch.full((3,), 2 / 3 - 1, dtype=torch.float64))

@@ -62,10 +62,11 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> 
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
         raise InputError(f"labels run from {int(labels.min())} to {int(labels.max())}; give labels below {classes}.")
     seen, own = torch.unique(labels, return_inverse=True)
-    problem = LeaveOneOut(x.double(), own)
+    used = (x != 0).any(0)  # columns of words that no example has need no work: their weights are 0
+    problem = LeaveOneOut(x[:, used].double(), own)
     ridge, beta, left_out = _best(problem, own, None if real is None or bool(real.all()) else real)
     weight, bias = x.new_zeros(classes, x.shape[1]).double(), torch.full((classes,), -1.0, dtype=torch.float64)
-    weight[seen], bias[seen] = problem.solution(ridge)
+    weight[seen[:, None], used.nonzero()[:, 0]], bias[seen] = problem.solution(ridge)
     loo = torch.full((len(x), classes), -1.0, dtype=torch.float64)
     loo[:, seen] = left_out
     return Head(beta * weight, beta * bias, ridge, beta, beta * loo)
