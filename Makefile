@@ -20,11 +20,12 @@ $(VENV)/ready: pyproject.toml constraints.txt
 
 setup: $(VENV)/ready  ## make .venv with everything installed
 
-demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then a whole run and one with labels at random
+demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then a whole run beside two with labels at random
 	$(BIN)/python examples/digits.py --out out/digits.png
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uncertain-coverage --memory-policy coverage --out runs/demo
+	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --memory-policy coverage --out runs/demo-chance
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --out runs/demo-uniform
-	$(BIN)/python examples/gain.py runs/demo runs/demo-uniform --picture out/digits.png
+	$(BIN)/python examples/gain.py runs/demo runs/demo-chance --paper runs/demo-uniform --picture out/digits.png
 
 # Two tests at a time, each with one thread: threads of two processes on two cores wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal

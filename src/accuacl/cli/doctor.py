@@ -62,7 +62,9 @@ def _section(title: str, lines: Iterable[str]) -> None:
 
 def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
     missing = [module for module in modules if not find_spec(module)]
-    return f"{name} ({what}): " + (f"missing; install accuacl[{name}]" if missing else "installed")
+    return f"{name} ({what}): " + (
+        f"missing; pip install -c constraints.txt -e '.[{name}]'" if missing else "installed"
+    )
 
 
 def _gpu() -> str:
