@@ -24,6 +24,7 @@ EXTRAS = {  # by extra: what it is for, and the modules that it brings
     ),
     "texts": ("trained word vectors for texts", ("wordllama", "tokenizers")),
     "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
+    "frames": ("Selection.to_frame()", ("pandas",)),
     "onnx": ("project export --onnx", ("onnx", "onnxscript", "onnxruntime")),
     "cluster": ("--engine ray", ("ray",)),
     "labelstudio": ("project push and pull", ("label_studio_sdk",)),

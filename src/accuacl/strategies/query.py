@@ -76,11 +76,16 @@ class Selection:
         return len(self.indices)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores."""
+        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores.
+
+        Needs the extra `frames`.
+        """
         try:
             import pandas
         except ModuleNotFoundError:
-            raise InputError("to_frame needs pandas, which is not installed; install it, or use .indices.") from None
+            raise InputError(
+                "to_frame needs pandas, of the extra `frames`; install accuacl[frames], or use .indices and .scores."
+            ) from None
         return pandas.DataFrame({"row": self.indices, **self.scores})
 
     def __repr__(self) -> str:
