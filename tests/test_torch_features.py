@@ -311,5 +311,5 @@ def test_a_selection_as_a_frame(monkeypatch):
     assert frame.query("gain > 0.3")["row"].tolist() == [3]
     assert Selection(np.arange(0), {}).to_frame().shape == (0, 1)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"to_frame needs pandas.*; install accuacl\[frames\], or use \.indices and"):
+    with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*\.\[frames\]"):
         picked.to_frame()

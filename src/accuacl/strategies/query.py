@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.base.progress import OnProgress, Tick, ticker
 from accuacl.features import Features, check_alike
 
@@ -83,9 +84,7 @@ class Selection:
         try:
             import pandas
         except ModuleNotFoundError:
-            raise InputError(
-                "to_frame needs pandas, of the extra `frames`; install accuacl[frames], or use .indices and .scores."
-            ) from None
+            raise InputError(f"to_frame needs pandas, the extra `frames`; {install('frames')}.") from None
         return pandas.DataFrame({"row": self.indices, **self.scores})
 
     def __repr__(self) -> str:
