@@ -288,17 +288,25 @@ def test_an_idle_page_holds_up_nobody(chromium, watch, server, project):
 
 
 def test_nothing_is_labelled_that_was_not_on_the_screen(chromium, watch, server, project):
-    """With images withheld, four keys once made four labels."""
+    """With images withheld, four keys once made four labels, or four skips."""
     page = watch.page(chromium)
     held, free = [], []
     page.route("**/item/*/image", lambda route: route.continue_() if free else held.append(route))
     page.goto(link(server, project, "Ada"))
     expect(page.locator("#desk")).to_be_visible()
+    wait_on(page, lambda: page.keyboard.press("1") or page.locator("#said").text_content())  # until keys are heard
     for key in "1212":
         page.keyboard.press(key)
     expect(page.locator("#said")).to_have_text("Not saved: this example was not on the screen yet.")
+    for _ in range(4):
+        page.keyboard.press("s")
+    page.locator("#skip").click()
+    expect(page.locator("#said")).to_have_text("Not skipped: this example was not on the screen yet.")
+    expect(page.locator("#view")).to_have_text("Loading the image …")
+    expect(page.locator("#view .loading")).to_be_visible()
     settle(page)
     assert labels(project) == []
+    assert project.store.status().skipped == 0
     free.append(True)
     for route in held:
         route.continue_()
@@ -313,11 +321,60 @@ def test_an_image_that_cannot_be_shown_can_only_be_skipped(chromium, watch, serv
     page.goto(link(server, project, "Ada"))
     expect(page.locator("#view")).to_have_text("This image cannot be shown. Skip it.")
     page.keyboard.press("1")
+    expect(page.locator("#said")).to_have_text("Not saved: this example cannot be shown.")
     settle(page)
     assert labels(project) == []
     page.keyboard.press("s")
     expect(page.locator("#round-count")).to_contain_text("1 skipped")
     watch.complaints[:] = [text for text in watch.complaints if "404" not in text]
+
+
+def test_an_image_that_could_not_be_loaded_ahead_is_shown(chromium, watch, server, project):
+    """A server that restarts, or a lost Wi-Fi: nothing is wrong with the images."""
+    page = watch.page(chromium)
+    failed = []
+
+    def fail_once(route):
+        if route.request.url in failed:
+            return route.continue_()
+        failed.append(route.request.url)
+        return route.abort()
+
+    page.route("**/item/*/image", fail_once)
+    page.goto(link(server, project, "Ada"))
+    is_seen(page)
+    wait_on(page, lambda: len(failed) == PER_ROUND)
+    for _ in range(PER_ROUND):
+        press(page, "1")
+    assert labels(project) == PER_ROUND * [0]
+    watch.complaints[:] = [text for text in watch.complaints if "ERR_FAILED" not in text]
+
+
+def test_a_lost_connection_says_nothing_about_an_image(chromium, watch, server, project):
+    page = watch.page(chromium)
+    lost = [True]
+    page.route("**/item/*/image", lambda route: route.abort() if lost else route.continue_())
+    page.goto(link(server, project, "Ada"))
+    expect(page.locator("#view")).to_have_text("The server does not respond; trying again.")
+    page.keyboard.press("s")
+    expect(page.locator("#said")).to_have_text("Not skipped: this example was not on the screen yet.")
+    lost.clear()
+    is_seen(page)
+    expect(page.locator("#view")).to_have_text("")
+    assert project.store.status().skipped == 0
+    watch.complaints[:] = [text for text in watch.complaints if "ERR_FAILED" not in text]
+
+
+@pytest.mark.parametrize("answer", [{"status": 500}, {"status": 200, "body": "no image", "content_type": "image/png"}])
+def test_an_image_that_fails_again_and_again_is_given_up(chromium, watch, server, project, answer):
+    page = watch.page(chromium)
+    page.route("**/item/*/image", lambda route: route.fulfill(**answer))
+    page.goto(link(server, project, "Ada"))
+    expect(page.locator("#view")).to_have_text("This image could not be loaded; trying again.")
+    expect(page.locator("#view")).to_have_text("This image cannot be shown. Skip it.")
+    page.keyboard.press("s")
+    expect(page.locator("#round-count")).to_contain_text("1 skipped")
+    watch.complaints[:] = [text for text in watch.complaints if "500" not in text]
 
 
 def test_the_next_images_are_there_before_they_are_needed(chromium, watch, server, project):

@@ -286,7 +286,24 @@ def test_an_image_that_cannot_be_shown_is_struck_out(chromium, watch, server, pr
     expect(page.locator("#groups li[data-item='0']")).to_contain_text("This image cannot be shown.")
     expect(page.locator("#groups li[data-item='0'] input")).to_be_checked()
     expect(page.locator("#groups li[data-item='0'] select")).to_have_count(0)  # nobody has seen what it is
+    expect(page.get_by_role("button", name="Confirm 3 as cat")).to_be_visible()
     watch.complaints[:] = [text for text in watch.complaints if "404" not in text]
+
+
+def test_an_image_is_loaded_again_after_a_lost_connection(chromium, watch, server, project):
+    page = watch.page(chromium)
+    lost = [True]
+    page.route("**/item/0/thumb", lambda route: route.abort() if lost else route.continue_())
+    page.goto(link(server, project, "Ada"))
+    page.wait_for_selector("#desk:not([hidden])")
+    page.goto(f"{server}/gallery")
+    expect(page.locator("#groups li[data-item='0']")).to_contain_text("The server does not respond; trying again.")
+    expect(page.locator("#groups li[data-item='0'] input")).not_to_be_checked()
+    lost.clear()
+    all_seen(page)
+    expect(page.locator("#groups li[data-item='0'] img")).to_be_visible()
+    expect(page.locator("#groups")).not_to_contain_text("trying again")
+    watch.complaints[:] = [text for text in watch.complaints if "ERR_FAILED" not in text]
 
 
 def test_a_label_that_somebody_else_gave_is_said(chromium, watch, server, project):

@@ -1,7 +1,7 @@
 // One example of the gallery. It can be confirmed once it has been on the screen, whole. One that is struck out can be
 // given its class in place, or is labelled later.
 import { make, record } from "/static/elements.js";
-import { painted } from "/static/images.js";
+import { arrived, loading, painted } from "/static/images.js";
 
 const KEPT = "accuacl-struck";
 const given = new Map(); // an item: the class that it was given, also while the page is drawn again
@@ -41,10 +41,7 @@ export class Cell {
   content(shown) {
     if (shown.kind === "text") return make("span", shown.text, "said");
     if (shown.kind !== "image") return record(shown.fields);
-    this.img = new Image();
-    this.img.alt = `Example ${shown.item}`;
-    this.img.draggable = false;
-    this.img.src = shown.image;
+    this.img = loading(shown.image, `Example ${shown.item}`);
     const frame = make("span", undefined, "thumb");
     frame.append(this.img);
     return frame;
@@ -52,19 +49,29 @@ export class Cell {
 
   // Its two edges are looked for only once its image is there; one that cannot be shown is struck out.
   async watch() {
-    try {
-      await this.img?.decode();
-    } catch {
-      this.img.replaceWith(make("span", "This image cannot be shown.", "snip"));
-      this.broken = true;
-      this.box.checked = true;
-      this.struckOut();
-      return;
-    }
+    if (this.img && !(await this.isThere())) return;
     for (const edge of this.edges) {
       watched.set(edge, this);
       watcher.observe(edge);
     }
+  }
+
+  async isThere() {
+    const note = make("span", "", "snip");
+    const wanted = () => this.element.isConnected;
+    const here = await arrived(this.img, wanted, (text) => {
+      note.textContent = text;
+      this.img.replaceWith(note);
+    });
+    if (here) note.replaceWith(this.img);
+    if (here || !wanted()) return here;
+    note.textContent = "This image cannot be shown.";
+    this.img.replaceWith(note);
+    this.broken = true;
+    this.box.checked = true;
+    this.struckOut();
+    this.group.count();
+    return false;
   }
 
   async meet(edge) {

@@ -14,6 +14,7 @@ const at = (id) => document.getElementById(id);
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
 let pick = null;
 let seen = null; // the pick that has been painted; only this one can be answered
+let broken = null; // the pick whose image cannot be shown; it can only be skipped
 let state = null;
 let busy = false;
 let batch = null; // the round of the last example
@@ -45,10 +46,11 @@ function draw(view) {
 
 // An example can be answered once it has been painted. One that cannot be shown can only be skipped.
 async function present(mine) {
-  seen = null;
+  seen = broken = null;
   at("desk").dataset.seen = "";
   const visible = await show.example(mine);
-  if (mine !== pick || !visible) return;
+  if (mine !== pick) return;
+  if (!visible) return (broken = mine);
   seen = mine;
   at("desk").dataset.seen = mine.item;
 }
@@ -80,12 +82,18 @@ async function change(path, body, done) {
 }
 
 const next = () => change("/api/next", {});
-const skip = () => pick && change("/api/skip", { item: pick.item }, "Skipped.");
+
+function skip() {
+  if (!pick || busy) return;
+  if (seen !== pick && broken !== pick) return say("Not skipped: this example was not on the screen yet.");
+  change("/api/skip", { item: pick.item }, "Skipped.");
+}
+
 const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
 onChoose((one) => {
   if (!pick || busy) return false;
   if (seen !== pick) {
-    say("Not saved: this example was not on the screen yet.");
+    say(`Not saved: this example ${broken === pick ? "cannot be shown" : "was not on the screen yet"}.`);
     return false;
   }
   change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`);

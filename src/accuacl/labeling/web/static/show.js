@@ -1,37 +1,44 @@
 // Drawing: the example, and why it was chosen.
 
 import { make, record } from "/static/elements.js";
-import { forget, imageOf, painted } from "/static/images.js";
+import { arrived, imageOf, painted } from "/static/images.js";
 import { look } from "/static/zoom.js";
 
 const at = (id) => document.getElementById(id);
+let now = null; // the example that was drawn last
 
-// Resolved with whether the example can be seen, when it is on the screen.
+// Resolved with whether the example can be seen: when it is on the screen, or when it is clear that it cannot be shown.
 export async function example(pick) {
+  now = pick;
   const view = at("view");
   at("why").replaceChildren(...reasons(pick));
   view.scrollTop = 0;
-  view.setAttribute("aria-busy", "true");
-  if (pick.kind !== "image") {
-    look(null);
-    view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields));
-    await painted();
-    view.setAttribute("aria-busy", "false");
-    return true;
-  }
+  if (pick.kind === "image") return image(pick, view);
+  look(null);
+  view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields));
+  await painted();
+  return true;
+}
+
+async function image(pick, view) {
   const img = imageOf(pick);
-  view.replaceChildren(img);
+  const note = make("p", "Loading the image …", "loading");
+  note.setAttribute("role", "status");
+  img.classList.add("coming");
+  view.replaceChildren(img, note);
   look(img, `/item/${pick.item}/full`);
-  try {
-    await img.ready;
-  } catch {
-    forget(pick);
+  const here = await arrived(img, () => now === pick, (text) => (note.textContent = text));
+  if (now !== pick) return false;
+  if (!here) {
     look(null);
-    img.replaceWith(make("p", "This image cannot be shown. Skip it.", "bad"));
+    img.remove();
+    note.textContent = "This image cannot be shown. Skip it.";
+    note.className = "bad";
     return false;
   }
+  img.classList.remove("coming");
+  note.remove();
   await painted();
-  view.setAttribute("aria-busy", "false");
   return true;
 }
 
