@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import io
 import json
-import logging
-import select
-import socket
 import threading
 import time
 import zlib
@@ -23,7 +19,6 @@ from PIL import Image
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.web import decoder
-from accuacl.labeling.web.connections import BoundedProtocol, Seldom
 from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
 from accuacl.labeling.web.pictures import SIDE, THUMB, picture
 from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, running
@@ -206,67 +201,6 @@ def test_a_large_image_is_in_memory_once(monkeypatch):
     Image.new("RGB", (3000, 10)).save(out := io.BytesIO(), "PNG")
     monkeypatch.setattr(Image.Image, "copy", lambda self: pytest.fail("a copy of it was made"))
     assert Image.open(io.BytesIO(picture(out.getvalue())[0])).width == SIDE
-
-
-def half_a_request(server):
-    line = socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE)
-    line.sendall(b"GET /login HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: ")
-    return line
-
-
-def is_closed(line):
-    try:
-        return line.recv(1) == b""
-    except ConnectionError:
-        return True
-
-
-class Few(BoundedProtocol):
-    most = 8
-
-
-class Hasty(BoundedProtocol):
-    read, rate = 0.2, 1000.0
-
-
-def test_half_requests_lock_nobody_out(project):
-    with running(project, http=Few) as server, contextlib.ExitStack() as stack:
-        lines = [stack.enter_context(half_a_request(server)) for _ in range(40)]
-        with browse(server) as client:
-            assert [client.get("/login").status_code for _ in range(3)] == [200] * 3
-            assert all(is_closed(line) for line in lines[:30])  # those that have waited longest
-
-
-def test_a_request_must_arrive_in_time(project):
-    with running(project, http=Hasty) as server, browse(server) as client:
-        with half_a_request(server) as line:
-            assert is_closed(line)
-        with socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE) as line:
-            assert is_closed(line)  # nor may it be kept open without one
-        with half_a_request(server) as line:
-            for _ in range(200):  # a byte now and then does not help
-                time.sleep(0.02)
-                with contextlib.suppress(ConnectionError):
-                    line.sendall(b"x")
-                if select.select([line], [], [], 0)[0]:
-                    break
-            assert is_closed(line)
-        with socket.create_connection(server.removeprefix("http://").split(":"), timeout=PATIENCE) as line:
-            line.sendall(b"POST /api/login HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n")
-            line.sendall(b"Content-Length: 9000\r\n\r\n{")
-            assert is_closed(line)
-        assert client.get("/login").status_code == 200
-
-
-def test_the_same_warning_is_logged_once_in_a_while():
-    records = [logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "Invalid HTTP request", (), None)] * 100
-    seldom = Seldom()
-    assert sum(seldom.filter(record) for record in records) == 1
-    other = logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "something else", (), None)
-    assert seldom.filter(other)
-    bug = logging.LogRecord("uvicorn.error", logging.ERROR, "", 0, "Exception", (), (ValueError, ValueError(), None))
-    assert seldom.filter(bug)
-    assert seldom.filter(bug)
 
 
 def test_nobody_adds_classes_without_end(client, project, monkeypatch):

@@ -68,9 +68,7 @@ def label(request: Request, person: Someone) -> str:
 def show_dashboard(request: Request, person: Someone) -> str:
     """How good the model is and what people have done."""
     app = request.app.state
-    return render(
-        request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app, person)
-    )
+    return render(request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app))
 
 
 @router.get("/item/{item}")
@@ -83,8 +81,7 @@ def item(item: Number, request: Request, person: Someone) -> str:
         raise HTTPException(404, "There is no such item.") from error
     store = project.store
     names = {c.id: c.name for c in store.classes()}
-    people = {one.id: one.name for one in store.people()}
-    hidden = item in views.hidden(request.app.state, person)
+    people = {person.id: person.name for person in store.people()}
     history = [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
@@ -93,9 +90,9 @@ def item(item: Number, request: Request, person: Someone) -> str:
             people.get(event.person, "someone"),
         )
         for event in store.history(item)
-        if event.kind in DONE and not hidden
+        if event.kind in DONE
     ]
-    answer = None if hidden else next(iter(store.answers([item])), None)
+    answer = next(iter(store.answers([item])), None)
     return render(
         request,
         "item.html",
@@ -104,8 +101,6 @@ def item(item: Number, request: Request, person: Someone) -> str:
         fields=views.fields(shown),
         history=history,
         answer=answer,
-        hidden=hidden,
-        may_correct=answer is not None and answer.class_id is not None and (person.lead or answer.person == person.id),
         names=names,
         living=living(store.classes()),
         request_id=secrets.token_hex(16),
