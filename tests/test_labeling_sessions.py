@@ -30,13 +30,17 @@ def store(tmp_path, clock):
         yield store
 
 
+def whose(store, session):
+    return store.person_of_session(session)[0]
+
+
 def test_an_invitation_is_used_once(store, tmp_path):
     token = store.add_person("Ada")
     session = store.enter(token)
-    assert store.person_of_session(session).name == "Ada"
+    assert whose(store, session).name == "Ada"
     assert store.enter(token) is None
     assert store.person_of(token) is None
-    assert store.person_of_session(token) is None  # an invitation is not a session
+    assert whose(store, token) is None  # an invitation is not a session
     assert store.enter(session) is None
     for secret in (token, session):
         assert secret.encode() not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
@@ -48,7 +52,7 @@ def test_an_invitation_expires_and_a_new_one_ends_it(store, clock):
     assert store.enter(first) is None
     clock.now += INVITATION + 1
     assert store.enter(second) is None
-    assert store.person_of_session(store.enter(store.invite("Ada"))).id == 0
+    assert whose(store, store.enter(store.invite("Ada"))).id == 0
     with pytest.raises(InputError, match="there is no person 'Bob' with access"):
         store.invite("Bob")
 
@@ -57,9 +61,9 @@ def test_a_session_lasts_while_it_is_used(store, clock):
     session = store.enter(store.add_person("Ada"))
     for _ in range(4):
         clock.now += SESSION - DAY
-        assert store.person_of_session(session)
+        assert [store.person_of_session(session)[1] for _ in range(2)] == [True, False]  # prolonged once a day
     clock.now += SESSION + 1
-    assert store.person_of_session(session) is None
+    assert whose(store, session) is None
 
 
 def test_a_session_ends_at_log_out_alone_and_with_all_others_when_revoked(store):
@@ -68,11 +72,11 @@ def test_a_session_ends_at_log_out_alone_and_with_all_others_when_revoked(store)
     other = store.enter(store.add_person("Bob"))
     left = store.invite("Ada")
     store.leave(sessions[0])
-    assert [store.person_of_session(session) is None for session in sessions] == [True, False, False]
+    assert [whose(store, session) is None for session in sessions] == [True, False, False]
     store.revoke("Ada")
-    assert [store.person_of_session(session) is None for session in sessions] == [True, True, True]
+    assert [whose(store, session) is None for session in sessions] == [True, True, True]
     assert store.enter(left) is None
-    assert store.person_of_session(other).name == "Bob"
+    assert whose(store, other).name == "Bob"
 
 
 def test_the_first_person_leads_and_somebody_always_does(store):
@@ -85,7 +89,7 @@ def test_the_first_person_leads_and_somebody_always_does(store):
         store.set_role("Cleo", lead=False)
     store.set_role("Bob", lead=True)
     assert [person.lead for person in store.people()] == [False, True, True]
-    assert store.person_of_session(store.enter(store.invite("Bob"))).lead
+    assert whose(store, store.enter(store.invite("Bob"))).lead
 
 
 def test_people_from_before_there_were_roles_keep_their_powers_and_their_tokens(tmp_path):
@@ -102,7 +106,7 @@ def test_people_from_before_there_were_roles_keep_their_powers_and_their_tokens(
     with Store(path) as store:
         assert all(person.lead for person in store.people())
         for _ in range(2):  # it was given to be used in any number of browsers
-            assert store.person_of_session(store.enter("old token")).name == "Ada"
+            assert whose(store, store.enter("old token")).name == "Ada"
         store.add_person("New")
         assert not store.people()[-1].lead
     assert ask(path, "SELECT COUNT(*) FROM sessions") == [(2,)]

@@ -18,10 +18,10 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.web import decoder
+from accuacl.labeling.web import decoder, session
 from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
 from accuacl.labeling.web.pictures import SIDE, THUMB, picture
-from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, running
+from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, routes, running
 
 SCRIPT = "<script>alert(1)</script>"
 BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
@@ -213,6 +213,43 @@ def test_nobody_adds_classes_without_end(client, project, monkeypatch):
     assert "too much at once" in answers[-1].json()["detail"]
     assert len(project.store.classes()) - before == 20
     assert client.post("/api/next", json={}).status_code == 200  # labelling goes on
+
+
+PAGES = ["/", "/dashboard", "/item/0", "/review", "/gallery", "/classes", "/people", "/project", "/docs"]
+CALLS = ["/api/state", "/api/guess/0", "/api/guidelines", "/api/changes", "/api/map", "/openapi.json"]
+
+
+@pytest.mark.parametrize("path", [*PAGES, *CALLS])
+def test_nobody_asks_for_pages_without_end(client, path, monkeypatch):
+    """720 dashboards in six seconds once."""
+    no_time_passes(monkeypatch, burst=3)
+    answers = [client.get(path) for _ in range(4)]
+    assert [answer.status_code == 429 for answer in answers] == [False, False, False, True]
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    assert client.get("/item/0/thumb").status_code == 200  # images are counted for themselves
+
+
+@pytest.mark.parametrize("what", ["thumb", "image", "full"])
+def test_nobody_asks_for_images_without_end(client, what, monkeypatch):
+    no_time_passes(monkeypatch, burst=3)
+    assert [client.get(f"/item/0/{what}").status_code for _ in range(4)] == [200, 200, 200, 429]
+    assert client.post("/api/next", json={}).status_code == 200
+
+
+def test_pages_with_hundreds_of_images_are_loaded_whole(client, monkeypatch):
+    no_time_passes(monkeypatch)
+    assert {client.get(f"/item/{i % 40}/thumb").status_code for i in range(300)} == {200}
+
+
+def test_every_route_has_a_limit(project):
+    """Only what strangers may ask for has none for each person."""
+
+    def limited(dependant):
+        own = dependant.call in (session._within_limits, session._views)
+        return own or any(limited(needed) for needed in dependant.dependencies)
+
+    free = {route.path for route in routes(project) if not limited(route.dependant)}
+    assert free == {"/login", "/api/login", "/api/logout"}
 
 
 def test_paths_of_the_server_are_not_shown(client, project, monkeypatch):

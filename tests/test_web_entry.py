@@ -45,6 +45,7 @@ POSTS = [
 ]
 BODY = {"items": [0], "text": "x", "item": 0, "class_id": 0, "request": "0123456789", "name": "x", "into": 1}
 JSON = {"Content-Type": "application/json"}
+DAY = 24 * 3600
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +140,23 @@ def test_a_revoked_token_is_out_at_the_next_request(client, project):
     assert client.post("/api/next", json={}).status_code == 401
     assert client.get("/item/0/image").status_code == 401
     assert client.get("/").status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/", "/item/0/thumb", "/api/state", "/item/999999"])
+def test_the_cookie_lasts_from_the_last_visit(client, project, path, monkeypatch):
+    """It once ended two weeks after the log-in, however often people came."""
+    log_in(client, project)
+    (kept,) = client.cookies.values()
+    assert "set-cookie" not in client.get(path).headers
+    now = project.store._db._clock
+    monkeypatch.setattr(project.store._db, "_clock", lambda: now() + 13 * DAY)
+    answers = [client.get(path) for _ in range(2)]
+    cookie = answers[0].headers["set-cookie"]
+    assert f"={kept};" in cookie
+    assert f"max-age={14 * DAY}" in cookie.lower()
+    assert "httponly" in cookie.lower()
+    assert "samesite=strict" in cookie.lower()
+    assert "set-cookie" not in answers[1].headers  # once a day
 
 
 def test_after_logging_out_the_session_is_over_wherever_its_cookie_is(client, project):

@@ -16,6 +16,7 @@ import httpx
 import numpy as np
 import pytest
 import uvicorn
+from fastapi.routing import APIRoute
 from PIL import Image, ImageDraw
 
 from accuacl.base.progress import Progress, ignore
@@ -144,12 +145,23 @@ def running(
             thread.join(PATIENCE)
 
 
-def no_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What people may do at once does not grow while a test runs, however long its requests take."""
+def routes(project: Project) -> list[APIRoute]:
+    """All that people and scripts can ask for; recent versions of FastAPI keep those of included routers to these."""
+    every = make_app(project).routes
+    every = [inner for route in every for inner in getattr(getattr(route, "original_router", None), "routes", [route])]
+    found = [route for route in every if isinstance(route, APIRoute)]
+    assert {"/", "/login", "/api/label", "/item/{item}/image", "/people"} <= {route.path for route in found}
+    return found
+
+
+def no_time_passes(monkeypatch: pytest.MonkeyPatch, burst: int | None = None) -> None:
+    """What people may do at once does not grow while a test runs, however long its requests take; it may be less."""
     now, wait = time.monotonic(), Limit.wait
 
     def wait_now(limit: Limit, *given: int) -> float:
         limit._clock = lambda: now
+        if burst is not None:
+            monkeypatch.setattr(limit, "burst", burst)
         return wait(limit, *given)
 
     monkeypatch.setattr(Limit, "wait", wait_now)

@@ -42,14 +42,14 @@ class PeopleCalls:
         with self._db.write() as tx:
             return sessions.enter(tx, token)
 
-    def person_of_session(self, session: str) -> records.Person | None:
-        """Whose session it is; None if it is over. Its use keeps it going."""
+    def person_of_session(self, session: str) -> tuple[records.Person | None, bool]:
+        """Whose session it is, None if it is over; and whether it has been prolonged, as its use does once a day."""
         with self._db.read() as tx:
             person, old = sessions.person_of(tx, session)
         if old:
             with self._db.write() as tx:
                 sessions.touch(tx, session)
-        return person
+        return person, old
 
     def leave(self, session: str) -> None:
         """End a session."""

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from accuacl.labeling.store import Act
 from accuacl.labeling.web import session, views
-from accuacl.labeling.web.session import Limited, Someone
+from accuacl.labeling.web.session import Limited
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
@@ -62,7 +62,7 @@ def logout(request: Request, response: Response) -> View:
 
 
 @router.get("/state")
-def state(request: Request, person: Someone) -> View:
+def state(request: Request, person: Limited) -> View:
     """The state of the round and the classes; leases nothing."""
     return views.state(request.app.state, person)
 
@@ -113,7 +113,7 @@ def release(body: ItemRequest, request: Request, person: Limited) -> View:
 
 
 @router.get("/guess/{item}")
-def guess(item: Number, request: Request, person: Someone) -> View:
+def guess(item: Number, request: Request, person: Limited) -> View:
     """The model's guess for the example on the screen: only on request, so that it influences nobody."""
     pick = request.app.state.project.store.held(person)
     if pick is None or pick.item != item:

@@ -12,13 +12,13 @@ from fastapi.routing import APIRoute
 import accuacl
 from accuacl.labeling.web import api, class_pages, gallery, map_api, people, project_page, review
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.session import Someone
+from accuacl.labeling.web.session import Limited
 
 router = APIRouter()
 
 
 @router.get("/openapi.json", include_in_schema=False)
-def openapi(request: Request, person: Someone) -> dict[str, Any]:
+def openapi(request: Request, person: Limited) -> dict[str, Any]:
     """All calls below /api, as OpenAPI."""
     modules = (api, class_pages, gallery, map_api, people, project_page, review)
     every = [route for module in modules for route in module.router.routes]
@@ -32,7 +32,7 @@ def openapi(request: Request, person: Someone) -> dict[str, Any]:
 
 
 @router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
-def docs(request: Request, person: Someone) -> str:
+def docs(request: Request, person: Limited) -> str:
     """The same as a page; it loads nothing from elsewhere."""
     return render(request, "api.html", person, calls=_calls(openapi(request, person)))
 

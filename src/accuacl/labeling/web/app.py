@@ -55,6 +55,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.pool_map, app.state.uploads = project.pool_map(), project.uploads()
     app.state.public_url = hosts.public_url
     app.state.requests = Limit(burst=200, each_second=40)  # what a person's page sends, and several times that
+    app.state.image_requests = Limit(burst=2000, each_second=200)  # the images of many pages, and three pages a second
     app.state.class_changes = Limit(burst=20, each_second=0.5)
     app.state.doubts = (None, {})  # labels, and which of them are likely mistakes
     app.state.expected = {}  # person: the items that their page has been told of

@@ -14,7 +14,7 @@ from accuacl.labeling.store import Class, ClassChange, living, near_names
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.session import ClassEditor, Lead, Proposer, Someone
+from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
 
 router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -66,7 +66,7 @@ class SettleRequest(BaseModel):
 
 
 @router.get("/classes", response_class=HTMLResponse)
-def classes(request: Request, person: Someone) -> str:
+def classes(request: Request, person: Limited) -> str:
     """What each class means; leads can change it."""
     store = request.app.state.project.store
     counts, every, guidelines = store.counts_by_class(), store.classes(), store.guidelines()
@@ -86,7 +86,7 @@ def classes(request: Request, person: Someone) -> str:
 
 
 @router.get("/api/guidelines")
-def guidelines(request: Request, person: Someone) -> View:
+def guidelines(request: Request, person: Limited) -> View:
     """What classes mean, for the labelling page: name, text and examples of each."""
     app = request.app.state
     names = {c.id: c.name for c in living(app.project.store.classes())}

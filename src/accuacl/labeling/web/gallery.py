@@ -13,7 +13,7 @@ from accuacl.labeling.store import Expected, Person, Pick, counts_as
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.session import Limited, Someone
+from accuacl.labeling.web.session import Limited
 
 router = APIRouter()
 BATCH = 60  # items that one person has at a time
@@ -43,7 +43,7 @@ class ItemsRequest(BaseModel):
 
 
 @router.get("/gallery", response_class=HTMLResponse)
-def page(request: Request, person: Someone) -> str:
+def page(request: Request, person: Limited) -> str:
     """The page; its script asks for the batch."""
     return render(request, "gallery.html", person, here="gallery")
 

@@ -121,6 +121,7 @@ class Guard:
                 await self.app(scope, receive, send)
             return  # no websockets here
 
+        scope.setdefault("state", {})  # where a cookie is left that is to be set with the answer
         secure = scope["scheme"] == "https" or self.hosts.public_url.startswith("https://")
 
         async def send_guarded(message: Message) -> None:
@@ -129,6 +130,8 @@ class Guard:
                 for name, value in (HEADERS | (HTTPS_ONLY if secure else {})).items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
+                if cookie := scope["state"].get("cookie"):
+                    headers.append("Set-Cookie", cookie)
             await send(message)
 
         status, reason = self._refusal(scope)

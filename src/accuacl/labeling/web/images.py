@@ -8,26 +8,26 @@ from fastapi import APIRouter, HTTPException, Path, Request, Response
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.web.pictures import FULL, SIDE, THUMB
-from accuacl.labeling.web.session import Someone
+from accuacl.labeling.web.session import Viewer
 
 router = APIRouter(prefix="/item")
 Number = Annotated[int, Path(ge=0, le=2**62)]
 
 
 @router.get("/{item}/image")
-async def image(item: Number, request: Request, person: Someone) -> Response:
+async def image(item: Number, request: Request, person: Viewer) -> Response:
     """The image, scaled down if it is large."""
     return await _answer(request, item, SIDE)
 
 
 @router.get("/{item}/full")
-async def full(item: Number, request: Request, person: Someone) -> Response:
+async def full(item: Number, request: Request, person: Viewer) -> Response:
     """The image to zoom into."""
     return await _answer(request, item, FULL)
 
 
 @router.get("/{item}/thumb")
-async def thumb(item: Number, request: Request, person: Someone) -> Response:
+async def thumb(item: Number, request: Request, person: Viewer) -> Response:
     """A thumbnail of the image."""
     return await _answer(request, item, THUMB)
 

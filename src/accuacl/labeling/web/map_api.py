@@ -9,7 +9,7 @@ from fastapi import APIRouter, HTTPException, Path, Request
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Reviewed
 from accuacl.labeling.web import views
-from accuacl.labeling.web.session import Limited, Someone
+from accuacl.labeling.web.session import Limited
 
 router = APIRouter(prefix="/api")
 Number = Annotated[int, Path(ge=0, le=2**62)]
@@ -44,7 +44,7 @@ def item(item: Number, request: Request, person: Limited) -> dict[str, Any]:
 
 
 @router.get("/changes")
-def changes(request: Request, person: Someone) -> dict[str, Any]:
+def changes(request: Request, person: Limited) -> dict[str, Any]:
     """A text that is another one when the dashboard would be."""
     return {"stamp": views.stamp(request.app.state)}
 

@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
 from accuacl.labeling.web import dashboard, views
-from accuacl.labeling.web.session import Someone, someone
+from accuacl.labeling.web.session import Limited, someone
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
@@ -59,20 +59,20 @@ def login(request: Request) -> str:
 
 
 @router.get("/")
-def label(request: Request, person: Someone) -> str:
+def label(request: Request, person: Limited) -> str:
     """The page on which people label."""
     return render(request, "label.html", person, here="label")
 
 
 @router.get("/dashboard")
-def show_dashboard(request: Request, person: Someone) -> str:
+def show_dashboard(request: Request, person: Limited) -> str:
     """How good the model is and what people have done."""
     app = request.app.state
     return render(request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app))
 
 
 @router.get("/item/{item}")
-def item(item: Number, request: Request, person: Someone) -> str:
+def item(item: Number, request: Request, person: Limited) -> str:
     """One item, the history of its labels, and a form to correct it."""
     project = request.app.state.project
     try:

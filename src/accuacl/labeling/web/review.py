@@ -16,7 +16,7 @@ from accuacl.labeling.project import likely_mistakes, quality
 from accuacl.labeling.store import Reviewed, counts_as, living
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
-from accuacl.labeling.web.session import Lead, Limited, Someone
+from accuacl.labeling.web.session import Lead, Limited
 
 router = APIRouter()
 SHEET = 60  # items on a page
@@ -150,7 +150,7 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
 
 
 @router.get("/review", response_class=HTMLResponse)
-def show(request: Request, person: Someone, wanted: Annotated[Wanted, Query()]) -> str:
+def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) -> str:
     """A grid of answers."""
     app = request.app.state
     doubts = _doubts(app) if wanted.show == "mistakes" else {}

@@ -33,15 +33,14 @@ def log_in(request: Request, response: Response, token: str) -> None:
     session = store.enter(token)
     if session is None:
         raise HTTPException(401, REFUSED)
+    _set_cookie(request, response, session)
+
+
+def _set_cookie(request: Request, response: Response, session: str) -> None:
+    """As long as the session lasts if it is not used again."""
     secure = is_secure(request)
-    response.set_cookie(
-        cookie_name(request.app.state.project.directory, secure),
-        session,
-        max_age=int(SESSION),
-        httponly=True,
-        samesite="strict",
-        secure=secure,
-    )
+    name = cookie_name(request.app.state.project.directory, secure)
+    response.set_cookie(name, session, max_age=int(SESSION), httponly=True, samesite="strict", secure=secure)
 
 
 def log_out(request: Request, response: Response) -> None:
@@ -60,10 +59,15 @@ def is_secure(request: Request) -> bool:
 
 
 def someone(request: Request) -> Person | None:
-    """The person who is logged in, if anybody is."""
+    """The person who is logged in, if anybody is. When the session is prolonged, so is the cookie."""
     session = request.cookies.get(cookie_name(request.app.state.project.directory, is_secure(request)))
     store: Store = request.app.state.project.store
-    return store.person_of_session(session) if session else None
+    person, prolonged = store.person_of_session(session) if session else (None, False)
+    if session and prolonged:
+        cookie = Response()
+        _set_cookie(request, cookie, session)
+        request.state.cookie = cookie.headers["set-cookie"]  # the guard sends it, with whatever the answer is
+    return person
 
 
 def _someone(request: Request) -> Person:
@@ -80,6 +84,11 @@ def _someone(request: Request) -> Person:
 async def _within_limits(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
     """The same person, unless they ask for more than a person can; 429 then."""
     request.app.state.requests.take(person.id)
+    return person
+
+
+async def _views(request: Request, person: Annotated[Person, Depends(_someone)]) -> Person:
+    request.app.state.image_requests.take(person.id)
     return person
 
 
@@ -100,8 +109,8 @@ async def _proposes(request: Request, person: Annotated[Person, Depends(_within_
     return person
 
 
-Someone = Annotated[Person, Depends(_someone)]
 Limited = Annotated[Person, Depends(_within_limits)]
+Viewer = Annotated[Person, Depends(_views)]  # of images, of which a page has many
 Lead = Annotated[Person, Depends(_lead)]
 ClassEditor = Annotated[Person, Depends(_changes_classes)]  # a lead, who may not do it too often
 Proposer = Annotated[Person, Depends(_proposes)]
