@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 
 import numpy as np
@@ -12,9 +13,9 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import Project, make, read_vectors
+from accuacl.labeling.project import Project, make, read_texts, read_vectors
 from accuacl.labeling.project.learning import forgetting
-from accuacl.ridge import fit
+from accuacl.ridge import examples_of, fit, fit_like, sums_of, without
 from commands import accuacl
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, records, truth
 from test_keep_statistics import all_rows, held_items
@@ -57,7 +58,7 @@ def test_the_model_is_that_of_a_project_that_never_had_it(tmp_path, when):
     item = trained_items(project)[0]
     name, vector = project.item(item).name, blobs(0)[0].vectors[item]
     held = next(i for i in sorted(held_items(project)) if i > 10)
-    assert project.forget([name, str(held)]) < 1e-5  # by its name and by its number
+    assert project.forget([name, str(held)]).difference < 1e-5  # by its name and by its number
     assert len(project.store.labels()) == before - 2
     assert project.estimates().tasks
     finish(project)
@@ -97,7 +98,7 @@ def test_its_share_leaves_the_sums_of_a_class_that_was_merged_since(tmp_path):
     before = counts()
     assert label in before[0]
     assert label not in before[1]
-    assert project.forget([f"t0-{item}"]) < 1e-5
+    assert project.forget([f"t0-{item}"]).difference < 1e-5
     before[0][label] -= 1
     before[1][other] -= 1
     assert counts() == before
@@ -117,16 +118,31 @@ def test_its_share_leaves_the_sums(tmp_path, tasks):
         project.advance()
     item = trained_items(project)[0]
     assert item < 60
-    assert project.forget([f"t0-{item}"]) < 1e-5
+    facts, said = read_steps(project.journal, "train")[-1].result["facts"], project.estimates().calibration
+    forgot = project.forget([f"t0-{item}"])
+    assert forgot.difference < 1e-5
+    assert forgot.as_before == (tasks == 2)
     labels = {i: label for i, label in project.store.labels().items() if i not in held_items(project)}
     closed = {i for step in read_steps(project.journal, "label") for i, _ in step.result["labels"]}
     ids = np.array(sorted(labels.keys() & closed))
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[i] for i in ids.tolist()])
     last = read_steps(project.journal, "train")[-1].result
-    real = torch.from_numpy(ids >= 60) if tasks == 1 else torch.zeros(len(ids), dtype=torch.bool)
-    head, weights = fit(x, y, int(y.max()) + 1, real), load_tensors(project.directory / "weights", last)
-    scale = last["facts"]["sharpness"] / head.sharpness
-    torch.testing.assert_close(weights["head.weight"].double(), scale * head.weight, rtol=1e-3, atol=1e-4)
+    weights, count = load_tensors(project.directory / "weights", last), int(y.max()) + 1
+    if tasks == 1:  # all is chosen anew, by the examples of the second task, as if the item had never been there
+        head = fit(x, y, count, torch.from_numpy(ids >= 60))
+        assert project.estimates().calibration.startswith("Calibration")
+    else:
+        head = fit_like(x, y, count, facts["ridge"], facts["sharpness"])
+        assert said
+        assert project.estimates().calibration == f"{said} That was before items were forgotten."
+    assert last["facts"]["ridge"] == pytest.approx(head.ridge, rel=1e-5)
+    assert last["facts"]["sharpness"] == pytest.approx(head.sharpness, rel=1e-3)
+    torch.testing.assert_close(weights["head.weight"].double(), head.weight, rtol=1e-3, atol=1e-4)
+    guesses = read_steps(project.journal, "evaluate")[-1].result["predictions"]
+    seen = torch.tensor(last["seen"]) if tasks == 2 else torch.arange(count)
+    for held, guess, confidence in guesses if tasks == 2 else ():  # held-out items have been tried with the new model
+        p = torch.softmax(head.logits(torch.from_numpy(all_rows(project)[[held]]))[0, seen], 0)
+        assert (int(seen[p.argmax()]), pytest.approx(float(p.max()), abs=1e-4)) == (guess, confidence)
     assert item not in dict(records(project, "000/memory")["000/memory"]["summed"])
     finish(project)
     (tmp_path / "0.parquet").rename(tmp_path / "gone")
@@ -145,16 +161,16 @@ def test_all_that_was_learned_of_a_task_can_be_forgotten(tmp_path, keep, when):
             break
         answer(project)
     gone = [item for item in project.store.labels() if item >= 60] + [trained_items(project)[0]]
-    assert project.forget([str(item) for item in gone]) < 1e-5
+    before = [step.result["facts"] for step in read_steps(project.journal, "train") if step.task == 0][-1]
+    assert project.forget([str(item) for item in gone]).difference < 1e-5
     ids = np.array([item for item in sorted(project.store.labels()) if item not in held_items(project)])
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([project.store.labels()[i] for i in ids.tolist()])
     last = read_steps(project.journal, "train")[-1]
     assert (last.task, last.result["seen"]) == (0, sorted(set(y.tolist())))
-    head, weights = fit(x, y, int(y.max()) + 1), load_tensors(project.directory / "weights", last.result)
-    scale = last.result["facts"]["sharpness"] / head.sharpness
-    torch.testing.assert_close(
-        weights["head.weight"][last.result["seen"]].double(), scale * head.weight, rtol=1e-3, atol=1e-4
-    )
+    weights, count = load_tensors(project.directory / "weights", last.result), int(y.max()) + 1
+    by_sums = keep == "statistics"
+    head = fit_like(x, y, count, before["ridge"], before["sharpness"]) if by_sums else fit(x, y, count)
+    torch.testing.assert_close(weights["head.weight"][last.result["seen"]].double(), head.weight, rtol=1e-3, atol=1e-4)
     finish(project)
     project.add(blobs(2)[0])
     finish(project)
@@ -175,12 +191,12 @@ def test_the_proof_counts_what_the_model_was_taught(tmp_path):
     project.advance()
     late = read_steps(project.journal, "label")[-1].result["late"]
     assert late
-    assert project.forget([str(trained_items(project)[0])]) < 1e-5
+    assert project.forget([str(trained_items(project)[0])]).difference < 1e-5
     item = trained_items(project)[-1]
     project.store.correct(person, item, class_of(project, "another"), uuid.uuid4().hex)
-    assert project.forget([str(late[0][0])]) < 1e-5
+    assert project.forget([str(late[0][0])]).difference < 1e-5
     finish(project)
-    assert project.forget([str(trained_items(project)[0])]) < 1e-5
+    assert project.forget([str(trained_items(project)[0])]).difference < 1e-5
     project.close()
 
 
@@ -189,7 +205,7 @@ def test_the_proof_of_a_model_with_a_single_class(tmp_path):
     project.advance()
     answer(project, name=lambda project, item: "all")
     project.advance()
-    assert project.forget([str(trained_items(project)[0])]) == 0
+    assert project.forget([str(trained_items(project)[0])]).difference == 0
     project.close()
 
 
@@ -225,7 +241,7 @@ def test_the_command(tmp_path):
         item = trained_items(project)[0]
     said = accuacl("project", "forget", tmp_path / "p", f"t0-{item}")
     assert said.returncode == 0
-    assert f"forgotten: t0-{item}" in said.stdout
+    assert f"forgotten: item {item} (task 1, 't0-{item}')" in said.stdout
     assert "proof: the model differs from one fitted without them from scratch by" in said.stdout
     assert "there is no item 't0-99'" in accuacl("project", "forget", tmp_path / "p", "t0-99").stderr
 
@@ -235,3 +251,69 @@ def test_who_cannot_forget(tmp_path):
         project.advance()
         with pytest.raises(InputError, match="er cannot take back what it has learned; only ridge forgets items"):
             project.forget(["t0-1"])
+
+
+def numbered_texts(folder, *counts, labels=0, **more):
+    """A project of texts without names, which are called 0, 1, ... in each of its tasks."""
+    settings = make({"kind": "texts", "per_round": 8, "rounds": 1, "model": "none", "text_features": 64} | RIDGE | more)
+    project = Project.create(folder / "p", settings)
+    project.store.add_person("Ada")
+    for task, count in enumerate(counts):
+        rows = [f"{('open', 'close')[i % 2]} it {task} {i}" for i in range(count)]
+        (folder / f"{task}.csv").write_text("text\n" + "\n".join(rows) + "\n")
+        project.add(read_texts(folder / f"{task}.csv", "text"))
+    for _ in range(labels):
+        project.advance()
+        answer(project, name=lambda project, item: project.item(item).text.split()[0])
+    project.advance()
+    return project
+
+
+def test_a_number_that_is_another_items_name_is_refused(tmp_path):
+    """Item 15 is called 9 and item 9 is called 3: neither is erased for the other."""
+    project = numbered_texts(tmp_path, 6, 20)
+    both = "'9' can mean 2 items; give one with its #: #9: task 2, '3': close it 1 3; #15: task 2, '9': close it 1 9."
+    with pytest.raises(InputError, match=re.escape(both)):
+        project.forget(["9"])
+    with pytest.raises(InputError, match=re.escape("'1' can mean 2 items; give one with its #: #1: task 1, '1'")):
+        project.forget(["1"])
+    with pytest.raises(InputError, match="there is no item '26'; items have the numbers 0 to 25"):
+        project.forget(["#26"])
+    assert [item.id for item in project.forget(["2:9", "#9", "25"]).items] == [9, 15, 25]  # 25 is nobody's name
+    assert [item for item in range(26) if project.item(item).name == "(forgotten)"] == [9, 15, 25]
+    with pytest.raises(InputError, match="'15' can mean 2 items"):
+        project.forget(["15"])  # item 15 is gone; another is called that
+    for again in ("#9", "9", "25"):
+        with pytest.raises(InputError, match=r"item .* has been forgotten already; leave it out"):
+            project.forget([again])
+    for nobody in ("2:9", "(forgotten)", "3:1", "#", "1:"):
+        with pytest.raises(InputError, match="there is no item"):
+            project.forget([nobody])
+    project.close()
+
+
+def test_without_a_model_there_is_nothing_to_compare(tmp_path):
+    project = numbered_texts(tmp_path, 20)
+    assert project.forget(["3"]).sentences[0] == (
+        "proof: nothing has been learned yet, so there is no model that could know them"
+    )
+    project.close()
+
+
+def test_a_projection_stands_before_the_head(tmp_path):
+    project = new_project(tmp_path / "p", 1, **RIDGE | {"head": "projection", "width": 32})
+    finish(project)
+    assert project.forget([str(trained_items(project)[0])]).difference < 1e-5
+    project.close()
+
+
+def test_sums_alone_keep_how_the_model_was_regularised(tmp_path):
+    """With two hundred examples one more or less chooses the same: then only the sharpness differs, a little."""
+    x = torch.from_numpy(np.random.default_rng(0).normal(size=(200, 300)))
+    y = (x[:, :4].argmax(1) + (torch.arange(200) % 9 == 0)) % 4
+    whole, never = fit(x, y, 4), fit(x[1:], y[1:], 4)
+    rows, labels = examples_of(without(sums_of(x, y), x[0], int(y[0])))
+    head = fit_like(rows, labels, 4, whole.ridge, whole.sharpness)
+    assert head.ridge == pytest.approx(never.ridge)
+    torch.testing.assert_close(head.weight / head.sharpness, never.weight / never.sharpness, rtol=1e-6, atol=1e-9)
+    assert head.sharpness == pytest.approx(never.sharpness, rel=0.02)

@@ -10,7 +10,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import make
+from accuacl.labeling.project import Project, make
 from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.ridge import fit
 from scripted import answer, blobs, class_of, finish, new_project, records
@@ -28,13 +28,13 @@ def held_items(project):
     return {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
 
 
-def check_model(project):
+def check_model(project, generalised=False):
     """The head is the fit of all labels but the held-out ones, of which those of the last task are real."""
     last = read_steps(project.journal, "train")[-1]
     labels = {item: label for item, label in project.store.labels().items() if item not in held_items(project)}
     ids = np.array(sorted(labels))
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[item] for item in ids.tolist()])
-    head = fit(x, y, int(y.max()) + 1, torch.from_numpy(ids >= project.tasks.all()[last.task].first))
+    head = fit(x, y, int(y.max()) + 1, torch.from_numpy(ids >= project.tasks.all()[last.task].first), generalised)
     weights, seen = load_tensors(project.directory / "weights", last.result), last.result["seen"]
     torch.testing.assert_close(weights["head.weight"][seen].double(), head.weight[seen], rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(weights["head.bias"][seen].double(), head.bias[seen], rtol=1e-3, atol=1e-3)
@@ -126,3 +126,26 @@ def test_who_can_keep_sums_only():
             make({"kind": "vectors"} | SUMS | wrong)
     with pytest.raises(InputError, match="accuacl-full looks at all past examples"):
         make({"kind": "vectors", "strategy": "accuacl-full"} | SUMS)
+
+
+def test_rows_that_stand_for_examples_are_not_scaled(monkeypatch):
+    """Whatever lies in memory that is not filled yet."""
+    scale = {"mean": np.zeros(2, np.float32), "std": np.full(2, 0.1, np.float32), "each": np.ones(1, np.float32)}
+    rows = inputs.TaskInputs([np.ones((3, 2), np.float32)], scale)
+    rows.sums = np.array([[5.0, 6.0]], np.float32)
+    monkeypatch.setattr(np, "empty", lambda shape, kind: np.full(shape, 3e38, kind))
+    with np.errstate(all="raise"):
+        assert rows[np.array([1, -1])].tolist() == [[10, 10], [5, 6]]
+
+
+def test_a_project_begun_before_chooses_the_ridge_as_it_did(tmp_path):
+    """By generalised cross-validation; the setting is not in the file that such a project has."""
+    with new_project(tmp_path / "p", **SUMS):
+        pass
+    path = tmp_path / "p" / "config.json"
+    path.write_text("\n".join(line for line in path.read_text().splitlines() if "ridge_by" not in line))
+    with Project.open(tmp_path / "p") as project:
+        assert project.settings.ridge_by == "sums"
+        project.add(blobs(1)[0])
+        finish(project)
+        check_model(project, generalised=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
@@ -19,7 +20,7 @@ from accuacl.labeling.project.measuring.intervals import share
 from accuacl.labeling.project.measuring.mistakes import doubtful
 from accuacl.ridge import fit
 from effort import times
-from scripted import answer, class_of, finish, new_project, truth
+from scripted import answer, blobs, class_of, finish, new_project, truth
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -168,6 +169,26 @@ def test_gold_items_come_from_a_file(tmp_path):
         with pytest.raises(InputError, match="is not a readable"):
             add_gold(project, file)
         assert project.store.gold() == {item: 0, other: 1}
+
+
+def test_gold_items_of_one_name_are_told_apart(tmp_path):
+    """As in an export: numbers in `item`, names in `name`, the task in `task`."""
+    file = tmp_path / "gold.csv"
+    with new_project(tmp_path / "p") as project:
+        for task in (1, 2):  # three tasks, two of which have the name 9
+            project.add(replace(blobs(task)[0], names=[str(i) for i in range(60)]))
+        class_of(project, "class 0")
+        file.write_text("name,class,item,task\n9,class 0,69,\n9,class 0,,3\nt0-4,class 0,,\n,class 0,5,\n")
+        assert add_gold(project, file) == (4, 0)
+        assert set(project.store.gold()) == {69, 129, 4, 5}
+        for row, said in (
+            ("9,class 0,,", "line 2: 2 items are called '9'; say which with a column `task` or `item`"),
+            ("9,class 0,70,", "line 2: item 70 is called '10', not '9'; fix either"),
+            (",class 0,180,", "line 2: there is no item '180'; items have the numbers 0 to 179"),
+        ):
+            file.write_text(f"name,class,item,task\n{row}\n")
+            with pytest.raises(InputError, match=said):
+                add_gold(project, file)
 
 
 def test_doubt_follows_its_definition():

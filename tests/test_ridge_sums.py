@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.ridge import examples_of, fit, from_tensors, merged, sums_of, to_tensors, together, without
+from accuacl.ridge.fit import STEP
 from accuacl.ridge.loo import LeaveOneOut
+from accuacl.ridge.temperature import loss, sharpness
 from effort import examples
 
 
@@ -95,6 +97,24 @@ def test_a_fit_with_past_examples_gone_is_the_same_for_all_that_have_their_sums(
     torch.testing.assert_close(heads[0].loo[real], heads[1].loo[real])
     assert heads[0].sharpness == pytest.approx(heads[1].sharpness)
     assert heads[1].loo[~real].isnan().all()
+
+
+def test_the_ridge_is_chosen_by_the_examples_that_are_there():
+    """The mean log loss of each of them, left out, is smaller than at the ridges beside; sums alone choose another."""
+    x, y = rows(0, 40, 60)
+    y[torch.arange(40) % 6 == 0] = 1  # some wrong labels
+    real = torch.arange(40) >= 20
+    head, by_sums = fit(x, y, 3, real), fit(x, y, 3, real, generalised=True)
+    assert head.ridge != by_sums.ridge
+    whole = LeaveOneOut(x, y)
+
+    def value(ridge):
+        left_out = whole.left_out(ridge)[real]
+        return loss(left_out, y[real], whole.weights[real], sharpness(left_out, y[real], whole.weights[real]))
+
+    assert value(head.ridge) == min(value(head.ridge * factor) for factor in (1, STEP, 1 / STEP))
+    nobody = fit(x, y, 3, torch.zeros(40, dtype=torch.bool))
+    assert nobody.ridge == pytest.approx(whole.mean_length)  # the typical one, where nothing is there to choose by
 
 
 def test_what_was_never_there_cannot_be_taken_out():

@@ -325,7 +325,7 @@ def test_rows_are_forgotten_with_their_labels(tmp_path):
         assert set(project.tasks.table(0)["label"]) == {None}
         labelled = next(iter(project.store.labels()))
         name = project.item(labelled).name
-        assert project.forget([name]) < 1e-4
+        assert project.forget([name]).difference < 1e-4
         assert labelled not in project.store.labels()
 
 

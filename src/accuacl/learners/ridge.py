@@ -25,7 +25,7 @@ class Ridge(Learner):
         round, labels = self.round, self.round.labels.cpu()
         features = round.evaluated(round.model.embed, torch.arange(len(labels)))
         real = torch.from_numpy(round.ids >= 0)  # rows with smaller ids stand for examples of which only sums are kept
-        head = fit(torch.from_numpy(features), labels, round.model.head.out_features, real)
+        head = fit(torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised)
         with torch.no_grad():
             round.model.head.weight.copy_(head.weight)
             round.model.head.bias.copy_(head.bias)

@@ -34,6 +34,7 @@ class Training:
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
     balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
     policy: str = PAPER  # what the memory keeps: as the paper has it for each learner, or a policy of `memory`
+    generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
     subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@
 `sums` is all that must be kept of examples.
 """
 
-from accuacl.ridge.fit import Head, fit
+from accuacl.ridge.fit import Head, fit, fit_like
 from accuacl.ridge.sums import Sums, examples_of, from_tensors, merged, sums_of, to_tensors, together, without
 from accuacl.ridge.temperature import sharpness
 
@@ -16,6 +16,7 @@ __all__ = [
     "Sums",
     "examples_of",
     "fit",
+    "fit_like",
     "from_tensors",
     "merged",
     "sharpness",

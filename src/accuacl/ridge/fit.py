@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -42,7 +43,7 @@ class Head:
         return {"left_out_accuracy": 100 * float(right.mean()), "left_out_confidence": 100 * float(confidence.mean())}
 
 
-def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> Head:
+def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None, generalised: bool = False) -> Head:
     """The head for examples x (n x d) with labels below `classes`. It does not depend on the order of examples.
 
     W and b minimise sum_i w_i |W x_i + b - y_i|^2 + r |W|^2 with y = +1 for the class of an example and -1 for the
@@ -50,21 +51,47 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> 
     steps from a typical value to the lowest leave-one-out log loss, each r with the sharpness of the softmax that is
     best for it. A class without an example gets the output -1 everywhere.
 
-    real: which rows are examples; the others only have the same sums as examples that are gone. Then r minimises the
-    generalised cross-validation, which needs no more than sums, and the sharpness is chosen on the real examples.
+    real: which rows are examples; the others only have the same sums as examples that are gone. Then r and the
+    sharpness are chosen on the real examples, or, if `generalised`, r by the generalised cross-validation, which needs
+    no more than sums and regularises far less.
 
     >>> x = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
     >>> fit(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)
     tensor([0, 0, 1, 1])
     """
+    problem, own = _problem(x, labels, classes)
+    ridge, beta, left_out = _best(problem, own, None if real is None or bool(real.all()) else real, generalised)
+    return _head(problem, x, labels, classes, ridge, beta, left_out)
+
+
+def fit_like(x: Tensor, labels: Tensor, classes: int, ridge: float, sharpness: float) -> Head:
+    """The head with the sharpness, and with the ridge that `fit` tries and that is nearest to the one given."""
+    problem, _ = _problem(x, labels, classes)
+    unit = problem.mean_length or 1.0
+    step = round(math.log(ridge / (unit * TYPICAL)) / math.log(STEP))
+    nearest = unit * TYPICAL * STEP ** max(-STEPS, min(STEPS, step))
+    return _head(problem, x, labels, classes, nearest, sharpness, torch.full_like(problem.targets, torch.nan))
+
+
+def _problem(x: Tensor, labels: Tensor, classes: int) -> tuple[LeaveOneOut, Tensor]:
+    """The regression, and the labels as numbers of the classes that have examples."""
     if len(x) == 0 or len(x) != len(labels):
         raise InputError(f"{len(x)} examples came with {len(labels)} labels; give one label each, and at least one.")
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
         raise InputError(f"labels run from {int(labels.min())} to {int(labels.max())}; give labels below {classes}.")
-    seen, own = torch.unique(labels, return_inverse=True)
-    used = (x != 0).any(0)  # columns of words that no example has need no work: their weights are 0
-    problem = LeaveOneOut(x[:, used].double(), own)
-    ridge, beta, left_out = _best(problem, own, None if real is None or bool(real.all()) else real)
+    own = torch.unique(labels, return_inverse=True)[1]
+    return LeaveOneOut(x[:, _used(x)].double(), own), own
+
+
+def _used(x: Tensor) -> Tensor:
+    """Columns of words that no example has need no work: their weights are 0."""
+    return (x != 0).any(0)
+
+
+def _head(
+    problem: LeaveOneOut, x: Tensor, labels: Tensor, classes: int, ridge: float, beta: float, left_out: Tensor
+) -> Head:
+    seen, used = torch.unique(labels), _used(x)
     weight, bias = x.new_zeros(classes, x.shape[1]).double(), torch.full((classes,), -1.0, dtype=torch.float64)
     weight[seen[:, None], used.nonzero()[:, 0]], bias[seen] = problem.solution(ridge)
     loo = torch.full((len(x), classes), -1.0, dtype=torch.float64)
@@ -72,7 +99,7 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None) -> 
     return Head(beta * weight, beta * bias, ridge, beta, beta * loo)
 
 
-def _best(problem: LeaveOneOut, own: Tensor, real: Tensor | None) -> tuple[float, float, Tensor]:
+def _best(problem: LeaveOneOut, own: Tensor, real: Tensor | None, generalised: bool) -> tuple[float, float, Tensor]:
     """The ridge with a smaller loss than its neighbours, its sharpness, and what the left-out examples get there."""
     unit = problem.mean_length or 1.0
     tried: dict[int, tuple[float, float, Tensor]] = {}
@@ -85,7 +112,7 @@ def _best(problem: LeaveOneOut, own: Tensor, real: Tensor | None) -> tuple[float
                 left_out[~real] = torch.nan
             known = ~left_out.isnan().any(1)
             beta = sharpness(left_out[known], own[known], problem.weights[known])
-            if real is None:
+            if real is None or not generalised:
                 value = loss(left_out[known], own[known], problem.weights[known], beta)
             else:
                 value = problem.generalised(ridge)

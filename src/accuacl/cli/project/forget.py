@@ -10,11 +10,14 @@ from rich.markup import escape
 from accuacl.cli.options import TextColumn, TrustCode
 from accuacl.cli.project.options import Directory, open_project
 from accuacl.cli.screen import console, drawn
+from accuacl.labeling import project as projects
+
+ITEM = "Names of items, their numbers, or, where these could mean several, #NUMBER or TASK:NAME."
 
 
 def forget(
     directory: Directory,
-    items: Annotated[list[str], typer.Argument(metavar="ITEM", help="Names of items, or their numbers.")],
+    items: Annotated[list[str], typer.Argument(metavar="ITEM", help=ITEM)],
     column: TextColumn = "text",
     trust_code: TrustCode = False,
 ) -> None:
@@ -25,10 +28,8 @@ def forget(
     taken out of the sums. Your own files are not touched: delete them yourself.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
-        off = project.forget(items, column, draw)
-        kept = project.settings.keep
-    console.print(f"forgotten: {escape(', '.join(items))}")
-    if kept == "examples":
-        console.print(f"proof: the model differs from one fitted without them from scratch by {off:.0e}")
-    else:
-        console.print(f"proof: taken out of the sums and put back, they give the old sums up to {off:.0e}")
+        forgot = project.forget(items, column, draw)
+    for item in forgot.items:
+        console.print(f"forgotten: item {item.id} ({escape(projects.said_of(item))})", soft_wrap=True)
+    for sentence in forgot.sentences:
+        console.print(escape(sentence), soft_wrap=True)

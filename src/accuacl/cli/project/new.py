@@ -16,7 +16,7 @@ from accuacl.labeling import project as projects
 from accuacl.labeling.store import alike_pairs
 
 SHOWN = 10  # pairs of classes that look alike
-NO_OPTION = ("kind", "digest")  # settings that follow from others
+NO_OPTION = ("kind", "digest", "ridge_by")  # settings that follow from others, or are of earlier versions
 
 
 @with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))

@@ -11,6 +11,7 @@ from accuacl.base.front import front_door
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.items.arriving import by_task, parts_of
+    from accuacl.labeling.project.items.finding import said_of
     from accuacl.labeling.project.items.images import LARGEST_IMAGE, read_images
     from accuacl.labeling.project.items.new_items import NewItems, TableOptions
     from accuacl.labeling.project.items.places import relocate_data
@@ -88,6 +89,7 @@ __all__ = [
     "read_texts",
     "read_vectors",
     "relocate_data",
+    "said_of",
     "take_file",
     "unreadable_images",
     "why_unreadable",

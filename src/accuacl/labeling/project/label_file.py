@@ -10,6 +10,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.data import DataTable, read_table
+from accuacl.labeling.project.items.erasing import erased_rows, forgotten_rows
 from accuacl.labeling.project.items.tasks import Tasks
 from accuacl.labeling.project.learning import given
 from accuacl.labeling.project.project import Project
@@ -105,11 +106,16 @@ class Finder:
     def __init__(self, tasks: Tasks) -> None:
         self.tasks = tasks
         self.by: dict[str, dict[str, list[int]]] = {key: defaultdict(list) for key in ("name", "text", "base")}
+        self.numbers: set[int] = set()
         for task in tasks.all():
-            columns = tasks.table(task.index)
+            columns, erased = tasks.table(task.index), erased_rows(tasks, task)
+            gone = forgotten_rows(tasks, task)
             for row, name in enumerate(columns["name"]):
+                if row in gone:
+                    continue
+                self.numbers.add(task.first + row)
                 spelt = {"name": name, "base": name.rpartition("/")[2]}
-                if "text" in columns:
+                if "text" in columns and row not in erased:
                     spelt["text"] = columns["text"][row]
                 for key, value in spelt.items():
                     self.by[key][value].append(task.first + row)
@@ -149,7 +155,6 @@ class Finder:
         return found
 
     def _number(self, wanted: str) -> int:
-        last = self.tasks.all()[-1] if self.tasks.all() else None
-        if last is None or not wanted.isdecimal() or int(wanted) >= last.first + last.count:
+        if not wanted.isdecimal() or int(wanted) not in self.numbers:
             raise InputError(f"there is no item {wanted!r} in this project; fix it or leave the row out")
         return int(wanted)

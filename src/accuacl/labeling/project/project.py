@@ -27,9 +27,10 @@ from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, 
 from accuacl.labeling.project.folder import check_empty, whole_or_not_at_all
 from accuacl.labeling.project.inputs import trust
 from accuacl.labeling.project.items.erasing import erase_finished
+from accuacl.labeling.project.items.finding import find_item
 from accuacl.labeling.project.items.images import image_type, read_inside
 from accuacl.labeling.project.items.new_items import NewItems
-from accuacl.labeling.project.items.tasks import Item, NothingNew, TaskInfo, Tasks, find_item
+from accuacl.labeling.project.items.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.project.learning.forgotten import PLAN
 from accuacl.labeling.project.measuring.budget import tell
 from accuacl.labeling.project.measuring.estimates import Estimates, estimate, last_predictions, learning_curve
@@ -40,6 +41,7 @@ from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.learning.forgetting import Forgetting
+    from accuacl.labeling.project.learning.proof import Forgot
     from accuacl.labeling.project.measuring.pool_map import PoolMap
     from accuacl.labeling.project.uploads import Uploads
 
@@ -194,23 +196,19 @@ class Project:
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
-    def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> float:
-        """Remove items, by name or number, with their labels and what was learned from them; the proof.
+    def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> Forgot:
+        """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
 
-        That is by how much the model differs from one fitted without them from scratch, relative to its largest weight,
-        or, where only sums are kept, by how much these change when the items are taken out and put back.
+        column: that of texts, where an item must be read again from the file that it came from.
         """
         items, work = sorted({find_item(self.tasks, name) for name in given}), self._forgetting(column)
+        gone = [self.item(item) for item in items]
         with _journal(self.directory, self.settings) as journal:
             work.finish(journal)  # what an earlier call may have left
-            off = work.plan(items)
+            planned = work.plan(items)
             work.finish(journal)
         self.advance(progress)
-        if self.settings.keep == STATISTICS:
-            return off
-        from accuacl.labeling.project.learning import learned  # loads torch
-
-        return learned.difference(self.directory, self.settings, self.tasks)
+        return work.proof(gone, planned)
 
     def _forgetting(self, column: str = "text") -> Forgetting:
         from accuacl.labeling.project.learning.forgetting import Forgetting  # loads torch

@@ -49,6 +49,11 @@ class ProjectSettings(pydantic.BaseModel):
         "examples",
         description="What ridge keeps of finished tasks: their examples, or statistics alone (sums of each class).",
     )
+    ridge_by: Literal["examples", "sums"] = Field(
+        "examples",
+        description="Where ridge keeps statistics alone, its regularisation is chosen by the examples that are there.",
+        json_schema_extra={"before": "sums"},
+    )
     memory_policy: str = Field(
         "",
         description=f"{Config.model_fields['memory_policy'].description} Unset: coverage where a network is trained.",

@@ -114,7 +114,7 @@ class TaskInputs:
         return int(self.ends[-1])
 
     def __getitem__(self, ids: NDArray[np.int64]) -> NDArray[Any]:
-        rows = np.empty((len(ids), *self.arrays[0].shape[1:]), self.arrays[0].dtype)
+        rows = np.zeros((len(ids), *self.arrays[0].shape[1:]), self.arrays[0].dtype)
         task = np.where(ids < 0, -1, np.searchsorted(self.ends, ids, side="right"))
         for t in np.unique(task[task >= 0]):
             inside = task == t

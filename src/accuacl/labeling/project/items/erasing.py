@@ -14,6 +14,8 @@ from accuacl.base.files import reading, replacing, write_bytes, write_text
 from accuacl.experiment import read_steps
 from accuacl.labeling.project.items.tasks import ERASED, TaskInfo, Tasks
 
+FORGOTTEN = "(forgotten)"  # the name of what was forgotten
+
 
 def erase_finished(tasks: Tasks, journal: Path) -> None:
     """Erase the examples of all tasks that have ended, but for those that were held out."""
@@ -35,6 +37,12 @@ def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
         return set(json.loads(path.read_text())["rows"])
 
 
+def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
+    """The rows of a task that the project was asked to forget."""
+    rows = erased_rows(tasks, task)
+    return {row for row in rows if tasks.table(task.index)["name"][row] == FORGOTTEN} if rows else set()
+
+
 def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = False) -> None:
     """Put zeros and nothing in place of what there is of these rows of a task; `names`: of their names too.
 
@@ -46,7 +54,7 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
 
     folder, before = tasks.folder_of(task.index), erased_rows(tasks, task)
     table, chosen = {name: list(column) for name, column in tasks.table(task.index).items()}, sorted(rows)
-    nothings = {"text": "", "shown": "{}", "label": None} | ({"name": "(forgotten)"} if names else {})
+    nothings = {"text": "", "shown": "{}", "label": None} | ({"name": FORGOTTEN} if names else {})
     for column, nothing in nothings.items():
         for row in chosen if column in table else ():
             table[column][row] = nothing

@@ -177,20 +177,6 @@ class Tasks:
         return dict(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict())
 
 
-def find_item(tasks: Tasks, given: str) -> int:
-    """The item of that name, or number."""
-    names = {task.first: tasks.table(task.index)["name"] for task in tasks.all()}
-    named = [first + row for first, column in names.items() for row, name in enumerate(column) if name == given]
-    if len(named) > 1:
-        numbers = ", ".join(map(str, named))
-        raise InputError(f"{len(named)} items are called {given!r}; give one of them by its number: {numbers}.")
-    if named:
-        return named[0]
-    if given.isdecimal() and tasks.all() and int(given) < tasks.all()[-1].first + tasks.all()[-1].count:
-        return int(given)
-    raise InputError(f"there is no item {given!r}; give its name, or its number in the export's labels.csv.")
-
-
 def _stamp(path: Path) -> int:
     """What changes when a file does; 0 if there is none."""
     try:

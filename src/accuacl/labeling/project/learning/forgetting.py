@@ -20,17 +20,26 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, sync_folder, write_text
 from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors, read_steps, save_arrays, save_tensors
 from accuacl.labeling.project.items.erasing import erase, erased_rows
-from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.items.tasks import Item, Tasks
 from accuacl.labeling.project.learning import learned
 from accuacl.labeling.project.learning.forgotten import PLAN, without_items
 from accuacl.labeling.project.learning.given import drop
+from accuacl.labeling.project.learning.proof import Forgot
 from accuacl.labeling.project.learning.statistics import load_sums, save_sums
 from accuacl.labeling.project.learning.taught import taught_by
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.store import Store, merges
-from accuacl.ridge import Sums, examples_of, fit, sums_of, together, without
+from accuacl.ridge import Sums, examples_of, fit_like, sums_of, together, without
 
 ASIDE = "forgetting"  # the folder in weights/ with the files that will take the place of others
+
+
+@dataclass(frozen=True)
+class Planned:
+    """off: how the sums differ when the items are put back, None if they had no share; as_before: as in `Forgot`."""
+
+    off: float | None
+    as_before: bool
 
 
 @dataclass(frozen=True)
@@ -51,8 +60,8 @@ class Forgetting:
     def weights(self) -> Path:
         return self.directory / "weights"
 
-    def plan(self, items: list[int]) -> float:
-        """Write down what has to be done; by how much sums change when the items are taken out and put back again."""
+    def plan(self, items: list[int]) -> Planned:
+        """Write down what has to be done, and what can be said of it already."""
         if self.settings.learner != "ridge":
             raise InputError(f"{self.settings.learner} cannot take back what it has learned; only ridge forgets items.")
         shutil.rmtree(self.weights / ASIDE, ignore_errors=True)  # of a process that was killed here
@@ -62,7 +71,8 @@ class Forgetting:
         last = still[-1] if still else None
         finished = last is not None and bool(read_steps(self.journal, "evaluate", task=last.task))
         handles: dict[str, Handle] = {}
-        difference, sums = 0.0, None
+        offs: list[float] = []
+        sums: Sums | None = None
         for step in read_steps(self.journal, "memory"):
             handle = step.result["file"]
             if handle is None or not (self.weights / handle["file"]).exists():
@@ -70,16 +80,20 @@ class Forgetting:
             if not by_sums:
                 handles[handle["file"]] = self._smaller_memory(handle, items)
                 continue
-            sums, off = self._taken_out(step, items)
-            difference = max(difference, off)
+            sums, each = self._taken_out(step, items)
+            offs += each
             handles[handle["file"]] = save_sums(self.weights / ASIDE / handle["file"], sums)
-        if last is not None and finished and sums is not None:
-            handles[last.result["file"]] = self._fitted(last.result, trained[-1].result, sums)
-        again = [last.task, last.round] if last is not None and not (by_sums and finished) else None
+        fitted = last is not None and by_sums and finished
+        if last is not None and fitted:  # without a share in the sums the model is as it was
+            refit = sums is not None and bool(offs)
+            new = self._fitted(last.result, trained[-1].result, sums) if refit and sums else last.result
+            handles[last.result["file"]] = new
+        again = [last.task, last.round] if last is not None and not fitted else None
+        tested = [last.task, last.round] if last is not None and fitted and offs else None
         nothing = [[step.task, step.round] for step in trained if step not in still]
-        planned = {"items": items, "files": handles, "again": again, "nothing": nothing}
+        planned = {"items": items, "files": handles, "again": again, "tested": tested, "nothing": nothing}
         write_text(self.directory / PLAN, json.dumps(planned) + "\n")
-        return difference
+        return Planned(max(offs, default=None), as_before=tested is not None)
 
     def finish(self, journal: Journal) -> None:
         """Do what `plan` has written down, from the beginning or the rest of it."""
@@ -105,6 +119,15 @@ class Forgetting:
         path.unlink()
         shutil.rmtree(weights / ASIDE, ignore_errors=True)
 
+    def proof(self, items: list[Item], planned: Planned) -> Forgot:
+        """What can be said when all is done."""
+        by_sums, model = self.settings.keep == STATISTICS, bool(read_steps(self.journal, "train"))
+        off = planned.off
+        if model and not by_sums:
+            off = learned.difference(self.directory, self.settings, self.tasks)
+        measured = any(item.task == 0 for item in items) and (self.tasks.folder_of(0) / "inputs.json").exists()
+        return Forgot(items, self.settings.kind, by_sums, model, off, planned.as_before, measured)
+
     def _taught(self, training: Step) -> dict[int, int]:
         """What a training has learned of its own task."""
         answers = read_steps(self.journal, "label", task=training.task)
@@ -116,9 +139,9 @@ class Forgetting:
         path = self.weights / ASIDE / handle["file"]
         return dict(save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
 
-    def _taken_out(self, memory: Step, items: list[int]) -> tuple[Sums, float]:
-        """The sums after a task without the items, and by how much they differ when the items are put back."""
-        sums, off = load_sums(self.weights, memory.result["file"]), 0.0
+    def _taken_out(self, memory: Step, items: list[int]) -> tuple[Sums, list[float]]:
+        """The sums after a task without the items; for each that was in them how they differ when it is put back."""
+        sums, offs = load_sums(self.weights, memory.result["file"]), list[float]()
         became = merges(self.store.classes())
         inside: dict[int, int] = {}
         for step in read_steps(self.journal, "memory"):
@@ -138,15 +161,18 @@ class Forgetting:
             back = together(sums, sums_of(x[None], torch.tensor([label])))[label]
             scatters = [value.scatter.T @ value.scatter for value in (back, before[label])]
             differences = (back.mean - before[label].mean, scatters[0] - scatters[1])
-            off = max(off, *(float(values.abs().max()) for values in differences))
-        return sums, off
+            offs.append(max(float(values.abs().max()) for values in differences))
+        return sums, offs
 
     def _fitted(self, handle: Handle, newest: Handle, sums: Sums) -> Handle:
-        """The model of these sums alone, as sharp as that of a handle was, in place of the newest: its handle."""
-        state, sharpness = load_tensors(self.weights, newest), handle["facts"]["sharpness"]
+        """The model of these sums alone in place of the newest: its handle.
+
+        It is regularised and as sharp as that of a handle was: what chose both, the left-out examples, is gone.
+        """
+        state, facts = load_tensors(self.weights, newest), handle["facts"]
         rows, labels = examples_of(sums)
-        head = fit(rows, labels, len(state["head.weight"]), torch.zeros(len(rows), dtype=torch.bool))
-        sharper, facts = sharpness / head.sharpness, {"sharpness": sharpness, "ridge": head.ridge}
-        state |= {"head.weight": (sharper * head.weight).float(), "head.bias": (sharper * head.bias).float()}
+        head = fit_like(rows, labels, len(state["head.weight"]), facts["ridge"], facts["sharpness"])
+        state |= {"head.weight": head.weight.float(), "head.bias": head.bias.float()}
         saved = save_tensors(self.weights / ASIDE / handle["file"], state)
+        facts = facts | {"ridge": head.ridge, "before_forgetting": True}
         return handle | saved | {"seen": sorted(sums), "facts": facts}

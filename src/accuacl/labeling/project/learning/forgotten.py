@@ -14,12 +14,13 @@ def without_items(
 ) -> Any:
     """What a record says without the items; None: the step has to be done again.
 
-    planned: the `items`, new handles of `files` by their names, the last training, if it is to be done `again`, and the
-    trainings that are left with `nothing` to learn.
+    planned: the `items`, new handles of `files` by their names, the last training, if it is to be done `again` or what
+    replaces its model to be `tested`, and the trainings that are left with `nothing` to learn.
     """
     gone, files, again = set(planned["items"]), planned["files"], planned["again"]
-    learned_again = again and task is not None and (task > again[0] or (task == again[0] and round in (again[1], None)))
-    if learned_again and kind in ("train", "test", "memory", "evaluate"):
+    if _since(again, task, round) and kind in ("train", "test", "memory", "evaluate"):
+        return None
+    if _since(planned.get("tested"), task, round) and kind in ("test", "evaluate"):
         return None
     if [task, round] in planned.get("nothing", []) and kind in ("train", "test"):
         return None
@@ -39,6 +40,13 @@ def without_items(
         handle = files.get(result["file"]["file"], result["file"]) if result["file"] else None
         return _filtered(result | some | {"file": handle}, gone, "summed")
     return files.get(result["file"], result) if kind == "train" else result
+
+
+def _since(training: list[int] | None, task: int | None, round: int | None) -> bool:
+    """Whether a step belongs to a training, to the end of its task, or to a later task."""
+    if training is None or task is None:
+        return False
+    return task > training[0] or (task == training[0] and round in (training[1], None))
 
 
 def _aligned(result: dict[str, Any], gone: set[int], names: tuple[str, ...]) -> dict[str, list[Any]]:

@@ -11,11 +11,12 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import load_tensors, read_steps
+from accuacl.experiment import read_steps
 from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.labeling.project.inputs.texts import text_encoder
 from accuacl.labeling.project.items.sources import read_like
 from accuacl.labeling.project.items.tasks import Tasks
+from accuacl.labeling.project.learning.networks import Networks
 from accuacl.labeling.project.learning.taught import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.ridge import fit
@@ -23,13 +24,7 @@ from accuacl.ridge import fit
 
 def rows(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
     """Items as the head sees them."""
-    made = []
-    for task in tasks.all():
-        path = tasks.folder_of(task.index) / "inputs.json"
-        if not path.exists():
-            break
-        made.append(json.loads(path.read_text()))
-    return inputs.open_task_inputs(tasks, made, settings)[np.array(items, np.int64)]
+    return inputs.open_task_inputs(tasks, _made(tasks), settings)[np.array(items, np.int64)]
 
 
 def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
@@ -60,19 +55,32 @@ def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -
 
 
 def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
-    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without a model.
+    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without labels.
 
     What was labelled or corrected since the last training, the next one learns.
     """
     journal = directory / "journal.sqlite"
-    trained = read_steps(journal, "train")
-    labels = taught_by(read_steps(journal, "label"))
-    if not trained or not labels:
+    handle, labels = read_steps(journal, "train")[-1].result, taught_by(read_steps(journal, "label"))
+    if not labels:
         return 0.0
-    ids = sorted(labels)
-    handle = trained[-1].result
-    state = load_tensors(directory / "weights", handle)
-    x, y = torch.from_numpy(rows(settings, tasks, ids)), torch.tensor([labels[item] for item in ids])
-    head, seen = fit(x, y, len(state["head.weight"])), handle["seen"]
-    off, largest = (state["head.weight"][seen].double() - head.weight[seen]).abs().max(), head.weight.abs().max()
+    ids, seen = sorted(labels), handle["seen"]
+    networks = Networks(settings, directory / "weights", tasks)
+    for made in _made(tasks):
+        networks.open(made)
+    model = networks.model(handle)
+    x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
+    head = fit(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
+    weight = model.head.weight.detach().cpu().double()
+    off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
     return float(off / largest) if largest else float(off)  # with a single class all weights are 0
+
+
+def _made(tasks: Tasks) -> list[dict[str, Any]]:
+    """What `prepare` has said of the tasks whose inputs are there."""
+    made = []
+    for task in tasks.all():
+        path = tasks.folder_of(task.index) / "inputs.json"
+        if not path.exists():
+            break
+        made.append(json.loads(path.read_text()))
+    return made

@@ -69,7 +69,7 @@ class PeopleSteps:
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
-        training = training_of(self.config, 1, networks.device)
+        training = replace(training_of(self.config, 1, networks.device), generalised=settings.ridge_by == "sums")
         self.learning = Learning(self.config, folder, training, networks.transform, networks.rows)
 
     def begin(self, task: Task, before: KnownFromPeople | None) -> KnownFromPeople:

@@ -122,6 +122,7 @@ def _calibration(journal: Path) -> str:
     return (
         f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
         f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
+        + (" That was before items were forgotten." if "before_forgetting" in facts else "")
     )
 
 
