@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from accuacl import data, learners, memory, select
+from accuacl import data, learners, memory, select, strategies
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_file
 from accuacl.experiment import canonical, make, open_stream
@@ -179,15 +179,73 @@ def test_a_run_checks_what_a_memory_policy_keeps(tmp_path):
     assert "the memory policy none-new" in ended.stderr
 
 
-@pytest.mark.parametrize("text", ["class Mine:\n    def __init__(self, round): ...", "def mine(round): return 5"])
-def test_a_learner_that_cannot_learn_names_the_file_and_the_line(tmp_path, text):
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("class Mine: ...", "must take one argument, the Round; register a class that inherits from accuacl.learners."),
+        ("def mine(): return 3", "must take one argument, the Round;"),
+        ("class Mine:\n    def __init__(self, round): ...", "is a Mine, which cannot `train` and `remember`; register"),
+        ("class Mine:\n    def __init__(self, round): ...\n    remember = print", "is a Mine, which cannot `train`; "),
+        ("class Mine(learners.Learner): ...", "has no `observe`; say there how"),
+    ],
+)
+def test_a_learner_that_cannot_learn_is_refused_when_it_is_registered(tmp_path, text, says):
     file = tmp_path / "mine.py"
     file.write_text(f"from accuacl import learners\n\n\n@learners.register('mine')\n{text}\n")
+    with pytest.raises(InputError) as refused:
+        load_plugins([file])
+    assert f"the learner mine ({file}, line 4) {says}" in str(refused.value)
+    assert "mine" not in learners.REGISTRY
+
+
+def test_a_function_that_makes_no_learner_names_the_file_and_the_line(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("from accuacl import learners\n\n\n@learners.register('mine')\ndef mine(round): return 5\n")
     load_plugins([file])
     with pytest.raises(InputError) as refused:
         learners.start("mine", SimpleNamespace(training=SimpleNamespace(policy="paper")))
-    assert f"the learner mine ({file}, line 4) is a " in str(refused.value)
-    assert "which cannot `train` and `remember`" in str(refused.value)
+    assert f"the learner mine ({file}, line 4) is a int, which cannot `train` and `remember`" in str(refused.value)
+
+
+@pytest.mark.parametrize("head", ["def mine(): ...", "def mine(memory, ids, labels): ...", "class Mine: ..."])
+def test_a_memory_policy_that_cannot_be_called_is_refused_when_it_is_registered(tmp_path, head):
+    file = tmp_path / "mine.py"
+    file.write_text(f"from accuacl import memory\n\n\n@memory.register('mine')\n{head}\n")
+    with pytest.raises(InputError) as refused:
+        load_plugins([file])
+    says = "must take 7 arguments: memory, ids, labels, features, capacity, seed, logits."
+    assert f"the memory policy mine ({file}, line 4) {says}" == str(refused.value)
+    assert "mine" not in memory.FEATURE_POLICIES
+
+
+@pytest.mark.parametrize("place", [strategies, learners, memory, data])
+@pytest.mark.parametrize("name", ["", 3, None, "a b", "a/b", "a\\b", "a\n", b"a", ["a"], print])
+def test_a_name_that_cannot_be_typed_is_refused(place, name):
+    with pytest.raises(InputError, match=r"^an? .* cannot be called .*, (as text|with its name as text)\.$"):
+        place.register(name)
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        (strategies, "full"),
+        (strategies, "badge"),
+        (learners, "er"),
+        (memory, "paper"),
+        (memory, "agreement"),
+        (memory, "herding"),
+        (data, "given"),
+    ],
+)
+def test_a_name_that_is_taken_is_refused(place, name):
+    with pytest.raises(InputError, match=f"cannot be called '{name}'; give it a name that is not taken"):
+        place.register(name)
+
+
+@pytest.mark.parametrize("place", [strategies, learners, memory, data])
+def test_types_written_in_c_are_refused(place):
+    with pytest.raises(InputError):
+        place.register("mine")(int)
 
 
 def test_the_page_has_a_learner_and_a_memory_policy_that_work(tmp_path):
@@ -283,16 +341,6 @@ def test_a_wrong_stream_names_the_file_and_the_line(tmp_path, answer, says):
 def test_a_stream_that_cannot_be_called_is_refused_when_it_is_registered(stream):
     with pytest.raises(InputError, match="must take two arguments, the data set and a seed"):
         data.register("mine")(stream)
-
-
-TAKEN = {learners: "er", memory: "herding", data: "given"}
-
-
-@pytest.mark.parametrize("place", TAKEN)
-def test_names_that_are_taken_are_refused(place):
-    for name in ("", TAKEN[place]):
-        with pytest.raises(InputError, match="give it a name that is not taken"):
-            place.register(name)
 
 
 def test_a_file_that_registers_nothing_is_told(tmp_path):

@@ -1,4 +1,4 @@
-"""Names that people type: the sentence for one that is not known, with the one that was probably meant; and plurals."""
+"""Names that people type or give: the sentence for one that is not known, what a new one may be; and plurals."""
 
 from __future__ import annotations
 
@@ -33,6 +33,23 @@ def no_such(what: str, name: object, known: Iterable[str]) -> InputError:
     meant = near(name, known)
     hint = f"did you mean {meant}? The" if meant else "the"
     return InputError(f"there is no {what} {name!r}; {hint} {_plural(what)} are {', '.join(known)}.")
+
+
+def check_new_name(what: str, name: object, taken: Iterable[str]) -> None:
+    """Refuse a name for something that a user registers: it must be typed in commands and may be part of a path.
+
+    >>> check_new_name("learner", "a b", [])
+    Traceback (most recent call last):
+    ...
+    accuacl.base.errors.InputError: a learner cannot be called 'a b'; give a name without spaces and slashes, as text.
+    """
+    refused = f"a {what} cannot be called {name if callable(name) else repr(name)}"
+    if callable(name):
+        raise InputError(f'{refused}; write @register("name") above it, with its name as text.')
+    if not isinstance(name, str) or not name.isprintable() or set(name) & set(" /\\") or not name:
+        raise InputError(f"{refused}; give a name without spaces and slashes, as text.")
+    if name in taken:
+        raise InputError(f"{refused}; give it a name that is not taken.")
 
 
 def counted(count: int, what: str) -> str:

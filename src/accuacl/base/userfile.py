@@ -71,6 +71,19 @@ def required_arguments(function: Any) -> list[str]:
     return [each.name for each in parameters if each.default is each.empty and each.kind not in several]
 
 
+def takes(function: Any, count: int) -> bool:
+    """Whether something can be called with so many arguments by their places; not if Python cannot tell.
+
+    >>> takes(lambda a, b, c=0: 0, 2), takes(lambda a: 0, 2), takes(int, 1), takes(3, 0)
+    (True, False, False, False)
+    """
+    try:
+        inspect.signature(function).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def check_function(place: str) -> tuple[str, str]:
     """The file and the function that `file.py:function` names; the file must be there."""
     file, _, name = place.rpartition(":")

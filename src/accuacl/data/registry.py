@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accuacl.base.errors import InputError
-from accuacl.base.userfile import REGISTERED, with_place
+from accuacl.base.names import check_new_name
+from accuacl.base.userfile import REGISTERED, takes, with_place
 
 if TYPE_CHECKING:
     from accuacl.data.dataset import Dataset
@@ -32,11 +32,10 @@ def register(name: str) -> Callable[[F], F]:
     >>> REGISTRY.pop("every-other") is every_other
     True
     """
-    if not name or name in REGISTRY or name in ARRIVALS:
-        raise InputError(f"a stream cannot be called {name!r}; give it a name that is not taken.")
+    check_new_name("stream", name, [*REGISTRY, *ARRIVALS])
 
     def keep(stream: F) -> F:
-        if not callable(stream) or not _takes_two(stream):
+        if not takes(stream, 2):
             who = with_place(f"the stream {name}", stream)
             raise InputError(f"{who} must take two arguments, the data set and a seed.")
         REGISTRY[name] = stream
@@ -44,11 +43,3 @@ def register(name: str) -> Callable[[F], F]:
         return stream
 
     return keep
-
-
-def _takes_two(stream: Callable[..., Any]) -> bool:
-    try:
-        inspect.signature(stream).bind(None, 0)
-    except TypeError:
-        return False
-    return True

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.front import Registry
-from accuacl.base.names import no_such
-from accuacl.base.userfile import REGISTERED, with_place
+from accuacl.base.names import check_new_name, no_such
+from accuacl.base.userfile import REGISTERED, takes, with_place
 from accuacl.memory import FEATURE_POLICIES
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ NAMES = tuple(REGISTRY)
 PAPER = "paper"  # the memory policy: what the learner itself remembers
 AGREEMENT = "agreement"  # the one that needs the model's predictions
 MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES, AGREEMENT)
+INHERIT = "register a class that inherits from accuacl.learners.Learner"
 CHANGE_MEMORY_IN_TRAINING = {("er", "original"), ("gss", "original"), ("der++", "original")}
 
 
@@ -41,16 +44,23 @@ def register(name: str) -> Callable[[L], L]:
     """Make a learner of your own known by its name, in every variant.
 
     >>> @register("mine")
-    ... class Mine: ...
+    ... class Mine:
+    ...     def __init__(self, round): ...
+    ...     def train(self, progress=None): ...
+    ...     def remember(self): ...
     >>> sorted(REGISTRY.pop("mine"))
     ['original', 'paper']
     """
-    if not name or name in REGISTRY:
-        raise InputError(f"a learner cannot be called {name!r}; give it a name that is not taken.")
+    check_new_name("learner", name, REGISTRY)
 
     def keep(learner: L) -> L:
         if not callable(learner):
             raise InputError(f"the learner {name} is a {type(learner).__name__}; register a class.")
+        who = with_place(f"the learner {name}", learner)
+        if not takes(learner, 1):
+            raise InputError(f"{who} must take one argument, the Round; {INHERIT}.")
+        if inspect.isclass(learner):
+            _check_can_learn(who, learner)
         REGISTRY[name] = Registry("accuacl.learners", {"paper": learner, "original": learner})
         REGISTERED.append(("learner", name))
         return learner
@@ -87,9 +97,18 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
     check_policy(round.training.policy, name, variant)
     learner = REGISTRY[name][variant]
     made: Learner = learner(round)
-    if not all(callable(getattr(made, verb, None)) for verb in ("train", "remember")):
-        raise InputError(
-            f"{with_place(f'the learner {name}', learner)} is a {type(made).__name__}, which cannot `train` and "
-            "`remember`; register a class that inherits from accuacl.learners.Learner."
-        )
+    _check_can_learn(with_place(f"the learner {name}", learner), made)
     return made
+
+
+def _check_can_learn(who: str, learner: Any) -> None:
+    """Refuse a learner, or its class, that lacks a verb."""
+    lacking = [f"`{verb}`" for verb in ("train", "remember") if not callable(getattr(learner, verb, None))]
+    if lacking:
+        kind = learner if inspect.isclass(learner) else type(learner)
+        raise InputError(f"{who} is a {kind.__name__}, which cannot {' and '.join(lacking)}; {INHERIT}.")
+    loop = sys.modules.get("accuacl.learners.loop")  # there, if the class inherits from it; importing torch takes time
+    base = loop.Learner if loop else None
+    inherited = [getattr(each, "__func__", each) for each in (learner.train, getattr(learner, "observe", None))]
+    if base and inherited == [base.train, base.observe]:
+        raise InputError(f"{who} has no `observe`; say there how it learns from one batch.")

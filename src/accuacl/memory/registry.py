@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.front import Registry
-from accuacl.base.userfile import REGISTERED
+from accuacl.base.names import check_new_name
+from accuacl.base.userfile import REGISTERED, takes, with_place
 
 if TYPE_CHECKING:
     from accuacl.memory.policy import FeaturePolicy
@@ -19,6 +20,7 @@ FEATURE_POLICIES: Registry[FeaturePolicy] = Registry(  # by name: "file:function
         "coverage": "coverage:coverage",
     },
 )
+GIVEN = ("memory", "ids", "labels", "features", "capacity", "seed", "logits")  # to a policy, in this order
 
 P = TypeVar("P", bound="FeaturePolicy")
 
@@ -32,12 +34,14 @@ def register(name: str) -> Callable[[P], P]:
     >>> FEATURE_POLICIES.pop("first") is first
     True
     """
-    if not name or name in FEATURE_POLICIES or name == "paper":
-        raise InputError(f"a memory policy cannot be called {name!r}; give it a name that is not taken.")
+    check_new_name("memory policy", name, [*FEATURE_POLICIES, "paper", "agreement"])
 
     def keep(policy: P) -> P:
         if not callable(policy):
             raise InputError(f"the memory policy {name} is a {type(policy).__name__}; register a function.")
+        if not takes(policy, len(GIVEN)):
+            who = with_place(f"the memory policy {name}", policy)
+            raise InputError(f"{who} must take {len(GIVEN)} arguments: {', '.join(GIVEN)}.")
         FEATURE_POLICIES[name] = policy
         REGISTERED.append(("memory policy", name))
         return policy

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError
 from accuacl.base.front import Registry
-from accuacl.base.names import no_such
+from accuacl.base.names import check_new_name, no_such
 from accuacl.base.userfile import REGISTERED, is_loaded, load_file
 from accuacl.strategies.signature import check_signature
 
@@ -57,8 +57,7 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
     array([0, 1])
     >>> del REGISTRY["first"]
     """
-    if not name or name in REGISTRY or name == "full":
-        raise InputError(f"a strategy cannot be called {name!r}; give it a name that is not taken.")
+    check_new_name("strategy", name, [*REGISTRY, "full"])
 
     def keep(strategy: Callable[..., Selection]) -> Callable[..., Selection]:
         check_signature(name, strategy)

@@ -15,7 +15,10 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
     if not callable(strategy):
         raise InputError(f"the strategy {name} is a {type(strategy).__name__}; register a function of a Query.")
     who = with_place(f"the strategy {name}", strategy)
-    parameters = list(inspect.signature(strategy).parameters.values())
+    try:
+        parameters = list(inspect.signature(strategy).parameters.values())
+    except ValueError:  # of some that are written in C
+        raise InputError(f"the strategy {name} is {strategy!r}; register a function of a Query.") from None
     if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
         raise InputError(f"{who} takes no query; give it one argument, the Query.")
     for wanted in (each for each in required_arguments(strategy) if each != parameters[0].name):
