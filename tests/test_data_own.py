@@ -236,3 +236,9 @@ def test_names_of_classes_that_are_not_text(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
     with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class a line, in UTF-8"):
         load(str(tmp_path))
+
+
+@pytest.mark.parametrize("name", [None, 3, ["digits"]])
+def test_a_data_set_has_a_name(name):
+    with pytest.raises(InputError, match="give its name, such as digits, or a file or folder"):
+        load(name)

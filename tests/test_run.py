@@ -812,3 +812,9 @@ def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):
     plain, given = (run(small(strategy="bait", lam=lam), tmp_path / str(lam)) for lam in (None, 0.5))
     assert plain["accuracy_matrix"] == given["accuracy_matrix"]
     assert canonical(given["config"]) == plain["config"]
+
+
+@pytest.mark.parametrize("given", ["x", None, ["er"]])
+def test_settings_are_a_dict(given):
+    with pytest.raises(InputError, match=r"the settings are .*; give a dict of them, such as"):
+        make(given)

@@ -6,7 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
 from accuacl import Features, select
@@ -31,7 +31,7 @@ def classifier(**more):
 
 
 def ask(name="coverage", **given):
-    strategy = AccuaclQueryStrategy(name, random_state=given.pop("random_state", 1))
+    strategy = AccuaclQueryStrategy(name, given.pop("options", None), random_state=given.pop("random_state", 1))
     return strategy.query(**{"X": X, "y": Y, "clf": classifier(), "batch_size": 5} | given)
 
 
@@ -141,6 +141,8 @@ def test_labels_of_any_type(missing, classes):
         ({"sample_weight": np.ones(41)}, ValueError),
         ({"random_state": "x"}, ValueError),
         ({"name": "x"}, InputError),
+        ({"options": [1]}, InputError),
+        ({"clf": SklearnClassifier(Perceptron(), classes=[0, 1, 2])}, InputError),
     ],
 )
 def test_wrong_uses_are_refused_with_its_own_errors(given, error):
@@ -199,6 +201,19 @@ def test_core_set_and_kcenter_reach_the_same_radius():
     sets, _ = problem()
     theirs, ours = from_skactiveml(CoreSet())(Query(budget=5, **sets)), select("kcenter", budget=5, **sets)
     np.testing.assert_array_equal(theirs.indices, ours.indices)
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (None, "the query strategy is a NoneType, which has no `query`; give one of scikit-activeml's, such as"),
+        (CoreSet, "CoreSet is a class; give a query strategy, CoreSet()."),
+    ],
+)
+def test_what_is_no_query_strategy_is_refused(given, says):
+    with pytest.raises(InputError) as refused:
+        from_skactiveml(given)
+    assert says in str(refused.value)
 
 
 def test_a_strategy_that_wants_more_is_refused():

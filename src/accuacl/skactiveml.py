@@ -85,6 +85,10 @@ class AccuaclQueryStrategy(SingleAnnotatorPoolQueryStrategy):  # type: ignore[mi
         check_type(clf, "clf", SkactivemlClassifier)
         check_equal_missing_label(clf.missing_label, self.missing_label_)
         check_scalar(fit_clf, "fit_clf", bool)
+        if not hasattr(clf, "predict_proba"):
+            raise InputError(f"clf is {clf}, which has no predict_proba; give a classifier that has one.")
+        if self.options is not None and not isinstance(self.options, dict):
+            raise InputError(f'options is {self.options!r}; give a dict of arguments, such as {{"share": 0.3}}.')
         if fit_clf:
             clf = clone(clf).fit(X, y) if sample_weight is None else clone(clf).fit(X, y, sample_weight)
         known = X[is_labeled(y, self.missing_label_)]
@@ -155,6 +159,13 @@ def from_skactiveml(query_strategy: Any, **arguments: Any) -> Callable[[Query], 
     >>> len(from_skactiveml(CoreSet())(Query(pool, 2)))
     2
     """
+    if inspect.isclass(query_strategy):
+        raise InputError(f"{query_strategy.__name__} is a class; give a query strategy, {query_strategy.__name__}().")
+    if not callable(getattr(query_strategy, "query", None)):
+        raise InputError(
+            f"the query strategy is a {type(query_strategy).__name__}, which has no `query`; give one of "
+            "scikit-activeml's, such as skactiveml.pool.CoreSet()."
+        )
     accepted = inspect.signature(query_strategy.query).parameters
     wanted = {each.name for each in accepted.values() if each.default is each.empty and each.kind in NAMED}
     missing = wanted - {"X", "y", "clf"} - set(arguments)

@@ -23,7 +23,7 @@ from accuacl.data.splits import find_tables
 
 
 def load(
-    name: str,
+    name: str | os.PathLike[str],
     data_dir: Path | None = None,
     *,
     cache_dir: Path | None = None,
@@ -51,6 +51,9 @@ def load(
     >>> data.train.inputs.shape, data.test.inputs.shape, len(data.classes)
     ((1201, 64), (596, 64), 10)
     """
+    if not isinstance(name, str | os.PathLike):
+        raise InputError(f"the data set is {name!r}; give its name, such as digits, or a file or folder.")
+    name = os.fspath(name)
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
     if name == "digits":

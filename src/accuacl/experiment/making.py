@@ -20,6 +20,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
     data_dir: where a folder with one's own data may lie; what is in it decides on the network.
     """
+    if not isinstance(given, dict):
+        raise InputError(f'the settings are {given!r}; give a dict of them, such as {{"learner": "er"}}.')
     for name, value in given.items():
         if isinstance(value, list | dict):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")

@@ -19,9 +19,12 @@ def files_of(source: PoolSource, what: str) -> list[str]:
     source = getattr(source, "files", source)  # of a pyarrow dataset
     if isinstance(source, str | os.PathLike):
         return _files(os.fspath(source), what)
-    if not isinstance(source, Iterable):
-        raise InputError(f"{what} is a {type(source).__name__}; give a path, several, or a pyarrow dataset.")
-    return list(dict.fromkeys(file for path in source for file in _files(os.fspath(path), what)))
+    paths = list(source) if isinstance(source, Iterable) else []
+    if not isinstance(source, Iterable) or not all(isinstance(path, str | os.PathLike) for path in paths):
+        others = ", or Features(embeddings, probabilities)" if what != "pool" else ""  # as a value, not from a disk
+        kind = type(source).__name__
+        raise InputError(f"{what} is a {kind}; give a path, several, or a pyarrow dataset{others}.")
+    return list(dict.fromkeys(file for path in paths for file in _files(os.fspath(path), what)))
 
 
 def _files(path: str, what: str) -> list[str]:
