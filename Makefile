@@ -15,16 +15,17 @@ help:  ## show the targets
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,skactiveml,web,pretrained,texts,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,frames,skactiveml,web,pretrained,texts,cluster]"
 	touch $@
 
 setup: $(VENV)/ready  ## make .venv with everything installed
 
-demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then a whole run and one with labels at random
+demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then a whole run beside two with labels at random
 	$(BIN)/python examples/digits.py --out out/digits.png
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uncertain-coverage --memory-policy coverage --out runs/demo
+	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --memory-policy coverage --out runs/demo-chance
 	$(BIN)/accuacl run --benchmark split-digits --scale cpu --strategy uniform --out runs/demo-uniform
-	$(BIN)/python examples/gain.py runs/demo runs/demo-uniform --picture out/digits.png
+	$(BIN)/python examples/gain.py runs/demo runs/demo-chance --paper runs/demo-uniform --picture out/digits.png
 
 # Two tests at a time, each with one thread: threads of two processes on two cores wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal

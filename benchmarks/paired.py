@@ -14,8 +14,12 @@ Cells = dict[str, dict[int, dict[str, float]]]  # cell: seed: metric: value
 
 
 def summary(by_seed: dict[int, dict[str, float]], metrics: Sequence[str]) -> str:
-    """Mean and standard deviation of each metric, as cells of a table."""
-    return " | ".join(f"{mean(by_seed, metric):.1f} ± {deviation(by_seed, metric):.1f}" for metric in metrics)
+    """Mean and standard deviation of each metric, as cells of a table; one seed has no deviation."""
+    cells = []
+    for metric in metrics:
+        spread = f" ± {deviation(by_seed, metric):.1f}" if len(by_seed) > 1 else ""
+        cells.append(f"{mean(by_seed, metric):.1f}{spread}")
+    return " | ".join(cells)
 
 
 def comparisons(cells: Cells, ours: str, baselines: Sequence[str], metrics: Sequence[str]) -> dict[str, str]:

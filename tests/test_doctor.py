@@ -28,7 +28,7 @@ def test_what_is_found_is_said(tmp_path, monkeypatch):
     for words in (
         cpu_name(),
         "torch ",
-        "web (the page): missing; install accuacl[web]",
+        "web (the page): missing; pip install -c constraints.txt -e '.[web]'",
         f"folder: {tmp_path}",
         "cifar10: not found",
         "0 B in all; a cache may be deleted",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.project import NewItems, Project, export, make
 from accuacl.labeling.project.results import loader, onnx_export
 from commands import accuacl
+from processes import run_alone
 from scripted import SMALL, answer, blobs, finish, new_project, texts_project
 
 
@@ -34,6 +37,50 @@ def test_onnx_says_the_same(tmp_path, capfd):
     assert said.shape == (60, 1)
     assert json.loads(session.get_modelmeta().custom_metadata_map["classes"]) == loader.load(tmp_path / "e").classes
     assert capfd.readouterr().err == ""  # torch has much to say
+
+
+ONNX_ALONE = """
+import sys
+sys.modules.update(dict.fromkeys(("accuacl", "torch", "safetensors", "sklearn", "onnx")))  # as if not installed
+import numpy, onnxruntime
+session = onnxruntime.InferenceSession("model.onnx")
+numpy.save("said.npy", session.run(["probabilities"], {"inputs": numpy.load("vectors.npy")})[0])
+"""
+
+
+def test_onnx_needs_onnxruntime_and_numpy_alone(tmp_path):
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    with new_project(tmp_path / "p", 1, learner="ridge", rounds=1) as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet, onnx=True)
+    vectors = blobs(0)[0].vectors
+    np.save(tmp_path / "e" / "vectors.npy", vectors)
+    done = subprocess.run([sys.executable, "-I", "-c", ONNX_ALONE], cwd=tmp_path / "e", capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    expected = loader.load(tmp_path / "e").probabilities(list(vectors))
+    np.testing.assert_allclose(np.load(tmp_path / "e" / "said.npy"), expected, atol=1e-5)
+
+
+MAIN = "import runpy; runpy.run_path('model.py', run_name='__main__')"
+
+
+def test_the_exported_model_takes_vectors_from_a_shell(tmp_path):
+    with new_project(tmp_path / "p", 1, learner="ridge", rounds=1) as project:
+        finish(project)
+        export(project, tmp_path / "e", None, "text", quiet)
+    assert "`python model.py new.npy`" in (tmp_path / "e" / "MODEL_CARD.md").read_text()
+    vectors = blobs(0)[0].vectors
+    np.save(tmp_path / "e" / "new.npy", vectors)
+    alone = run_alone(MAIN, "new.npy", cwd=tmp_path / "e")
+    names, _ = loader.load(tmp_path / "e").predict(list(vectors))
+    rows = [line.split("\t") for line in alone.stdout.splitlines()]
+    assert [row[:2] for row in rows] == [[f"new.npy, row {i}", name] for i, name in enumerate(names)], alone.stderr
+    np.save(tmp_path / "e" / "new.npy", vectors[:, 1:])
+    alone = run_alone(MAIN, "new.npy", cwd=tmp_path / "e")
+    assert alone.returncode == 1
+    assert alone.stderr.startswith("model.py: ")
+    assert "Traceback" not in alone.stderr
 
 
 def test_onnx_of_vectors_that_an_own_network_embeds(tmp_path):

@@ -296,6 +296,9 @@ def test_a_later_table_with_wrong_columns_is_refused(project, tmp_path):
     assert len(project.tasks.all()) == 1
 
 
+MAIN = "import runpy; runpy.run_path('model.py', run_name='__main__')"
+
+
 def test_the_exported_model_takes_rows_without_the_package(project, tmp_path):
     finish(project, verdict)
     new = claims(tmp_path, 12, "new.csv", 90)
@@ -308,9 +311,20 @@ def test_the_exported_model_takes_rows_without_the_package(project, tmp_path):
     said = (tmp_path / "out" / "predictions.csv").read_text().splitlines()
     assert [line.split(",")[0] for line in said[1:]] == [row["number"] for row in rows]
     np.testing.assert_allclose([float(line.split(",")[2]) for line in said[1:]], p.max(axis=1), atol=1e-4)
-    alone = run_alone("import runpy; runpy.run_path('model.py', run_name='__main__')", new, cwd=tmp_path / "out")
+    alone = run_alone(MAIN, new, cwd=tmp_path / "out")
     assert alone.returncode == 0, alone.stderr
     assert [line.split("\t")[1] for line in alone.stdout.splitlines()] == [line.split(",")[1] for line in said[1:]]
+    tabs = tmp_path / "new.tsv"
+    with tabs.open("w", newline="") as file:
+        csv.writer(file, delimiter="\t").writerows([list(rows[0]), *(row.values() for row in rows)])
+    tabbed = run_alone(MAIN, tabs, cwd=tmp_path / "out")
+    assert [line.split("\t")[1:] for line in tabbed.stdout.splitlines()] == [
+        line.split("\t")[1:] for line in alone.stdout.splitlines()
+    ]
+    (tmp_path / "other.csv").write_text("where\nhome\n")
+    wrong = run_alone(MAIN, tmp_path / "other.csv", cwd=tmp_path / "out")
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("model.py: there is no column ")
     with pytest.raises(ValueError, match="no column amount"):
         loader.load(tmp_path / "out").probabilities([{"where": "home"}])
 

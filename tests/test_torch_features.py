@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,6 +108,122 @@ def test_two_heads_need_the_name_of_one():
     np.testing.assert_array_equal(made.embeddings, X)
 
 
+class Returns(nn.Module):
+    """A hidden layer as wide as the head, and any return value made of what both give."""
+
+    def __init__(self, make):
+        super().__init__()
+        self.hidden, self.head, self.other = nn.Linear(5, 4), nn.Linear(4, 4), nn.Linear(4, 3)
+        self.make = make
+
+    def forward(self, x):
+        a = self.hidden(x)
+        return self.make(a, self.head(a.relu()), self.other(a.relu()))
+
+
+SEEN = torch.tensor([True, True, False, False])
+
+
+@pytest.mark.parametrize(
+    ("make", "layer", "factor"),
+    [
+        (lambda a, z, o: z, "head", 1),
+        (lambda a, z, o: z / 8, "head", 1 / 8),
+        (lambda a, z, o: z.mul_(30), "head", 30),
+        (lambda a, z, o: (z, a), "head", 1),
+        (lambda a, z, o: (o, {"fine": z * 3}), "head", 3),
+        (lambda a, z, o: (z, o), "other", 1),
+        (lambda a, z, o: SimpleNamespace(loss=None, logits=o, more=[z]), "head", 1),
+        (lambda a, z, o: z.masked_fill(~SEEN, -torch.inf), "head", 1),
+        (lambda a, z, o: (z * 2).masked_fill(~SEEN, -1e9), "head", 2),
+        (lambda a, z, o: (a + z) / 2, "head", 1),
+        (lambda a, z, o: (a + z) / 2, "hidden", 1),
+    ],
+)
+@pytest.mark.parametrize("half", [False, True])
+def test_a_named_layer_whose_output_the_model_returns(make, layer, factor, half):
+    net = Returns(make)
+    with torch.autocast("cpu", torch.bfloat16, enabled=half):
+        made = features(net, [X[:0], X[:3], X[3:]], classes=[1, 0], layer=layer)
+        with torch.no_grad():
+            a = net.hidden(X)
+            h = X if layer == "hidden" else a.relu()
+            p = (getattr(net, layer)(h)[:, [1, 0]].float() * factor).softmax(1)
+    np.testing.assert_allclose(made.embeddings, h.float(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(made.probabilities, p, rtol=1e-5, atol=0.02 if half and factor != 1 else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("make", "layer", "says"),
+    [
+        (lambda a, z, o: z, "hidden", "'hidden' gives (7, 4), and the model returns other numbers of that shape; name"),
+        (lambda a, z, o: z, "other", "'other' gives (7, 3), and the model returns (7, 4); name the linear layer whose"),
+        (lambda a, z, o: z, "other", "such as layer='head', or leave the layer out"),
+        (lambda a, z, o: -z, "head", "the model returns other numbers"),
+        (lambda a, z, o: z * 0, "hidden", "the model returns other numbers"),
+        (lambda a, z, o: z + a, "hidden", "the model returns other numbers"),
+        (lambda a, z, o: z * torch.tensor([1.0, 2.0, 1.0, 1.0]), "head", "the model returns other numbers"),
+        (lambda a, z, o: z.relu_(), "head", "the model returns other numbers"),
+        (lambda a, z, o: z.relu_(), "", "returns something else than the output of a linear layer"),
+        (lambda a, z, o: z.softmax(1), "head", "returns probabilities: it ends in a softmax"),
+        (lambda a, z, o: z.log_softmax(1), "head", "it ends in a log_softmax"),
+    ],
+)
+def test_a_layer_whose_output_the_model_does_not_return_is_refused(make, layer, says):
+    torch.manual_seed(0)
+    net = Returns(make)
+    with pytest.raises(InputError) as refused:
+        features(net, [X], classes=[0, 1], layer=layer)
+    assert says in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+class Own(nn.Module):
+    """Its own code fails, before or after its layer."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.head, self.error = nn.Linear(5, 4), error
+
+    def forward(self, x):
+        z = self.head(x)
+        if self.error:
+            raise self.error
+        return z
+
+
+@pytest.mark.parametrize(
+    ("net", "batch", "says"),
+    [
+        (Net(), X.double(), "gave float64 of shape (7, 5), with which the model's layer 'body', Linear(in_features=5"),
+        (Net(), X.double(), "whose weights are float32, was given float64 of shape (7, 5) and failed; give inputs of"),
+        (Net(), X.to(torch.uint8), "the loader gave uint8 of shape (7, 5)"),
+        (Net(), X.long(), "the loader gave int64 of shape (7, 5)"),
+        (Net(), X[:, :3], "the loader gave float32 of shape (7, 3), with which the model's layer 'body'"),
+        (nn.Sequential(nn.Conv2d(3, 2, 1), nn.Flatten(), nn.Linear(8, 2)), X[None], "layer '0', Conv2d(3, 2"),
+        (nn.Sequential(nn.Embedding(4, 3), nn.Flatten(), nn.Linear(6, 2)), torch.tensor([[9, 0]]), "'0', Embedding(4"),
+        (nn.Linear(5, 2), X[:, :3], "the model's layer '', Linear(in_features=5"),
+        (Net(), {"images": X}, "the loader gave a dictionary of images, and the model's forward takes x; give it"),
+        (Net(), {"labels": Y}, "the loader gave a dictionary without inputs, and the model's forward takes x;"),
+        (HuggingFace(), {"ids": X, "attention_mask": X}, "forward takes input_ids, attention_mask;"),
+    ],
+)
+@pytest.mark.parametrize("named", [False, True])
+def test_input_that_the_model_cannot_take(net, batch, says, named):
+    layer = [name for name, module in net.named_modules() if isinstance(module, nn.Linear)][-1] if named else ""
+    with pytest.raises(InputError) as refused:
+        features(net, [batch], classes=[0, 1], layer=layer)
+    assert says in str(refused.value)
+    assert isinstance(refused.value.__cause__, RuntimeError | TypeError | IndexError)  # torch's own words
+    assert not any(each._forward_hooks or each._forward_pre_hooks for each in net.modules())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("mine"), TypeError("mine"), torch.OutOfMemoryError("mine")])
+def test_the_models_own_errors_are_its_own(error):
+    with pytest.raises(type(error), match="mine"):
+        features(Own(error), [X], classes=[0, 1])
+
+
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
 def test_models_of_other_precisions(dtype):
     net = Net().eval()
@@ -140,7 +257,7 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(LOG_SOFTMAX, [X], classes=[0]), "it ends in a log_softmax; give"),
         (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.LogSoftmax(1)))(X), "as a softmax after it does; give"),
         (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.Softmax(1)))(X), "as a softmax after it does; give"),
-        (lambda: features(Net(), [], classes=[0]), "the loader gave no batch"),
+        (lambda: features(Net(), [], classes=[0]), "the loader gave no example"),
         (lambda: features(Net(), [()], classes=[0]), "the loader gave an empty tuple"),
         (lambda: features(Net(), ["text"], classes=[0]), "the loader gave a str; give tensors"),
         (lambda: features(Net(), [X], classes=[]), "classes are []; give the outputs"),
@@ -152,6 +269,12 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(Net(), [X * np.nan], classes=[0]), "embeddings: row 0"),
         (lambda: features(Net(), X, classes=[0]), "give batches, such as x.split(256)"),
         (lambda: features(Net(), TensorDataset(X), classes=[0]), "give DataLoader(dataset, batch_size=256)"),
+        (lambda: features(Net(), None, classes=[0]), "the loader is a NoneType, which gives no batches; give a Data"),
+        (lambda: features(Net(), 3, classes=[0]), "the loader is a int, which gives no batches"),
+        (lambda: features(Net(), X.numpy(), classes=[0]), "torch.from_numpy(x).split(256)"),
+        (lambda: features(Net(), [X], classes=[2**70]), "give the outputs of the classes seen"),
+        (lambda: features(Net(), [X], classes=[0], layer=2), "layer is 2; give the layer's name as text"),
+        (lambda: features(Net(), [X[:0]], classes=[0]), "the loader gave no example"),
         (lambda: features(np.tanh, [X], classes=[0]), "the model is a ufunc; give a torch.nn.Module"),
         (lambda: features(Net(), [X], classes=[1, 1]), "classes has an entry twice"),
         (lambda: features(Net(), [X], classes=[4]), "and the model 4 outputs, from 0 on"),
@@ -181,10 +304,12 @@ def test_a_selection_can_be_read():
 
 def test_a_selection_as_a_frame(monkeypatch):
     picked = Selection(np.array([3, 1]), {"gain": np.array([0.5, 0.25])})
-    monkeypatch.setitem(__import__("sys").modules, "pandas", SimpleNamespace(DataFrame=dict))
     frame = picked.to_frame()
-    assert list(frame) == ["row", "gain"]
+    assert type(frame).__name__ == "DataFrame"
+    assert list(frame.columns) == ["row", "gain"]
     assert frame["row"].tolist() == [3, 1]
-    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
-    with pytest.raises(InputError, match="to_frame needs pandas"):
+    assert frame.query("gain > 0.3")["row"].tolist() == [3]
+    assert Selection(np.arange(0), {}).to_frame().shape == (0, 1)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*\.\[frames\]"):
         picked.to_frame()

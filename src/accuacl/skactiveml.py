@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.features import Features
 from accuacl.strategies import Query, Selection, select
 
@@ -27,7 +28,7 @@ try:
     from skactiveml.utils import MISSING_LABEL, check_equal_missing_label, check_scalar, check_type, is_labeled
     from sklearn import clone
 except ModuleNotFoundError as error:
-    raise InputError(f"this needs scikit-activeml ({error}); install accuacl[skactiveml].") from None
+    raise InputError(f"this needs the extra `skactiveml` ({error}); {install('skactiveml')}.") from None
 
 __all__ = ["AccuaclQueryStrategy", "from_skactiveml"]
 

@@ -24,6 +24,7 @@ EXTRAS = {  # by extra: what it is for, and the modules that it brings
     ),
     "texts": ("trained word vectors for texts", ("wordllama", "tokenizers")),
     "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
+    "frames": ("Selection.to_frame()", ("pandas",)),
     "onnx": ("project export --onnx", ("onnx", "onnxscript", "onnxruntime")),
     "cluster": ("--engine ray", ("ray",)),
     "labelstudio": ("project push and pull", ("label_studio_sdk",)),
@@ -62,7 +63,9 @@ def _section(title: str, lines: Iterable[str]) -> None:
 
 def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
     missing = [module for module in modules if not find_spec(module)]
-    return f"{name} ({what}): " + (f"missing; install accuacl[{name}]" if missing else "installed")
+    return f"{name} ({what}): " + (
+        f"missing; pip install -c constraints.txt -e '.[{name}]'" if missing else "installed"
+    )
 
 
 def _gpu() -> str:

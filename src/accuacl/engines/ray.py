@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError, one_line
+from accuacl.base.extras import install
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
 from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
@@ -37,7 +38,7 @@ class Ray(KeepsWorkers):
         try:
             ray: Any = importlib.import_module("ray")
         except ImportError:
-            raise InputError("the engine ray needs Ray; install it with: pip install 'accuacl[cluster]'.") from None
+            raise InputError(f"the engine ray needs the extra `cluster`; {install('cluster')}.") from None
         self.ray, self.retries, self.gpus = ray, retries, gpus
         self.ours = not ray.is_initialized()
         if self.ours and address:

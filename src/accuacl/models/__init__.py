@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from accuacl.models.eval_mode import evaluating
     from accuacl.models.frozen import Frozen
     from accuacl.models.nets import build
+    from accuacl.models.output import linear_outputs, no_logits, output_layer, softmax_of, tensor_of
     from accuacl.models.predicting import predict
-    from accuacl.models.wrapping import output_layer, tensor_of, wrap
+    from accuacl.models.wrapping import wrap
 
 __all__ = [
     "NAMES",
@@ -21,9 +22,12 @@ __all__ = [
     "build",
     "evaluating",
     "is_own",
+    "linear_outputs",
     "new_head",
+    "no_logits",
     "output_layer",
     "predict",
+    "softmax_of",
     "tensor_of",
     "wrap",
 ]

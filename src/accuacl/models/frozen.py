@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.models.wrapping import tensor_of
+from accuacl.models.output import tensor_of
 
 
 class Frozen:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
 from accuacl.base.errors import InputError
 from accuacl.models.classifier import Classifier
-from accuacl.models.eval_mode import evaluating
+from accuacl.models.output import linear_layers, output_layer, tensor_of
 
 
 def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
@@ -27,7 +24,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     [(7, 5), (7, 2)]
     """
     module = copy.deepcopy(module)
-    layers = _linear_layers(module)
+    layers = linear_layers(module)
     name = list(layers)[-1] if example is None else output_layer(module, lambda: module(example))
     head = layers[name]
     if name == "":
@@ -70,67 +67,3 @@ class _Embedding(nn.Module):
                 "give a module that returns logits, or give wrap an example input if another layer is the last."
             )
         return h
-
-
-def tensor_of(output: Any) -> Tensor:
-    """The tensor in what a module returns: itself, its `.logits` or `.pooler_output`, or the first of several."""
-    for name in ("logits", "pooler_output"):
-        part = output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)
-        if isinstance(part, Tensor):
-            output = part
-    if isinstance(output, tuple | list) and output:
-        output = output[0]
-    if not isinstance(output, Tensor):
-        raise InputError(f"the module gave a {type(output).__name__}; expected a tensor, or logits in an object.")
-    return output
-
-
-def _linear_layers(module: nn.Module) -> dict[str, nn.Linear]:
-    layers = {
-        name: layer
-        for name, layer in module.named_modules()
-        # the projection inside an attention layer is never called as a layer
-        if isinstance(layer, nn.Linear) and not isinstance(layer, NonDynamicallyQuantizableLinear)
-    }
-    if not layers:
-        raise InputError(f"{type(module).__name__} has no nn.Linear; give a module that ends in a linear layer.")
-    return layers
-
-
-def output_layer(module: nn.Module, run: Callable[[], Any]) -> str:
-    """The name of the last linear layer called whose output is what the module returns when it is `run`."""
-    layers = _linear_layers(module)
-    outputs: list[tuple[str, Tensor]] = []
-
-    def record(name: str) -> Any:
-        return layers[name].register_forward_hook(lambda layer, given, output: outputs.append((name, output)))
-
-    hooks = [record(name) for name in layers]
-    try:
-        with torch.no_grad(), evaluating(module):
-            returned = tensor_of(run())
-    finally:
-        for hook in hooks:
-            hook.remove()
-    for name, output in reversed(outputs):
-        if output.shape == returned.shape and torch.allclose(output, returned, 0, 0, equal_nan=True):
-            return name
-    alike = [name for name, output in outputs if output.shape == returned.shape]
-    raise InputError(no_logits(module, returned, alike))
-
-
-def no_logits(module: nn.Module, returned: Tensor, heads: Sequence[str] = ()) -> str:
-    """What to say of a module that returns something else than the output of a linear layer; heads: which it may be."""
-    p = returned.detach().double()
-    what, choice = "something else than the output of a linear layer", ""
-    if len(heads) > 1:
-        named = " or ".join(f"layer={name!r}" for name in heads)
-        choice = f" If it has several heads, name one for accuacl.torch.features: {named}."
-    if p.ndim == 2 and len(p):
-        one = torch.ones(len(p), dtype=p.dtype, device=p.device)
-        if bool((p >= 0).all()) and torch.allclose(p.sum(1), one, atol=1e-2):
-            what, choice = "probabilities: it ends in a softmax", ""
-        elif bool((p <= 0).all()) and torch.allclose(p.exp().sum(1), one, atol=1e-2):
-            what, choice = "logarithms of probabilities: it ends in a log_softmax", ""
-    name = type(module).__name__
-    return f"{name} returns {what}; give a module that returns logits, without a softmax after them.{choice}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.base.progress import OnProgress, Tick, ticker
 from accuacl.features import Features, check_alike
 
@@ -76,11 +77,14 @@ class Selection:
         return len(self.indices)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores."""
+        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores.
+
+        Needs the extra `frames`.
+        """
         try:
             import pandas
         except ModuleNotFoundError:
-            raise InputError("to_frame needs pandas, which is not installed; install it, or use .indices.") from None
+            raise InputError(f"to_frame needs pandas, the extra `frames`; {install('frames')}.") from None
         return pandas.DataFrame({"row": self.indices, **self.scores})
 
     def __repr__(self) -> str:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.cli.options import TrustCode
 from accuacl.cli.project.options import Directory, open_project
 
@@ -45,7 +46,7 @@ def serve(
         try:
             from accuacl.labeling.web import serve as run
         except ModuleNotFoundError as error:
-            raise InputError(f"the page needs the extra `web` ({error}); install accuacl[web].") from None
+            raise InputError(f"the page needs the extra `web` ({error}); {install('web')}.") from None
         if overlap is not None:
             project.overlap = overlap
         project.check_code()  # now, not when the first round is complete

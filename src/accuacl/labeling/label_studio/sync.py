@@ -18,6 +18,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.labeling.label_studio.answers import Intake, Pulled
 from accuacl.labeling.label_studio.link import (
     FILE,
@@ -117,7 +118,7 @@ def connect(url: str, token: str) -> Any:
     try:
         from label_studio_sdk import LabelStudio
     except ModuleNotFoundError:
-        raise InputError("Label Studio needs the extra `labelstudio`; pip install 'accuacl[labelstudio]'.") from None
+        raise InputError(f"Label Studio needs the extra `labelstudio`; {install('labelstudio')}.") from None
     with clear_errors(url):
         client = LabelStudio(base_url=url, api_key=token)
         version = client.versions.get()

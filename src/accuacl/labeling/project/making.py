@@ -10,6 +10,7 @@ import pydantic
 
 from accuacl import learners, models
 from accuacl.base.errors import InputError, wrong_setting
+from accuacl.base.extras import install
 from accuacl.labeling.project.inputs import token_files
 from accuacl.labeling.project.settings import NONE, PRETRAINED, SCRATCH, WORD_VECTORS, ProjectSettings, digest
 
@@ -73,9 +74,7 @@ def default_model(kind: str) -> str:
 def _word_vectors() -> tuple[Path, Path]:
     found = token_files.files()
     if found is None:
-        raise InputError(
-            f"--model {WORD_VECTORS} needs the extra `texts`; install accuacl[texts] or give --model {NONE}."
-        )
+        raise InputError(f"--model {WORD_VECTORS} needs the extra `texts`; give --model {NONE}, or {install('texts')}.")
     return found
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import classes, leases, people, rounds
 from accuacl.labeling.store.database import Transaction
+from accuacl.labeling.store.pending import OWN
 from accuacl.labeling.store.records import Act, Answer, LabelEvent, Person, counts_as
 
 LONGEST_REQUEST = 100
@@ -43,8 +44,8 @@ def skip(tx: Transaction, person: Person, item: int, request: str) -> int:
     return _same(earlier, item, None, request)
 
 
-def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
-    """Change the label of an item that has one, at any time; the id of the event."""
+def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool = False) -> int:
+    """Change the label of an item that has one, at any time; the id of the event. own: only if it is the person's."""
     earlier = _earlier(tx, ("correct",), person, request)
     if earlier is None:
         people.check(tx, person)
@@ -53,8 +54,18 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
             raise InputError(f"item {item} has no label to correct; label it first.")
         if rounds.sealed(tx, item):
             raise InputError(f"item {item} is of a finished task, of which only sums are kept; its label has to stay.")
-        return tx.event("correct", person=person.id, item=item, **{"class": class_id}, request=request)
+        return correction(tx, person, item, class_id, request, own)
     return _same(earlier, item, class_id, request)
+
+
+def correction(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool) -> int:
+    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute."""
+    if own:
+        answer = tx.one("SELECT person FROM answers WHERE item = ?", item)
+        if answer is None or answer[0] != person.id:
+            raise InputError(f"item {item} was not answered by you; only a lead may change it.")
+    text = OWN if own else None
+    return tx.event("correct", person=person.id, item=item, **{"class": class_id}, request=request, text=text)
 
 
 def undo(tx: Transaction, person: Person, seconds: float, request: str) -> int | None:

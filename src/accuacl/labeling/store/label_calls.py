@@ -117,10 +117,13 @@ class LabelCalls:
         with self._db.read() as tx:
             return answers.undoable(tx, person) is not None
 
-    def correct(self, person: records.Person, item: int, class_id: int, request: str) -> int:
-        """Change the label of an item that has one, in any round, open or closed; the event's id."""
+    def correct(self, person: records.Person, item: int, class_id: int, request: str, own: bool = False) -> int:
+        """Change the label of an item that has one, in any round, open or closed; the event's id.
+
+        own: refuse it unless the present label is the person's own.
+        """
         with self._db.write() as tx:
-            return answers.correct(tx, person, item, class_id, request)
+            return answers.correct(tx, person, item, class_id, request, own)
 
     def latest_change(self) -> int:
         """The number of the latest event that is more than a lease: another one means that something has changed."""

@@ -12,7 +12,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import classes, people, rounds
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.pending import NOT_OWN, PENDING
+from accuacl.labeling.store.pending import NOT_OWN, OWN, PENDING
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
 
 GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
@@ -55,6 +55,20 @@ def may_give(tx: Transaction, person: Person, item: int) -> bool:
     return bool(gold) or bool(more and not skipped and not rounds.is_closed(tx, task, round))
 
 
+def still_asked(tx: Transaction, person: Person) -> set[int]:
+    """The items about which the person is or may still be asked, so that nothing of them may influence the answer:
+    those of the open round that wait for an answer or have two people, and gold ones, as far as they have not answered.
+    """
+    task, round = rounds.open_now(tx) or (-1, -1)
+    rows = tx.all(
+        "SELECT s.item FROM state s JOIN picks p ON p.item = s.item WHERE "
+        "(EXISTS (SELECT 1 FROM gold g WHERE g.item = s.item) OR (s.task = ? AND s.round = ? "
+        f"AND (s.answer IS NULL OR p.people > 1))) AND {NOT_OWN}",
+        *(task, round, person.id),
+    )
+    return {item for (item,) in rows}
+
+
 def ratings(tx: Transaction) -> list[Rating]:
     """All labels that people have given by themselves, corrections aside, merges applied; in the order of items."""
     final = counts_as(classes.every(tx))
@@ -63,12 +77,13 @@ def ratings(tx: Transaction) -> list[Rating]:
 
 
 def unsettled(tx: Transaction) -> set[int]:
-    """Items about which an opinion differs from the label, and which nobody has corrected since."""
+    """Items about which an opinion differs from the label, and which nobody who may settle it has corrected since."""
     final = counts_as(classes.every(tx))
     rows = tx.all(
         "SELECT o.item, o.class, a.class FROM given o JOIN state s ON s.item = o.item JOIN events a ON a.id = s.answer "
         "WHERE o.kind = 'opinion' AND o.class IS NOT NULL AND a.class IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM events c WHERE c.item = o.item AND c.kind = 'correct' AND c.id > o.id)"
+        "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.item = o.item AND e.kind = 'correct' AND e.id > o.id "
+        f"AND e.text IS NOT '{OWN}' AND {classes.STANDS})"
     )
     return {item for item, said, label in rows if final[said] != final[label]}
 

@@ -6,6 +6,7 @@ from accuacl.labeling.store import people
 from accuacl.labeling.store.database import Transaction
 
 ABSENT = 600.0  # seconds without a lease after which nobody waits for a person's opinion
+OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
 NOT_OWN = (  # the person has neither answered nor corrected the item
     "NOT EXISTS (SELECT 1 FROM events o WHERE o.item = s.item AND o.person = ? AND o.kind IN "
     "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"

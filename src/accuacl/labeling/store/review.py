@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import batches, classes, flags, opinions, people, rounds
-from accuacl.labeling.store.answers import check_request
+from accuacl.labeling.store.answers import check_request, correction
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.records import Person, Reviewed, counts_as
 from accuacl.labeling.store.wording import check_text
@@ -15,10 +15,12 @@ LONGEST_COMMENT = 1000
 MOST = 500  # items that are changed together
 
 
-def relabel(tx: Transaction, person: Person, items: Sequence[int], class_id: int, request: str) -> int:
+def relabel(
+    tx: Transaction, person: Person, items: Sequence[int], class_id: int, request: str, own: bool = False
+) -> int:
     """Give items another label, skipped ones too, and ones that their round was closed without; how many changed.
 
-    The same request again changes nothing.
+    own: only those that the person has answered. The same request again changes nothing.
     """
     people.check(tx, person)
     classes.check(tx, class_id)
@@ -36,7 +38,7 @@ def relabel(tx: Transaction, person: Person, items: Sequence[int], class_id: int
             raise InputError(
                 f"the task of item {item} has ended, and nothing is kept of its examples to learn it anew."
             )
-        tx.event("correct", person=person.id, item=item, **{"class": class_id}, request=f"{request}/{i}")
+        correction(tx, person, item, class_id, f"{request}/{i}", own)
         changed += 1
     return changed
 
@@ -65,9 +67,10 @@ def everything(tx: Transaction) -> list[Reviewed]:
     flagged = flags.flagged(tx)
     said: dict[int, dict[int, int]] = {}
     people_of = (
-        "SELECT item, person, class FROM events WHERE kind IN ('label', 'opinion', 'correct') AND class IS NOT NULL"
+        "SELECT e.item, e.person, e.class FROM events e WHERE e.kind IN ('label', 'opinion', 'correct') "
+        f"AND e.class IS NOT NULL AND {classes.STANDS} ORDER BY e.id"
     )
-    for item, person, label in tx.all(f"{people_of} ORDER BY id"):
+    for item, person, label in tx.all(people_of):
         said.setdefault(item, {})[person] = final[label]
     shown, unsettled, gold = batches.shown(tx), opinions.unsettled(tx), opinions.gold(tx)
     rows = tx.all(

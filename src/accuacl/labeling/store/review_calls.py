@@ -24,6 +24,11 @@ class ReviewCalls:
             current = rounds.open_now(tx)
             return 0 if current is None else len(opinions.wanted(tx, person, current, MANY))
 
+    def still_asked(self, person: records.Person) -> set[int]:
+        """The items about which the person may still be asked, and should know nothing."""
+        with self._db.read() as tx:
+            return opinions.still_asked(tx, person)
+
     def ratings(self) -> list[records.Rating]:
         """All labels that people have given by themselves: first ones and second opinions, not corrections."""
         with self._db.read() as tx:
@@ -51,10 +56,15 @@ class ReviewCalls:
         with self._db.read() as tx:
             return review.everything(tx)
 
-    def relabel(self, person: records.Person, items: Sequence[int], class_id: int, request: str) -> int:
-        """Give items another label, skipped ones too; how many. A request sent again changes nothing."""
+    def relabel(
+        self, person: records.Person, items: Sequence[int], class_id: int, request: str, own: bool = False
+    ) -> int:
+        """Give items another label, skipped ones too; how many. A request sent again changes nothing.
+
+        own: refuse it unless the present answers are all the person's own.
+        """
         with self._db.write() as tx:
-            return review.relabel(tx, person, items, class_id, request)
+            return review.relabel(tx, person, items, class_id, request, own)
 
     def comment(self, person: records.Person, items: Sequence[int], text: str, request: str) -> None:
         """Write a comment to items."""

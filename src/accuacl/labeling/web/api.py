@@ -93,8 +93,8 @@ def undo(body: UndoRequest, request: Request, person: Limited) -> View:
 
 @router.post("/correct")
 def correct(body: LabelRequest, request: Request, person: Limited) -> View:
-    """Change the label of an item that has one, in any round."""
-    request.app.state.project.store.correct(person, body.item, body.class_id, body.request)
+    """Change the label of an item that has one, in any round; annotators only their own."""
+    request.app.state.project.store.correct(person, body.item, body.class_id, body.request, own=not person.lead)
     return {}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
@@ -10,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
-from accuacl.labeling.store import Class, ClassChange, living, near_names
+from accuacl.labeling.store import Class, ClassChange, Guideline, Person, living, near_names
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -69,7 +70,7 @@ class SettleRequest(BaseModel):
 def classes(request: Request, person: Limited) -> str:
     """What each class means; leads can change it."""
     store = request.app.state.project.store
-    counts, every, guidelines = store.counts_by_class(), store.classes(), store.guidelines()
+    counts, every, guidelines = store.counts_by_class(), store.classes(), _guidelines(request.app.state, person)
     names, people = {c.id: c.name for c in every}, {one.id: one.name for one in store.people()}
     kind = request.app.state.project.settings.kind
     return render(
@@ -90,7 +91,7 @@ def guidelines(request: Request, person: Limited) -> View:
     """What classes mean, for the labelling page: name, text and examples of each."""
     app = request.app.state
     names = {c.id: c.name for c in living(app.project.store.classes())}
-    said = app.project.store.guidelines()
+    said = _guidelines(app, person)
     return {"classes": [_guideline(app, names[id], said[id]) for id in names if id in said]}
 
 
@@ -167,6 +168,16 @@ def settle(id: Number, body: SettleRequest, request: Request, person: ClassEdito
     """Add a class that was proposed, or decline it."""
     request.app.state.project.store.settle(person, id, body.name or None)
     return {}
+
+
+def _guidelines(app: State, person: Person) -> dict[int, Guideline]:
+    """What classes mean, without examples about which the person is still to be asked."""
+    hidden = views.hidden(app, person)
+    told = {
+        id: replace(said, examples=tuple(item for item in said.examples if item not in hidden))
+        for id, said in app.project.store.guidelines().items()
+    }
+    return {id: said for id, said in told.items() if said.text or said.examples}
 
 
 def _near(name: str, known: dict[str, Class]) -> list[View]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Set
 from typing import Any
 from urllib.parse import urlencode
 
@@ -22,8 +23,9 @@ from accuacl.labeling.project import (
     gain,
     mean_over_classes,
 )
-from accuacl.labeling.store import living
+from accuacl.labeling.store import Person, living
 from accuacl.labeling.web.charts import Point, Series, curve, plot, signed
+from accuacl.labeling.web.views import hidden
 
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
@@ -32,8 +34,8 @@ MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each t
 AHEAD = 3.0  # how far the learning curve is continued, in labels that there are
 
 
-def gather(app: State) -> dict[str, Any]:
-    """Everything that the template needs."""
+def gather(app: State, person: Person) -> dict[str, Any]:
+    """Everything that the template needs, for one person."""
     project, store = app.project, app.project.store
     estimates: Estimates = project.estimates()
     names = {c.id: c.name for c in store.classes()}
@@ -54,7 +56,7 @@ def gather(app: State) -> dict[str, Any]:
         "classes": class_rows(classes, names),
         "people": person_rows(estimates, people),
         "confusion": confusion(estimates, names),
-        "sheets": sheets(app, names),
+        "sheets": sheets(app, names, hidden(app, person)),
     }
 
 
@@ -212,8 +214,11 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | N
     return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
 
 
-def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The picks of the last two rounds that had any, with their labels, by the name of the round."""
+def sheets(app: State, names: dict[int, str], unknown: Set[int]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """The picks of the last two rounds that had any, with their labels, by the name of the round.
+
+    unknown: items whose labels are not told.
+    """
     status = app.project.store.status()
     if status is None:
         return []
@@ -221,7 +226,7 @@ def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, 
     earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(app.project.rounds(t) - 1, -1, -1)]
     found: list[tuple[str, list[dict[str, Any]]]] = []
     for t, r in [*present, *earlier]:
-        picks = _sheet(app, names, t, r)
+        picks = _sheet(app, names, t, r, unknown)
         if picks:
             found.append((f"Task {t + 1}, round {r + 1}", picks))
         if len(found) == 2:
@@ -229,10 +234,11 @@ def sheets(app: State, names: dict[int, str]) -> list[tuple[str, list[dict[str, 
     return found
 
 
-def _sheet(app: State, names: dict[int, str], task: int, round: int) -> list[dict[str, Any]]:
+def _sheet(app: State, names: dict[int, str], task: int, round: int, unknown: Set[int]) -> list[dict[str, Any]]:
     project = app.project
     picks = project.store.picks(task, round)[:SHEET]
-    labels = {answer.item: answer.class_id for answer in project.store.answers([pick.item for pick in picks])}
+    told = [pick.item for pick in picks if pick.item not in unknown]
+    labels = {answer.item: answer.class_id for answer in project.store.answers(told)}
     shown = []
     for item in (project.item(pick.item) for pick in picks):
         label = labels.get(item.id)

@@ -21,7 +21,8 @@ UNLABELLED, PICKED, LABELLED, SKIPPED = range(4)
 def pool_map(request: Request, person: Limited) -> dict[str, Any]:
     """[item, x, y, state, class] of each item shown, x and y from 0 to 1000; class -1: none."""
     app = request.app.state
-    rows = {row.item: row for row in app.project.store.everything()}
+    hidden = views.hidden(app, person)
+    rows = {row.item: row for row in app.project.store.everything() if not row.answered or row.item not in hidden}
     latest = sorted(rows.values(), key=lambda row: (row.answered, -(row.time or 0.0)))
     items, places, total = app.pool_map.shown([row.item for row in latest])
     points = [

@@ -68,7 +68,9 @@ def label(request: Request, person: Limited) -> str:
 def show_dashboard(request: Request, person: Limited) -> str:
     """How good the model is and what people have done."""
     app = request.app.state
-    return render(request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app))
+    return render(
+        request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app, person)
+    )
 
 
 @router.get("/item/{item}")
@@ -81,7 +83,8 @@ def item(item: Number, request: Request, person: Limited) -> str:
         raise HTTPException(404, "There is no such item.") from error
     store = project.store
     names = {c.id: c.name for c in store.classes()}
-    people = {person.id: person.name for person in store.people()}
+    people = {one.id: one.name for one in store.people()}
+    hidden = item in views.hidden(request.app.state, person)
     history = [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
@@ -90,9 +93,9 @@ def item(item: Number, request: Request, person: Limited) -> str:
             people.get(event.person, "someone"),
         )
         for event in store.history(item)
-        if event.kind in DONE
+        if event.kind in DONE and not hidden
     ]
-    answer = next(iter(store.answers([item])), None)
+    answer = None if hidden else next(iter(store.answers([item])), None)
     return render(
         request,
         "item.html",
@@ -101,6 +104,8 @@ def item(item: Number, request: Request, person: Limited) -> str:
         fields=views.fields(shown),
         history=history,
         answer=answer,
+        hidden=hidden,
+        may_correct=answer is not None and answer.class_id is not None and (person.lead or answer.person == person.id),
         names=names,
         living=living(store.classes()),
         request_id=secrets.token_hex(16),

@@ -13,7 +13,8 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
 from accuacl.labeling.project import likely_mistakes, quality
-from accuacl.labeling.store import Reviewed, counts_as, living
+from accuacl.labeling.store import Person, Reviewed, counts_as, living
+from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, Limited
@@ -154,12 +155,14 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
     """A grid of answers."""
     app = request.app.state
     doubts = _doubts(app) if wanted.show == "mistakes" else {}
-    found = [opinion for opinion in opinions(app, doubts) if matches(opinion, wanted)]
+    hidden = views.hidden(app, person)
+    every = [opinion for opinion in opinions(app, doubts) if opinion.row.item not in hidden]
+    found = [opinion for opinion in every if matches(opinion, wanted)]
     pages = max(1, -(-len(found) // SHEET))
     page = min(wanted.page, pages)
     classes, people = app.project.store.classes(), app.project.store.people()
     names, who = {c.id: c.name for c in classes}, {one.id: one.name for one in people}
-    shown = [_cell(app, one, names, who) for one in found[(page - 1) * SHEET : page * SHEET]]
+    shown = [_cell(app, one, names, who, person) for one in found[(page - 1) * SHEET : page * SHEET]]
     tasks = app.project.tasks.all()
     return render(
         request,
@@ -173,6 +176,7 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
         tasks=range(len(tasks)),
         rounds=range(max((app.project.rounds(t) for t in range(len(tasks))), default=0)),
         cells=shown,
+        may_relabel=person.lead or any(cell["may_change"] for cell in shown),
         agreement=quality(app.project.store).text,
         count=len(found),
         first=(page - 1) * SHEET + 1,
@@ -182,7 +186,7 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
     )
 
 
-def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, str]) -> dict[str, Any]:
+def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, str], person: Person) -> dict[str, Any]:
     row = opinion.row
     item = app.project.item(row.item)
     snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
@@ -190,6 +194,7 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
     disagrees = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
     return {
         "item": row.item,
+        "may_change": person.lead or row.person == person.id,
         "kind": item.kind,
         "snip": snip[:SNIP],
         "label": label,
@@ -206,8 +211,9 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
 
 @router.post("/api/relabel")
 def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str, int]:
-    """Give items another label."""
-    return {"changed": request.app.state.project.store.relabel(person, body.items, body.class_id, body.request)}
+    """Give items another label; annotators only those that they have answered themselves."""
+    store, own = request.app.state.project.store, not person.lead
+    return {"changed": store.relabel(person, body.items, body.class_id, body.request, own)}
 
 
 @router.post("/api/unflag")

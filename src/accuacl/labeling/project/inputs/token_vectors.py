@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.base.files import reading
 from accuacl.labeling.project.inputs import token_files
 
@@ -26,7 +27,9 @@ class TokenVectors:
 
         paths = token_files.files()
         if paths is None:
-            raise InputError("this project sees texts through trained word vectors; install accuacl[texts].")
+            raise InputError(
+                f"this project sees texts through the word vectors of the extra `texts`; {install('texts')}."
+            )
         with reading(paths[0]):
             (self.table,) = load(paths[0].read_bytes()).values()
         self.tokenizer: Any = Tokenizer.from_file(str(paths[1]))

@@ -5,9 +5,10 @@
     flowers = model.load("folder-with-these-files")
     classes, confidences = flowers.predict(["a.jpg", "b.jpg"])   # or texts, vectors, or rows of a table as dictionaries
 
-Or from a shell: python model.py a.jpg b.jpg, for tables python model.py new.csv. Needs torch, safetensors, numpy; for
-images pillow and the package that has the code of the network (efficientnet-lite-pytorch; your own file lies beside
-this one; accuacl for conv4); for texts scikit-learn, and tokenizers where tokenizer.json lies beside this file.
+Or from a shell: python model.py a.jpg b.jpg, for tables new.csv or new.tsv, for vectors new.npy with a row for each.
+Needs torch, safetensors, numpy; for images pillow and the package that has the code of the network
+(efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for texts scikit-learn, and
+tokenizers where tokenizer.json lies beside this file.
 """
 
 from __future__ import annotations
@@ -199,11 +200,28 @@ def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
 
 
+def _read(kind: str, arguments: list[str]) -> tuple[list[str], list[Any]]:
+    """What was given on the command line: what to call each item, and the items."""
+    if kind in ("images", "texts"):
+        return arguments, list(arguments)
+    names, items = [], []
+    for file in arguments:
+        if kind == "vectors":
+            rows: list[Any] = list(np.atleast_2d(np.load(file, allow_pickle=False)))
+        else:
+            text = io.StringIO(Path(file).read_text("utf-8-sig"), newline="")
+            rows = list(csv.DictReader(text, delimiter="\t" if file.lower().endswith(".tsv") else ","))
+        names += [f"{file}, row {number}" for number in range(len(rows))]
+        items += rows
+    return names, items
+
+
 if __name__ == "__main__":
     here = load(Path(__file__).parent)
-    given: list[Any] = sys.argv[1:]
-    if here.rows is not None:
-        tables = [Path(file).read_text("utf-8-sig") for file in given]
-        given = [row for table in tables for row in csv.DictReader(io.StringIO(table, newline=""))]
-    for item, name, confidence in zip(given, *here.predict(given), strict=True):
-        print(f"{item}\t{name}\t{confidence:.3f}")
+    try:
+        given = _read(here.about["kind"], sys.argv[1:])
+        found = here.predict(given[1])
+    except (OSError, ValueError, RuntimeError) as error:
+        sys.exit(f"model.py: {error}")
+    for title, name, confidence in zip(given[0], *found, strict=True):
+        print(f"{title}\t{name}\t{confidence:.3f}")

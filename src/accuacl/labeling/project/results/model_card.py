@@ -12,6 +12,8 @@ from accuacl.labeling.project.measuring.intervals import Estimate
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
 
+ITEMS = {"images": "a.jpg b.jpg", "texts": "'a text' 'another text'", "vectors": "new.npy", "tables": "new.csv"}
+
 
 def model_card(project: Project, whole_places: bool = True) -> str:
     """In Markdown. whole_places: sources are whole paths, not names alone."""
@@ -34,7 +36,7 @@ def model_card(project: Project, whole_places: bool = True) -> str:
         "The estimates hold for data like the pools above, labelled by the same people. Classes with few labels are "
         "known badly; an item of no known class gets one of these classes nevertheless.",
         "## Use",
-        "`python model.py ITEM...`, or `import model; model.load(FOLDER).predict(items)`.",
+        f"`python model.py {ITEMS[s.kind]}`, or `import model; model.load(FOLDER).predict(items)`.",
     ]
     return "\n\n".join(parts) + "\n"
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from accuacl.base.errors import InputError
+from accuacl.base.extras import install
 from accuacl.base.files import write_bytes
 from accuacl.labeling.project.results import loader
 
@@ -32,7 +33,7 @@ def write_onnx(folder: Path) -> Path:
         import onnxruntime
         import onnxscript  # noqa: F401 - torch's exporter needs it
     except ImportError as error:
-        raise InputError(f"--onnx needs the extra `onnx` ({error}); install accuacl[onnx].") from None
+        raise InputError(f"--onnx needs the extra `onnx` ({error}); {install('onnx')}.") from None
     model = loader.load(folder)
     example = _example(model)
     whole = _Whole(model).eval()

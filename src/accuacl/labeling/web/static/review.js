@@ -8,6 +8,9 @@ const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.
 function count() {
   const n = chosen().length;
   at("chosen").textContent = n ? `${n} selected` : "Nothing is selected";
+  const others = boxes.some((box) => box.checked && "others" in box.dataset); // annotators change only their own
+  if (at("relabel")) at("relabel").hidden = others;
+  if (at("relabel") && at("not-yours")) at("not-yours").hidden = !others;
   at("select-all").textContent = n && n === boxes.length ? "Select none" : "Select all here";
 }
 
@@ -35,7 +38,7 @@ async function send(path, body, done) {
   }
 }
 
-at("relabel").addEventListener("submit", (event) => {
+at("relabel")?.addEventListener("submit", (event) => {
   event.preventDefault();
   send("/api/relabel", { class_id: Number(at("new-label").value) });
 });

@@ -1,0 +1,176 @@
+"""What one person may know, change and hold beside others: blind second opinions, own labels, fair shares."""
+
+from __future__ import annotations
+
+import itertools
+import re
+
+import pytest
+from starlette.testclient import TestClient
+
+from accuacl.labeling.store import Pick
+from accuacl.labeling.web.app import make_app
+from scripted import new_project
+
+COUNT = 6
+TWICE = (0, 2)
+
+
+class People:
+    """Ada leads; Bob and Cleo are annotators. The round is opened by the test, and nothing is trained."""
+
+    def __init__(self, project):
+        self.project, self.store, self.app = project, project.store, make_app(project)
+        self.requests = itertools.count()
+        for name in ("cat", "dog"):
+            project.store.add_class(name)
+        self.clients = {"Ada": self.enter("Ada", project.store.invite("Ada"))}
+        for name in ("Bob", "Cleo"):
+            self.clients[name] = self.enter(name, project.store.add_person(name, lead=False))
+        picks = [Pick(i, i, {}, 1, 0.5) for i in range(COUNT)]
+        project.store.open_round(0, 0, picks, TWICE)
+
+    def enter(self, name, token):
+        client = TestClient(self.app, base_url="http://127.0.0.1")
+        client.post("/api/login", json={"token": token}).raise_for_status()
+        return client
+
+    def get(self, name, path):
+        return self.clients[name].get(path).raise_for_status()
+
+    def post(self, name, path, **body):
+        return self.clients[name].post(path, json=body | {"request": f"request-{next(self.requests):04}"})
+
+    def label(self, name, *items, as_class=0):
+        person = next(person for person in self.store.people() if person.name == name)
+        for item in items:  # without taking the next one
+            self.store.label(person, item, as_class, f"label-{next(self.requests)}")
+
+    def reviewed(self, name, query=""):
+        page = self.get(name, f"/review?{query}").text
+        return {int(item) for item in re.findall(r'name="item" value="(\d+)"', page)}
+
+
+@pytest.fixture
+def people(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        yield People(project)
+
+
+def test_annotators_change_only_labels_that_are_theirs(people):
+    people.label("Ada", 1, 3)
+    people.label("Bob", 4, 5)
+    before = people.store.latest_change()
+    for path, body in (
+        ("/api/correct", {"item": 3, "class_id": 1}),
+        ("/api/relabel", {"items": [4, 3], "class_id": 1}),
+        ("/api/relabel", {"items": [3], "class_id": 1}),
+    ):
+        answer = people.post("Bob", path, **body)
+        said = "Item 3 was not answered by you; only a lead may change it."
+        assert (answer.status_code, answer.json()["detail"]) == (409, said)
+    assert people.store.latest_change() == before  # nor one of several
+    people.post("Bob", "/api/correct", item=4, class_id=1).raise_for_status()
+    people.post("Bob", "/api/relabel", items=[4, 5], class_id=1).raise_for_status()
+    assert people.store.labels() == {1: 0, 3: 0, 4: 1, 5: 1}
+    people.post("Ada", "/api/relabel", items=[4], class_id=0).raise_for_status()
+    assert people.post("Bob", "/api/correct", item=4, class_id=1).status_code == 409  # not his any more
+    people.post("Bob", "/api/comment", items=[3, 4], text="?").raise_for_status()  # of any
+    # The pages offer what the server allows.
+    forms = {
+        (name, item): "/api/correct" in people.get(name, f"/item/{item}").text
+        for name in ("Ada", "Bob")
+        for item in (3, 4, 5)
+    }
+    assert forms == {
+        ("Ada", 3): True,
+        ("Ada", 4): True,
+        ("Ada", 5): True,
+        ("Bob", 3): False,
+        ("Bob", 4): False,
+        ("Bob", 5): True,
+    }
+    page = people.get("Bob", "/review").text
+    assert 'id="relabel"' in page
+    assert set(re.findall(r'value="(\d+)" data-others', page)) == {"1", "3", "4"}
+    assert 'id="relabel"' not in people.get("Cleo", "/review").text
+    assert "data-others" not in people.get("Ada", "/review").text
+
+
+def test_an_annotator_settles_no_dispute_by_changing_their_own_label(people):
+    people.label("Bob", 0)
+    people.label("Cleo", 0, as_class=1)
+    assert people.reviewed("Ada", "show=settle") == {0}
+    people.store.add_class("cow")
+    people.post("Bob", "/api/correct", item=0, class_id=2).raise_for_status()
+    assert people.reviewed("Ada", "show=settle") == {0}  # they still differ
+    people.post("Bob", "/api/correct", item=0, class_id=1).raise_for_status()
+    assert people.reviewed("Ada", "show=settle") == set()  # now they agree
+    people.post("Bob", "/api/correct", item=0, class_id=0).raise_for_status()
+    assert people.reviewed("Ada", "show=settle") == {0}
+    people.post("Ada", "/api/relabel", items=[0], class_id=0).raise_for_status()
+    assert people.reviewed("Ada", "show=settle") == set()
+
+
+def told(people, name, item):
+    """What a person is told of an item, on all pages and by all calls: the places that name its label."""
+    places = set()
+    page = people.get(name, "/review").text
+    if f'name="item" value="{item}"' in page:
+        places.add("review")
+    if people.reviewed(name, "guess=1") & {item}:
+        places.add("guess")
+    if people.reviewed(name, "show=gold") & {item}:
+        places.add("gold")
+    history = people.get(name, f"/item/{item}").text
+    if "labelled it" in history or "<h2>dog</h2>" in history:
+        places.add("item")
+    sheet = people.get(name, "/dashboard").text.partition(f'href="/item/{item}"')[2].partition("</li>")[0]
+    if "dog" in sheet:
+        places.add("dashboard")
+    if any(item in examples(guide) for guide in people.get(name, "/api/guidelines").json()["classes"]):
+        places.add("guideline")
+    if f'/item/{item}"' in people.get(name, "/classes").text:
+        places.add("classes")
+    return places
+
+
+def examples(guide):
+    return [one["item"] for one in guide["examples"]]
+
+
+EVERYWHERE = {"review", "guess", "item", "dashboard", "guideline", "classes"}
+
+
+def test_nothing_is_told_of_what_somebody_is_still_to_be_asked(people):
+    people.label("Ada", 0, 1, as_class=1)  # 0 is to have a second label
+    people.store.add_examples(people.store.people()[0], 1, [0, 1])
+    assert told(people, "Ada", 0) == told(people, "Ada", 1) == told(people, "Bob", 1) == EVERYWHERE
+    assert told(people, "Bob", 0) == told(people, "Cleo", 0) == set()
+    assert people.reviewed("Bob", "guess=1") == {1}  # nor the guesses for what has no answer yet
+    people.label("Bob", 0)
+    assert told(people, "Bob", 0) == EVERYWHERE
+    assert told(people, "Cleo", 0) == set()  # Bob may undo it
+    people.store.mark_gold(people.store.people()[0], [1])
+    assert told(people, "Ada", 1) == EVERYWHERE | {"gold"}
+    assert told(people, "Bob", 1) == set()
+    people.label("Bob", 1, as_class=1)
+    assert told(people, "Bob", 1) == EVERYWHERE | {"gold"}
+    people.label("Ada", 2, 3, 4, 5)
+    people.store.close_round(0, 0, share=0.5)
+    assert told(people, "Cleo", 0) == EVERYWHERE
+    assert told(people, "Cleo", 1) == set()
+
+
+def test_the_map_does_not_tell_either(people, monkeypatch):
+    import numpy as np
+
+    people.label("Ada", 0, 1, as_class=1)
+    places = (np.arange(COUNT), np.zeros((COUNT, 2)), COUNT)
+    monkeypatch.setattr(people.app.state, "pool_map", type("Map", (), {"shown": lambda self, latest: places})())
+
+    def states(name):
+        return {point[0]: point[3:] for point in people.get(name, "/api/map").json()["points"]}
+
+    assert [states("Ada")[item] for item in (0, 1, 2)] == [[2, 1], [2, 1], [1, -1]]
+    assert [states("Bob")[item] for item in (0, 1, 2)] == [[0, -1], [2, 1], [1, -1]]
