@@ -292,7 +292,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cpux"], "device is 'cpux'; give cpu, cuda"),
         (["--data", "full", "--model", "net.py:build", "--out", "full/pool"], "full/pool is inside full"),
         (["--data", "both", "--model", "net.py:build"], "both holds images and Parquet files, like both/a.parquet"),
-        (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds Parquet files that are not of"),
+        (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds a.parquet, which is of no pool"),
     ],
 )
 def test_wrong_input(tmp_path, monkeypatch, capsys, arguments, says):

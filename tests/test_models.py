@@ -12,7 +12,7 @@ from torch import nn
 from accuacl.base.errors import InputError
 from accuacl.data import InputRows
 from accuacl.learners import Transform
-from accuacl.models import NAMES, Frozen, build, predict, wrap
+from accuacl.models import NAMES, Frozen, build, nets, predict, wrap
 
 IMAGES = torch.randint(0, 256, (5, 32, 32, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 PLAIN = Transform((0.5,), (0.25,))
@@ -242,3 +242,12 @@ def test_wrong_input_is_named_in_one_sentence(call, says):
     with pytest.raises(InputError, match=says) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+def test_a_net_that_does_not_fit_into_memory(monkeypatch):
+    def too_large(shape, width):
+        raise RuntimeError("can't allocate memory")
+
+    monkeypatch.setitem(nets.NETS, "mlp", (too_large, 5))
+    with pytest.raises(InputError, match="mlp of width 7 does not fit into memory"):
+        build("mlp", 2, seed=0, input_shape=(3,), width=7)

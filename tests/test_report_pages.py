@@ -169,6 +169,16 @@ def test_latex_and_markdown_mark_the_best(tmp_path):
     assert "| <ins>2.0</ins> |" in markdown
 
 
+@pytest.mark.parametrize("format", report.FORMATS)
+def test_the_suffix_says_what_is_written(format, tmp_path):
+    path = table(tmp_path / "results.csv", [with_metrics(made_up(), 50)])
+    asked = report.write([path], tmp_path / "asked", format).read_bytes()
+    for suffix in report.FORMATS[format]:
+        assert report.write([path], tmp_path / f"r.{suffix}").read_bytes() == asked
+        assert report.write([path], tmp_path / f"R.{suffix.upper()}", format).read_bytes() == asked
+    assert report.write([path], tmp_path / "r.txt", format).read_bytes() == asked
+
+
 def test_csv_is_tidy(tmp_path):
     rows = [with_metrics(made_up(strategy="accuacl", memory=100, seed=s), a) for s, a in ((0, 20), (1, 22))]
     out = report.write([table(tmp_path / "results.csv", rows)], tmp_path / "r.csv", "csv")
@@ -459,7 +469,7 @@ def test_only_some_runs_are_reported(command, tmp_path):
         ),
         (lambda p: good(p), ["a.csv", "--format", "latex", "--figures", "50%"], "LaTeX cannot include files of 50%"),
         (lambda p: kept(p), ["runs", "--format", "csv", "--out", "runs/results.csv"], "a file that runs keep"),
-        (lambda p: kept(p), ["runs", "--out", "runs/x/result.json"], "a file that runs keep"),
+        (lambda p: kept(p), ["runs", "--format", "md", "--out", "runs/x/result.json"], "a file that runs keep"),
         (lambda p: costs(p), ["costs"], "costs holds no finished run and no results.csv; finish a run first"),
         (lambda p: good(p), ["a.csv", "--only", "strategy=bait"], "there is no strategy bait here, only"),
         (lambda p: None, [], "Missing argument"),

@@ -263,6 +263,7 @@ def test_what_is_printed_elsewhere_counts_all_runs(tmp_path):
 
 def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
     path = sweep_file(tmp_path, benchmark=["split-digits", "split-cifar100"], strategy=["uniform", "entropy"])
+    (tmp_path / "nothing").mkdir()
     done = accuacl("sweep", path, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
     assert done.returncode == 1
     assert done.stdout.count("failed:") == 1

@@ -43,3 +43,4 @@ def test_a_wrong_use(use, folder, monkeypatch, tmp_path):
         assert said.endswith((".", "?")), said
         assert "\n" not in said, said
     assert content(folder) == before
+    assert all(any(folder.iterdir()) for folder in (tmp_path / "cache").glob("*"))

@@ -42,6 +42,7 @@ RUN_VALUES = """
 --benchmark nan.npz --classes-per-task 1
 --benchmark badimages --classes-per-task 1
 --benchmark sizes --classes-per-task 1
+--benchmark paths.csv --classes-per-task 1
 --benchmark split-cifar10 --data-dir empty
 --benchmark split-cifar100 --data-dir words.txt
 --benchmark split-tiny-imagenet --data-dir nowhere
@@ -98,6 +99,19 @@ RUN_VALUES = """
 --test -1
 --epochs 0
 --epochs 1.5
+--epochs 99999999999999999999
+--seed 99999999999999999999999
+--stream-seed 18446744073709551616
+--width 99999999999
+--batch 99999999999999999999
+--threads 100000
+--memory 99999999999999999999
+--labels 1000000000 --rounds 1000000000
+--recurring 1000000000000
+--image-size 999999999
+--lr inf
+--lr nan
+--oversample inf
 --batch 0
 --lr 0
 --lr -1
@@ -113,6 +127,7 @@ RUN_VALUES = """
 --model net.py:missing
 --model net.py:text
 --model net.py:softmax
+--model net.py:training --out o
 --model net.py:small
 --model net.py:build --width 5
 --model net.py:build --learner ridge
@@ -148,6 +163,8 @@ RUN_VALUES = """
 --config unknown.yaml
 --config seeds.yaml
 --config typed.yaml
+--config bool.yaml
+--config boolfloat.yaml
 --config twice.yaml
 --plugin nowhere.py
 --plugin words.txt
@@ -156,6 +173,10 @@ RUN_VALUES = """
 stray
 --out words.txt
 --out words.txt/below
+--out .
+--out ./
+--out full
+--out full --fresh
 --seed
 """.strip().splitlines()
 
@@ -212,6 +233,7 @@ EMBED = """
 --data numbers.parquet --out out --model net.py:text
 --data x.npy --out out --model net.py:small
 --data x.npy --out out --model net.py:softmax
+--model net.py:training --out o
 --data x.npy --out out --model net.py:build --weights words.txt
 --data x.npy --out out --model net.py:build --weights nowhere.safetensors
 --data x.npy --out out --model net.py:build --device gpu
@@ -228,6 +250,12 @@ EMBED = """
 --data x.npy --model net.py:build
 --out out --model net.py:build
 --data x.npy --out out --model net.py:build stray
+--data x.npy --out . --model net.py:build
+--data x.npy --out full --model net.py:build
+--data x.npy --out full --model net.py:build --fresh
+--data nanvectors.parquet --out out --model net.py:build
+--data nanvectors.parquet --out deep/er/out --model net.py:build
+--data rows.parquet --out out --model net.py:build
 """.splitlines()[1:-1]
 
 PROJECT = """
@@ -255,6 +283,9 @@ new p --vectors numbers.parquet --label-column nothing
 new p --vectors numbers.parquet --classes a,a
 new p --vectors numbers.parquet --per-round 0
 new p --vectors numbers.parquet --per-round some
+new p --vectors numbers.parquet --per-round 999999999999999999999999
+new p --vectors numbers.parquet --seed 999999999999999999999999
+new p --vectors numbers.parquet --lr inf
 new p --vectors numbers.parquet --rounds 0
 new p --vectors numbers.parquet --strategy best
 new p --vectors numbers.parquet --learner der
@@ -336,6 +367,14 @@ paper main --scale huge
 paper main --only colour=red
 paper main --only seed=99
 paper main --workers -1
+paper main --data-dir words.txt
+paper main --data-dir empty
+paper main --data-dir empty --out deep/er
+sweep grid.yaml --data-dir words.txt
+sweep grid.yaml --data-dir nowhere
+sweep cifar.yaml --data-dir empty
+doctor --data-dir nowhere
+doctor --data-dir words.txt
 report
 report nowhere --out r.html
 report empty --out r.html
@@ -344,6 +383,10 @@ report empty --out nowhere/r.html
 report bad.csv --out r.html
 report empty --out r.docx
 report empty --format pdf
+report numbers.csv --out r.pdf
+report numbers.csv --out r.pdf --format html
+report numbers.csv --out r.md --format latex
+report numbers.csv --out r.html --format csv
 bench --strategy best
 bench --strategy bages
 bench --json nowhere/b.json
@@ -369,6 +412,14 @@ def build():
 def softmax():
     return nn.Sequential(nn.Linear(2, 3), nn.Softmax(1))
 
+class Training(nn.Sequential):
+    def forward(self, x):
+        z = super().forward(x)
+        return z.softmax(1) if self.training else z
+
+def training():
+    return Training(nn.Linear(64, 4), nn.Linear(4, 3))
+
 def small():
     return nn.Linear(7, 3)
 
@@ -385,6 +436,7 @@ FILES = {
     "blank.csv": "text\n \n",
     "twice.csv": "id,text\n1,a\n1,b\n",
     "twicecolumn.csv": "a,a\n1,2\n",
+    "paths.csv": "path,label\nno.png,a\nnone.png,b\n",
     "nolabel.csv": "a,b\n1,2\n",
     "bad.json": "{",
     "bad.jsonl": '{"text": "a"}\n{"text"\n',
@@ -397,8 +449,11 @@ FILES = {
     "unknown.yaml": "colour: red\n",
     "seeds.yaml": "seeds: 3\n",
     "typed.yaml": "memory: much\n",
+    "bool.yaml": "seed: true\n",
+    "boolfloat.yaml": "lr: true\n",
     "twice.yaml": "labels: 3\nbudget: 4\n",
     "grid.yaml": "strategy: [uniform, entropy]\ntasks: 1\n",
+    "cifar.yaml": "benchmark: [split-cifar10, split-cifar100]\n",
     "emptylist.yaml": "strategy: []\n",
     "nogrids.yaml": "grids: 3\n",
     "full/mine.txt": "somebody's file\n",
@@ -431,6 +486,7 @@ def place(folder: Path) -> None:
         "sums": pool | {"probability": (3 * p).tolist()},
         "numbers": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
         "strings": {"a": ["x", "y"]},
+        "rows": {"embedding": [[1.0, 2.0], [1.0]]},
         "nanvectors": {"embedding": [[1.0, float("nan")]]},
     }
     for name, columns in tables.items():

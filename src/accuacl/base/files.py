@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ import filelock
 
 from accuacl.base.errors import InputError
 
+ASIDE = re.compile(r"\.[0-9a-f]{8}\.part$")  # how the names end of files that `replacing` writes
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
 
 
@@ -119,6 +121,17 @@ def make_folder(folder: Path) -> None:
         raise CannotMakeFolder(folder, reason(error), error.errno in FULL) from error
 
 
+def strangers(folder: Path, *ours: str) -> str:
+    """Something in a folder that is not called `ours`, to be named before we write there; "" if there is nothing.
+
+    Hidden files do not count: systems put them into folders that are empty for their owners. Nor does what a killed
+    process had begun to write.
+    """
+    names = sorted(os.listdir(folder)) if folder.is_dir() else []
+    whole = {name: ASIDE.sub("", name) for name in names if not name.startswith(".")}
+    return next((name for name, meant in whole.items() if meant not in ours), "")
+
+
 @contextlib.contextmanager
 def filling(folder: Path) -> Iterator[None]:
     """Make a new or empty folder for this block; if the block fails, it is removed with all that is in it."""
@@ -131,16 +144,27 @@ def filling(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def discarding(folder: Path, *empty: str) -> Iterator[None]:
-    """If this block fails, the folder is removed if it has nothing but these: lock files and empty folders."""
+def making(folder: Path, *worthless: str) -> Iterator[None]:
+    """Make a folder, if it is not there yet, for this block to write to.
+
+    If the block fails and has written nothing but what is called `worthless`, such as lock files and empty folders, all
+    of that is removed, and so are the folders that were made for it.
+    """
+    new = [path for path in (folder, *folder.parents) if not path.exists()]
+    make_folder(folder)
+    before = set(os.listdir(folder))
     try:
         yield
+    except Busy:  # all that is there is another process's
+        raise
     except BaseException:
         with contextlib.suppress(OSError):
-            if set(os.listdir(folder)) <= set(empty):
-                for path in [folder / name for name in empty]:
+            written = set(os.listdir(folder)) - before
+            if written <= set(worthless):
+                for path in [folder / name for name in written]:
                     path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
-                folder.rmdir()
+                for path in new:
+                    path.rmdir()
         raise
 
 

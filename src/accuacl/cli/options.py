@@ -10,11 +10,24 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 import typer
 from rich.markup import escape
 
+from accuacl.base.errors import InputError
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+
+def a_folder(path: Path | None) -> Path | None:
+    """Refuse a --data-dir that is no folder before anything else is done."""
+    if path is not None and not path.is_dir():
+        raise InputError(f"--data-dir is {str(path)!r}, which is no folder; give the one that holds the data sets.")
+    return path
+
+
 DataDir = Annotated[
-    Path | None, typer.Option(help="The folder with the data sets; default: the environment variable ACCUACL_DATA.")
+    Path | None,
+    typer.Option(
+        callback=a_folder, help="The folder with the data sets; default: the environment variable ACCUACL_DATA."
+    ),
 ]
 Plugin = Annotated[
     list[Path] | None,

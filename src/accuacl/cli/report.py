@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from accuacl import report as reports
 from accuacl.cli.only import narrow
-from accuacl.cli.options import Only
+from accuacl.cli.options import Only, a_folder
 from accuacl.cli.screen import console
 
 
@@ -24,12 +24,17 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="The file to write (default: report.html; of a single run, in its directory).")
     ] = None,
-    format: Annotated[str, typer.Option(help=f"One of {', '.join(reports.FORMATS)}.")] = "html",
+    format: Annotated[
+        str, typer.Option(help=f"One of {', '.join(reports.FORMATS)} (default: by the suffix of --out, or html).")
+    ] = "",
     only: Only = None,
     title: Annotated[str, typer.Option(help="The report's title.")] = "",
     data_dir: Annotated[
         Path | None,
-        typer.Option(help="For a single run's picked images: the folder with the data sets; default: ACCUACL_DATA."),
+        typer.Option(
+            callback=a_folder,
+            help="For a single run's picked images: the folder with the data sets; default: ACCUACL_DATA.",
+        ),
     ] = None,
     figures: Annotated[
         Path | None,

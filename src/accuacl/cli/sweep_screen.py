@@ -49,7 +49,8 @@ def run_and_show(
             on_note=lambda text: live.console.print(f"[yellow]note:[/yellow] {escape(text)}"),
         )
     console.print(_means(outcome.rows))
-    console.print(f"[dim]{len(outcome.rows)} of {len(runs)} runs; the table is {escape(str(table))}[/dim]")
+    where = f"; the table is {escape(str(table))}" if table.exists() else ""
+    console.print(f"[dim]{len(outcome.rows)} of {len(runs)} runs{where}[/dim]")
     return outcome
 
 

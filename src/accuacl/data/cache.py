@@ -19,7 +19,7 @@ import numpy as np
 import pydantic
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import CannotWrite, reason, write_text
+from accuacl.base.files import CannotWrite, making, reason, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.data.arrayfile import clear_forgotten, open_rows, write_rows
 from accuacl.data.dataset import Split
@@ -106,9 +106,9 @@ def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOp
 def _written(home: Path) -> Iterator[None]:
     """Make the folder for what is written in this block; trouble with its disk says what to do about a cache."""
     try:
-        home.mkdir(parents=True, exist_ok=True)
-        clear_forgotten(home)
-        yield
+        with making(home):
+            clear_forgotten(home)
+            yield
     except (OSError, CannotWrite) as error:
         why = error.reason if isinstance(error, CannotWrite) else reason(error)
         raise InputError(

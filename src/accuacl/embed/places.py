@@ -6,8 +6,10 @@ import os
 from pathlib import Path
 
 from accuacl.base.errors import InputError
+from accuacl.base.files import strangers
 from accuacl.base.userfile import check_function
 
+MANIFEST, LOCK = "manifest.json", "embed.lock"
 LABELS = "labels.sqlite"  # a directory that has it is a project
 
 
@@ -29,8 +31,11 @@ def check_places(data: str, out: Path, run: Path | None, model: str | None, weig
 
 
 def check_out(out: Path) -> None:
+    """Refuse a place where a pool can neither begin nor go on."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; give a folder for the pool.")
+    if not (out / MANIFEST).exists() and (other := strangers(out, LOCK)):
+        raise InputError(f"{out} holds {other}, which is of no pool; give an empty or a new folder.")
 
 
 def check_source(source: str) -> None:

@@ -21,16 +21,15 @@ from numpy.typing import NDArray
 
 from accuacl import models
 from accuacl.base.errors import InputError, one_line
-from accuacl.base.files import Lock, discarding, make_folder, write_text
+from accuacl.base.files import Lock, making, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.embed.checkpoint import Checkpoint
 from accuacl.embed.inputs import Inputs, fingerprint
-from accuacl.embed.places import check_out
+from accuacl.embed.places import LOCK, MANIFEST, check_out
 from accuacl.experiment import DEVICE
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
-MANIFEST, LOCK = "manifest.json", "embed.lock"
 FAILED = "failed"  # in the manifest: embedding ended with wrong input
 PART_BYTES = 64 << 20  # of raw inputs that are in memory at a time
 
@@ -55,9 +54,8 @@ def embed(
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
     device = _device(device)
     check_out(out)
-    make_folder(out)
     busy = f"another embed (process {{holder}}) is writing to {out}; wait for it or give another --out."
-    with Lock(out / LOCK, busy):
+    with making(out, LOCK, MANIFEST), Lock(out / LOCK, busy):
         manifest = _begin(out, {
             "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
             "shard_rows": shard_rows,
@@ -160,10 +158,7 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     path = out / MANIFEST
     nothing: dict[str, Any] = {"settings": settings, "shards": {}}
     if not path.exists():
-        if any(out.glob("*.parquet")):
-            raise InputError(f"{out} holds Parquet files that are not of this pool; give an empty or a new folder.")
-        with discarding(out, LOCK):
-            write_text(path, json.dumps(nothing, indent=1) + "\n")
+        write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
     try:
         written = json.loads(path.read_text())

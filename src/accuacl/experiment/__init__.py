@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from accuacl.experiment.defaults import DEFAULTS, OWN
     from accuacl.experiment.journal import Journal
     from accuacl.experiment.known import Handle, Ids, Known, carried_over, round_progress
+    from accuacl.experiment.limits import Settings
     from accuacl.experiment.loop import Steps, all_tasks
     from accuacl.experiment.making import decided_by_scale, make
     from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
@@ -51,6 +52,7 @@ __all__ = [
     "Oracle",
     "Row",
     "Scale",
+    "Settings",
     "Simulated",
     "Step",
     "Steps",

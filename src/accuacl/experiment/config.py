@@ -11,6 +11,7 @@ from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.names import no_such
 from accuacl.data import ARRIVALS, BENCHMARKS
+from accuacl.experiment.limits import Settings
 from accuacl.experiment.stream_settings import check_stream
 from accuacl.strategies import NAMES
 from accuacl.strategies import REGISTRY as STRATEGIES
@@ -27,7 +28,7 @@ BUILT_IN = {  # by setting, the values that need no --plugin
 Scale = Literal["smoke", "cpu", "paper"]
 
 
-class Config(pydantic.BaseModel):
+class Config(Settings):
     """Everything that a run's result depends on; `make` fills in what was not given.
 
     Its fields are the options of `accuacl run`, with underscores; `accuacl run --print-config` shows them all.
@@ -37,8 +38,6 @@ class Config(pydantic.BaseModel):
     >>> config.benchmark, config.memory_policy, config.seed
     ('split-digits', 'coverage', 0)
     """
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     benchmark: str = Field(
         "split-digits",

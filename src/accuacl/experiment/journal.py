@@ -20,7 +20,7 @@ from typing import Any
 
 from accuacl.base.databases import UNWRITABLE, database_trouble, error_code, table_version
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, discarding, make_folder
+from accuacl.base.files import Lock, make_folder, making
 from accuacl.experiment.configfile import read_config, restore, write_config
 from accuacl.experiment.reader import VERSION, WAIT, read_steps, split_key
 
@@ -64,15 +64,11 @@ class Journal:
         an older version lacks. fresh: remove the run that is there. patience: seconds to wait for another process.
         """
         self.directory, self.path = directory, directory / "journal.sqlite"
-        make_folder(directory)
-        make_folder(self.weights)
         self._db: sqlite3.Connection | None = None
-        self._lock = Lock(
-            directory / "lock",
-            busy=f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out.",
-            patience=patience,
-        )
-        with discarding(directory, "weights", "lock"):
+        busy = f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out."
+        with making(directory, "weights", "lock"):
+            make_folder(self.weights)
+            self._lock = Lock(directory / "lock", busy, patience=patience)
             try:
                 if fresh:
                     self._clear()

@@ -12,12 +12,13 @@ import torch
 
 import accuacl
 from accuacl import learners
-from accuacl.base.files import write_text
+from accuacl.base.errors import InputError
+from accuacl.base.files import strangers, write_text
 from accuacl.base.progress import OnProgress
 from accuacl.experiment import by_class, metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
-from accuacl.experiment.journal import DIVERGED, Journal
+from accuacl.experiment.journal import DIVERGED, WRITTEN, Journal
 from accuacl.experiment.known import Handle
 from accuacl.experiment.loop import all_tasks
 from accuacl.experiment.oracle import Oracle
@@ -25,6 +26,8 @@ from accuacl.experiment.reader import read_steps
 from accuacl.experiment.setting import difference, environment
 from accuacl.experiment.steps import ExperimentSteps
 from accuacl.experiment.stream_notes import stream_notes
+
+MORE = ("error.txt",)  # what a sweep may have left there of a run that never began
 
 
 def run(
@@ -46,6 +49,7 @@ def run(
     def prepare() -> ExperimentSteps:
         return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)
 
+    _check_out(out)
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
@@ -72,6 +76,13 @@ def run(
             result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
     return result
+
+
+def _check_out(out: Path) -> None:
+    """Refuse a directory that holds somebody's files and no run."""
+    begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
+    if not begun and (other := strangers(out, "weights", "lock", *WRITTEN, *MORE)):
+        raise InputError(f"{out} holds {other}, which is of no run; choose an empty or a new directory as --out.")
 
 
 def _finish(

@@ -43,7 +43,7 @@ class Training:
                 raise InputError(f"{name} is {getattr(self, name)}; give at least {least}.")
         for name in ("lr", "momentum", "weight_decay", "lr_min", "alpha", "beta"):
             if not 0 <= getattr(self, name) < float("inf"):
-                raise InputError(f"{name} is {getattr(self, name)}; give a number of at least 0.")
+                raise InputError(f"{name} is {getattr(self, name)}; give a finite number of at least 0.")
 
 
 @dataclass(frozen=True)

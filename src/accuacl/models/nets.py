@@ -43,7 +43,10 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     if width is not None and width < 1:
         raise InputError(f"width is {width}; give at least 1.")
     with torch.random.fork_rng(devices=[]):  # new layers draw from the global generator
-        embed, d = make(input_shape, width or default)
+        try:
+            embed, d = make(input_shape, width or default)
+        except RuntimeError as error:  # what torch raises where memory ends
+            raise InputError(f"{name} of width {width or default} does not fit into memory; give less.") from error
     _initialise(embed, torch.Generator().manual_seed(seed))
     return Classifier(embed, new_head(d, classes, seed))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 from pathlib import Path
@@ -35,7 +36,21 @@ def build_own(place: str, classes: int, *, seed: int, input_shape: tuple[int, ..
         raise InputError(
             f"{place} does not take inputs of shape {input_shape}: {one_line(error)}; give a network for these."
         ) from None
+    _check_training(place, model, example)
     return Classifier(model.embed, new_head(model.head.in_features, classes, seed))
+
+
+def _check_training(place: str, model: Classifier, example: torch.Tensor) -> None:
+    """Refuse a network that returns logits when it is evaluated, but something else when it is trained."""
+    tried = copy.deepcopy(model.embed).train()  # training mode changes the statistics of batch normalisation
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        try:
+            tried(example)
+        except InputError:
+            raise InputError(
+                f"{place} returns logits in evaluation and something else in training, such as a softmax of them; "
+                "return logits in both."
+            ) from None
 
 
 @functools.lru_cache(maxsize=16)

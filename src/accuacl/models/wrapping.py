@@ -31,7 +31,7 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
         return Classifier(nn.Identity(), head)
     parent, _, child = name.rpartition(".")
     setattr(module.get_submodule(parent), child, _Tap())
-    return Classifier(_Embedding(module, head.in_features, name), head)
+    return Classifier(_Embedding(module, head.in_features, name, example is not None), head)
 
 
 class _Tap(nn.Module):
@@ -47,9 +47,10 @@ class _Tap(nn.Module):
 class _Embedding(nn.Module):
     """A module without its head."""
 
-    def __init__(self, module: nn.Module, d: int, name: str) -> None:
+    def __init__(self, module: nn.Module, d: int, name: str, found: bool) -> None:
+        """found: the head was found with an example, and not only taken for the last layer."""
         super().__init__()
-        self.module, self.d, self.name = module, d, name
+        self.module, self.d, self.name, self.found = module, d, name, found
 
     def forward(self, x: Tensor) -> Tensor:
         tap = self.module.get_submodule(self.name)
@@ -59,11 +60,13 @@ class _Embedding(nn.Module):
         if h.ndim != 2 or h.shape[1] != self.d:
             raise InputError(
                 f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
-                "output is not the module's; give wrap an example input so that it can find the right one."
+                "output is not the module's; "
+                + ("return it." if self.found else "give wrap an example input so that it can find the right one.")
             )
         if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
             raise InputError(
                 f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
-                "give a module that returns logits, or give wrap an example input if another layer is the last."
+                "give a module that returns logits"
+                + ("." if self.found else ", or give wrap an example input if another layer is the last.")
             )
         return h

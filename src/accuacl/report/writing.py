@@ -15,11 +15,13 @@ from accuacl.sweeps import read_query_times
 
 FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", collect.QUERIES)
 
+FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of what no format is
+
 
 def write(
     paths: Sequence[Path],
     out: Path | None = None,
-    format: str = "html",
+    format: str = "",
     title: str = "",
     data_dir: Path | None = None,
     command: str = "",
@@ -34,6 +36,8 @@ def write(
     A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
     seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
 
+    `format`: html, md, latex or csv; unset, what the suffix of `out` says.
+
     `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
     folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
     Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell`: gets a
@@ -42,9 +46,8 @@ def write(
     if not paths:
         raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
     single = len(paths) == 1 and collect.is_run(paths[0])
-    if format not in FORMATS:
-        raise InputError(f"format is {format!r}; give one of {', '.join(FORMATS)}.")
-    out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format]}"
+    format = _format(format, out)
+    out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format][0]}"
     _check_out(out, paths)
     _check_figures(figures, figure_type, format, out)
     sources = collect.read(paths)
@@ -75,6 +78,21 @@ def write(
         text = {"md": markdown, "latex": latex}[format].render(report, out.parent)
     write_text(out, text)
     return out
+
+
+def _format(given: str, out: Path | None) -> str:
+    """The format that is asked for, by its name, by the suffix of the file or by both."""
+    if given and given not in FORMATS:
+        raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
+    suffix = out.suffix.removeprefix(".").lower() if out else ""
+    meant = next((name for name, suffixes in FORMATS.items() if suffix in suffixes), "")
+    if given and not meant and suffix not in FOREIGN:
+        meant = given  # in a file of any name
+    if suffix and (not meant or given not in ("", meant)):
+        name = given or "a report"
+        wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
+        raise InputError(f"{out} is no file for {name}; end its name in .{' or .'.join(wanted)}.")
+    return meant or "html"
 
 
 def _check_out(out: Path, paths: Sequence[Path]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from accuacl import bench
 from accuacl.base.errors import InputError
-from accuacl.base.files import discarding, make_folder, reason, write_text
+from accuacl.base.files import making, reason, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.bench import Case
 
@@ -43,21 +43,20 @@ def measure_queries(
     of memory has no total; it is tried again the next time.
     """
     cases = _cases(recipe, scale, strategies)
-    make_folder(table.parent)
     rows = read_query_times(table) if table.exists() else []
     known = {_sizes(row) for row in rows}
     missing = [case for case in cases if _sizes(vars(case)) not in known]
     costs = QueryCosts()
     measurements = bench.run(missing, dense_limit=0)
-    for done, case in enumerate(missing):
-        on_progress(Progress(done, len(missing), f"{case.strategy} K={case.K}"))
-        result = next(measurements)
-        if result.needs is not None:
-            costs.refused[case.strategy] = max(costs.refused.get(case.strategy, 0), result.needs)
-            continue
-        numbers = (result.cpu, result.wall, result.memory, bench.machine())
-        rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
-        with discarding(table.parent):
+    with making(table.parent):
+        for done, case in enumerate(missing):
+            on_progress(Progress(done, len(missing), f"{case.strategy} K={case.K}"))
+            result = next(measurements)
+            if result.needs is not None:
+                costs.refused[case.strategy] = max(costs.refused.get(case.strategy, 0), result.needs)
+                continue
+            numbers = (result.cpu, result.wall, result.memory, bench.machine())
+            rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
             _write(table, rows)
     wanted = {_sizes(vars(case)) for case in cases if case.strategy not in costs.refused}
     shown = [row for row in rows if _sizes(row) in wanted]

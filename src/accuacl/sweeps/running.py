@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, discarding, make_folder
+from accuacl.base.files import Lock, making
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.data import dataset_of, load
 from accuacl.engines import Engine
@@ -44,10 +44,8 @@ def run_missing(
     on_progress gets the number of runs done and, in `work`, the share of the work since this start. on_note gets a
     sentence about the data, if the reader of results must know one. A run that fails leaves error.txt in its directory.
     """
-    make_folder(out)
-    make_folder(table.parent)
     busy = f"another sweep (process {{holder}}) is working in {out}; wait for it or choose another --out."
-    with discarding(out, LOCK), Lock(out / LOCK, busy):
+    with making(out, LOCK), making(table.parent), Lock(out / LOCK, busy):
         if not os.access(table.parent, os.W_OK) or table.is_dir():
             raise InputError(f"{table} cannot be written; give another --results.")
         known = rows_by_key(table)
@@ -55,6 +53,8 @@ def run_missing(
         missing = [run for run in runs if run.key not in known]
         on_progress(Progress(len(outcome.rows), len(runs), work=0.0))
         problems, notes = _prepare_data(missing, data_dir, len(outcome.rows), on_progress)
+        if missing and not outcome.rows and all(problems.values()):
+            raise InputError(next(iter(problems.values())))
         told: set[str] = set()
 
         def tell_notes(texts: Sequence[str]) -> None:

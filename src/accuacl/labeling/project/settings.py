@@ -16,7 +16,7 @@ from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.base.names import no_such
-from accuacl.experiment import DEVICE, Config, settings_before
+from accuacl.experiment import DEVICE, Config, Settings, settings_before
 from accuacl.labeling.project.inputs import token_files
 from accuacl.strategies import REGISTRY as STRATEGIES
 
@@ -28,10 +28,8 @@ WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
 NONE = "none"  # vectors are their own embeddings, rows of tables encoded columns, texts TF-IDF columns
 
 
-class ProjectSettings(pydantic.BaseModel):
+class ProjectSettings(Settings):
     """Everything that a project's models depend on, besides its data and labels."""
-
-    model_config = pydantic.ConfigDict(extra="forbid", frozen=True)
 
     kind: Kind = Field(description="Kind of data: images, vectors, texts or tables.")
     strategy: str = Field(

@@ -1,3 +1,8 @@
 """A report as a document, and the formats it can be written in."""
 
-FORMATS = {"html": "html", "md": "md", "latex": "tex", "csv": "csv"}  # with the suffix of their files
+FORMATS = {  # with the suffixes of their files, the usual one first
+    "html": ("html", "htm"),
+    "md": ("md", "markdown"),
+    "latex": ("tex",),
+    "csv": ("csv",),
+}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import discarding, reason, write_bytes
+from accuacl.base.files import making, write_bytes
 from accuacl.report.formats.document import FAINT, Block, Document, Figure, Heading, LineStyle, Picture
 from accuacl.report.formats.svg import STYLE
 
@@ -36,11 +36,7 @@ def write(report: Document, folder: Path, type: str) -> Document:
     """Write all figures and pictures into `folder`; returns the report with the file of each filled in."""
     if type not in TYPES:
         raise InputError(f"figure type is {type!r}; give one of {', '.join(TYPES)}.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"the folder {folder} cannot be made: {reason(error)}; give another --figures.") from None
-    with discarding(folder):
+    with making(folder):
         return Document(report.title, _written(report.blocks, folder, type))
 
 
