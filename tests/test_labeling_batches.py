@@ -57,6 +57,49 @@ def test_nobody_takes_more_than_their_share(store, ada, bob):
     assert items(store.lease_batch(ada, 60)) == [1, 2, 3, 4]
 
 
+def test_whoever_finds_nothing_free_is_given_a_fair_part(store, clock, ada, bob):
+    opened(store, 20)
+    assert len(store.lease_batch(ada, 60)) == 20
+    store.show_guesses(ada, range(8, 20))
+    clock[0] += 30
+    store.renew_batch(ada, range(20))  # she works on 0, and so comes to 1 next
+    assert store.can_be_spared(bob)
+    assert items(store.lease_batch(bob, 60)) == [1, 2, 3, 4, 5, 6, 7, 17, 18, 19]  # not shown, then the farthest away
+    assert not store.can_be_spared(bob)
+    assert store.renew_batch(ada, range(20)) == [1, 2, 3, 4, 5, 6, 7, 17, 18, 19]
+    assert items(store.lease_batch(ada, 60)) == [0, *range(8, 17)]
+    cleo = store.person_of(store.add_person("Cleo"))
+    assert store.lease(cleo).item == 19  # Bob has not been shown any
+    assert items(store.lease_batch(bob, 60)) == [1, 2, 3, 4, 5, 6, 7, 17, 18]
+    done = store.label_batch(ada, {0: 1, 8: 1, 17: 1, 19: 1}, "batch")
+    assert done.saved == [0, 8]
+    assert set(done.refused.values()) == {f"someone else has item {item} now; take another one." for item in (17, 19)}
+    assert store.status().leased == 18
+
+
+def test_nobody_is_left_with_nothing(store, ada, bob):
+    opened(store, 3)
+    store.lease_batch(ada, 60)
+    assert store.lease(bob).item == 2  # from the end: 0 is the first that Ada sees
+    cleo = store.person_of(store.add_person("Cleo"))
+    assert store.lease(cleo).item == 1
+    assert [len(store.lease_batch(person, 60)) for person in (ada, bob, cleo)] == [1, 1, 1]
+    dora = store.person_of(store.add_person("Dora"))
+    assert not store.can_be_spared(dora)
+    assert store.lease(dora) is None
+    assert store.lease_batch(dora, 60) == []
+
+
+def test_nobody_is_given_what_they_have_labelled_themselves(store, ada, bob):
+    store.open_round(0, 0, [Pick(i, i, {}, 1, 0.5) for i in range(4)], twice=range(4))
+    for item in range(4):
+        store.label(ada, item, 1, request())
+    assert len(store.lease_batch(bob, 60)) == 4
+    assert store.lease(ada) is None
+    cleo = store.person_of(store.add_person("Cleo"))
+    assert len(store.lease_batch(cleo, 60)) == 2
+
+
 def test_what_others_expect_is_taken_last(store, ada):
     opened(store, 6)
     assert items(store.lease_batch(ada, 4, Expected((), frozenset({0, 1, 2})))) == [0, 3, 4, 5]
@@ -135,8 +178,10 @@ def test_leases_of_a_batch_are_renewed_lost_and_given_back(store, clock, ada, bo
 def test_a_guess_is_recorded_for_whoever_has_seen_it(store, ada, bob):
     opened(store, 4)
     assert items(store.lease_batch(ada, 2)) == [0, 1]
-    store.lease_batch(ada, 2)
-    assert kinds(store, 0) == ["lease", "guess"]  # once
+    assert kinds(store, 0) == kinds(store, 1) == ["lease"]  # it may lie below the screen
+    for _ in range(2):
+        store.show_guesses(ada, [0, 3, 99])  # she does not have the others
+    assert (kinds(store, 0), kinds(store, 1), kinds(store, 3)) == (["lease", "guess"], ["lease"], [])  # once
     store.label_batch(ada, {0: 1, 1: 0}, "batch")
     pick = store.lease(bob)
     store.label(bob, pick.item, 0, request())

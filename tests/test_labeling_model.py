@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import random
 
 import pytest
@@ -31,9 +32,20 @@ class Model:
         if own:
             return own[-1]
         free = [item for item in self.items if item not in self.said and self.holder(item) is None]
-        if free:
-            self.hold(person, free[0], seconds)
-        return free[0] if free else None
+        taken = free[0] if free else self.spared()
+        if taken is not None:
+            self.hold(person, taken, seconds)
+        return taken
+
+    def spared(self):
+        """The oldest lease of whoever holds most, if that is more than would be left to each with one person more."""
+        held = {}
+        for item in self.held:
+            if self.holder(item) is not None:
+                held.setdefault(self.holder(item), []).append(item)
+        most = max(held.values(), key=len, default=[])
+        share = math.ceil(sum(map(len, held.values())) / (len(held) + 1))
+        return most[0] if len(most) > share else None
 
     def hold(self, person, item, seconds):
         self.held.pop(item, None)

@@ -272,9 +272,17 @@ def test_what_lies_below_the_screen_is_not_confirmed(chromium, watch, server, pr
     page.wait_for_selector("#desk:not([hidden])")
     page.goto(f"{server}/gallery")
     page.wait_for_selector("#groups li[data-item='0'][data-seen='yes']")
+
+    def told(item):
+        return "guess" in [event.kind for event in project.store.history(item)]
+
+    wait_until(lambda: told(0))  # it is recorded that the guess was shown, of what was on the screen
+    assert not told(7)
     page.get_by_role("button", name="Confirm 4 as dog").evaluate("(button) => button.click()")
     expect(page.locator("#said")).to_contain_text("not saved: they were not on the screen yet.")
     assert 1 not in project.store.labels()
+    page.locator("#groups li[data-item='7']").scroll_into_view_if_needed()
+    wait_until(lambda: told(7))
 
 
 def test_an_image_that_cannot_be_shown_is_struck_out(chromium, watch, server, project):

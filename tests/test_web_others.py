@@ -162,6 +162,52 @@ def test_nothing_is_told_of_what_somebody_is_still_to_be_asked(people):
     assert told(people, "Cleo", 1) == set()
 
 
+def test_nobody_holds_a_whole_round(people):
+    def holds():
+        view = people.post("Bob", "/api/gallery").json()
+        return [cell["item"] for group in view["groups"] for cell in group["items"]]
+
+    mine = holds()
+    assert len(mine) == COUNT
+    people.post("Bob", "/api/gallery/renew", items=mine).raise_for_status()
+    assert people.get("Cleo", "/api/state").json()["state"]["free"]  # so that her page asks
+    pick = people.post("Cleo", "/api/next").json()["pick"]
+    assert pick["item"] == mine[-1]
+    assert people.post("Bob", "/api/gallery/renew", items=mine).json() == {"lost": [mine[-1]]}
+    assert holds() == mine[:-1]
+    labels = [{"item": item, "class_id": 0} for item in mine]
+    done = people.post("Bob", "/api/gallery/label", labels=labels).json()
+    assert done["saved"] == mine[:-1]
+    assert done["refused"] == [f"Someone else has item {mine[-1]} now; take another one."]
+
+
+def test_who_logs_out_is_not_waited_for_and_a_lead_can_close_the_round(people, monkeypatch):
+    monkeypatch.setattr(people.project, "chosen", lambda task, round: True)  # the test has chosen them
+    button = "Close this round now"
+    assert button not in people.get("Ada", "/project").text  # nothing is labelled yet
+    people.post("Cleo", "/api/next").raise_for_status()  # she is there
+    people.post("Bob", "/api/next").raise_for_status()
+    people.label("Ada", 1, 2, 3, 5)
+    assert button in people.get("Ada", "/project").text
+    people.label("Bob", 4)
+    people.label("Cleo", 0)
+    assert (people.store.status().left, people.store.status().opinions) == (0, 2)
+    assert button in people.get("Ada", "/project").text  # it does not wait for second labels then
+    people.post("Cleo", "/api/logout").raise_for_status()
+    assert people.store.status().opinions == 2  # Bob can give both
+    people.post("Bob", "/api/gallery").raise_for_status()
+    assert people.store.status().opinions == 2
+    people.post("Bob", "/api/logout").raise_for_status()
+    assert people.store.status().opinions == 0
+    assert people.store.complete(0, 0)
+    assert button not in people.get("Ada", "/project").text  # it closes by itself
+    people.clients["Bob"] = people.enter("Bob", people.store.invite("Bob"))
+    people.post("Bob", "/api/next").raise_for_status()
+    assert people.store.status().opinions == 2  # he is back
+    people.post("Ada", "/api/round/enough").raise_for_status()
+    assert button not in people.get("Ada", "/project").text
+
+
 def test_the_map_does_not_tell_either(people, monkeypatch):
     import numpy as np
 

@@ -1,9 +1,9 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`given`, `leases`, `answers`, `batches`, `opinions` (`pending`: those that are waited for), `review`, `flags`,
-`guidelines`, `work`. `database` has connections and transactions, which threads share (`writers`), `schema` the tables
-and their migrations, `records` the values, and `near` finds class names that may mean the same.
+`given`, `leases` (`shares`: fair ones), `answers`, `batches`, `opinions` (`pending`: those that are waited for),
+`review`, `flags`, `guidelines`, `work`. `database` has connections and transactions, which threads share (`writers`),
+`schema` the tables and their migrations, `records` the values, and `near` finds class names that may mean the same.
 """
 
 from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import answers, leases, people, rounds
+from accuacl.labeling.store import answers, leases, people, rounds, shares
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.leases import NOTHING, Expected
 from accuacl.labeling.store.records import BatchDone, Person, Pick
@@ -14,10 +14,10 @@ MOST = 100  # items that are labelled together
 
 
 def lease(tx: Transaction, person: Person, most: int, seconds: float, expected: Expected = NOTHING) -> list[Pick]:
-    """Items of the open round that have a guess, now leased to the person, by rank; it is recorded that they see it.
+    """Items of the open round that have a guess, now leased to the person, by rank.
 
     First those that the person has already. Of the rest they get at most their share: as much as each of the others
-    who hold something now would get.
+    who hold something now would get. If they have none and nothing is free, it is what others hold beyond their share.
     """
     people.check(tx, person)
     current = rounds.open_now(tx)
@@ -31,12 +31,12 @@ def lease(tx: Transaction, person: Person, most: int, seconds: float, expected: 
     free = [pick for pick in leases.free(tx, person, current, most, expected) if pick.guess is not None]
     share = -(-(len(own) + len(free)) // (others + 1))
     new = free[: max(0, min(most, share) - len(own))]
-    for pick in new:
+    for pick in sorted(new, key=_from_the_end):
         tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
-    batch = sorted(own + new, key=lambda pick: pick.rank)
-    for pick in batch:
-        show(tx, person, pick)
-    return batch
+    if not own and not new:
+        spares = [one for one in shares.spare(tx, person, current, most) if one.pick.guess is not None]
+        new = shares.take(tx, person, sorted(spares, key=lambda one: _from_the_end(one.pick)), seconds)
+    return sorted(own + new, key=lambda pick: pick.rank)
 
 
 def show(tx: Transaction, person: Person, pick: Pick) -> None:
@@ -44,6 +44,17 @@ def show(tx: Transaction, person: Person, pick: Pick) -> None:
     before = "SELECT class FROM events WHERE item = ? AND kind = 'guess' AND person = ? ORDER BY id DESC LIMIT 1"
     if pick.guess is not None and tx.one(before, pick.item, person.id) != (pick.guess,):
         tx.event("guess", person=person.id, item=pick.item, **{"class": pick.guess})
+
+
+def show_all(tx: Transaction, person: Person, items: Sequence[int]) -> None:
+    """The same for those of the items that the person has, or had until somebody else was given them."""
+    people.check(tx, person)
+    _check_count(items)
+    leased = "EXISTS (SELECT 1 FROM events e WHERE e.item = p.item AND e.kind = 'lease' AND e.person = ?)"
+    for item in items:
+        row = tx.one(f"SELECT {rounds.PICK} FROM picks p WHERE p.item = ? AND {leased}", item, person.id)
+        if row is not None:
+            show(tx, person, rounds.pick(row))
 
 
 def shown(tx: Transaction) -> dict[int, int]:
@@ -58,10 +69,9 @@ def shown(tx: Transaction) -> dict[int, int]:
 def label(tx: Transaction, person: Person, labels: Mapping[int, int], request: str) -> BatchDone:
     """Label items of the open round, {item: class}. What cannot be labelled is refused; the rest is labelled.
 
-    The same request again gives the same, and labels nothing twice.
+    Whoever labels them has been shown the guesses. The same request again gives the same, and labels nothing twice.
     """
-    people.check(tx, person)
-    _check_count(labels)
+    show_all(tx, person, list(labels))
     saved, refused = [], {}
     for i, (item, class_id) in enumerate(labels.items()):
         try:
@@ -91,16 +101,16 @@ def undo(tx: Transaction, person: Person, batch: str, seconds: float, request: s
 
 
 def renew(tx: Transaction, person: Person, items: Sequence[int], seconds: float) -> list[int]:
-    """Extend the person's leases of these items; those that they have lost meanwhile."""
+    """Extend the person's leases of these items, who works on the first; those that they have lost meanwhile."""
     people.check(tx, person)
     _check_count(items)
     lost = []
-    for item in items:
+    for item in reversed(items):
         try:
             leases.renew(tx, person, item, seconds)
         except InputError:
             lost.append(item)
-    return lost
+    return lost[::-1]
 
 
 def release(tx: Transaction, person: Person, items: Sequence[int]) -> None:
@@ -108,6 +118,11 @@ def release(tx: Transaction, person: Person, items: Sequence[int]) -> None:
     _check_count(items)
     for item in items:
         leases.release(tx, person, item)
+
+
+def _from_the_end(pick: Pick) -> tuple[int, float, int]:
+    """Sorts as the groups on the page, backwards: what is shown first, and so worked on, is leased last."""
+    return -(pick.guess or 0), pick.confidence or 0.0, -pick.rank
 
 
 def _held(tx: Transaction, person: Person, current: tuple[int, int]) -> list[Pick]:

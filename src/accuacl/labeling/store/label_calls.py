@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from accuacl.labeling.store import answers, batches, classes, leases, records, rounds
+from accuacl.labeling.store import answers, batches, classes, leases, records, rounds, shares
 from accuacl.labeling.store.database import Database
 from accuacl.labeling.store.leases import NOTHING, Expected
 
@@ -41,6 +41,12 @@ class LabelCalls:
             ahead, undo = leases.ahead(tx, person, AHEAD, expected), answers.undoable(tx, person) is not None
             return records.Turn(done, pick, ahead, rounds.status(tx), classes.every(tx), undo)
 
+    def can_be_spared(self, person: records.Person) -> bool:
+        """Whether the person, if nothing is free, would be given an item that somebody else holds."""
+        with self._db.read() as tx:
+            current = rounds.open_now(tx)
+            return current is not None and bool(shares.spare(tx, person, current, 1))
+
     def held(self, person: records.Person) -> records.Pick | None:
         """The item that the person has now."""
         with self._db.read() as tx:
@@ -61,12 +67,12 @@ class LabelCalls:
     def lease_batch(
         self, person: records.Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
     ) -> list[records.Pick]:
-        """Items with a guess, leased to the person; it is recorded that they have been shown the guesses."""
+        """Items with a guess, leased to the person."""
         with self._db.write() as tx:
             return batches.lease(tx, person, most, seconds, expected)
 
     def renew_batch(self, person: records.Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
-        """Extend the person's leases; the items that they have lost meanwhile."""
+        """Extend the person's leases; the items that they have lost meanwhile. They work on the first."""
         with self._db.write() as tx:
             return batches.renew(tx, person, items, seconds)
 
@@ -89,6 +95,11 @@ class LabelCalls:
         """Record that the person has been shown the model's guess."""
         with self._db.write() as tx:
             batches.show(tx, person, pick)
+
+    def show_guesses(self, person: records.Person, items: Sequence[int]) -> None:
+        """The same of items of their batch that have been on the screen."""
+        with self._db.write() as tx:
+            batches.show_all(tx, person, items)
 
     def guesses_shown(self) -> dict[int, int]:
         """The guess that whoever gave an item's present answer had been shown before: {item: class}."""

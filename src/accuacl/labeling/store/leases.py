@@ -6,7 +6,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import opinions, people, rounds
+from accuacl.labeling.store import opinions, people, rounds, shares
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.pending import NOT_OWN
 from accuacl.labeling.store.records import Person, Pick
@@ -23,12 +23,16 @@ class Expected:
 NOTHING = Expected()
 HELD = (  # by a person, at a time, in the round that is open; or for an opinion
     "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
-    "(s.answer IS NOT NULL AND (p.people > 1 OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
+    "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
+    "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
 )
 
 
 def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = NOTHING) -> Pick | None:
-    """The item that the person already has, or else the best-ranked free one, now leased to them; None if none is."""
+    """The item that the person already has, or else the best-ranked free one, now leased to them.
+
+    If none is free, it is one that somebody can spare who holds more than their share; None if nobody does.
+    """
     people.check(tx, person)
     current = rounds.open_now(tx)
     if current is None:
@@ -39,7 +43,7 @@ def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = 
     gold = opinions.gold_due(tx, person)
     best = [gold] if gold else free(tx, person, current, 1, expected)
     if not best:
-        return None
+        return next(iter(shares.take(tx, person, shares.spare(tx, person, current, 1), seconds)), None)
     tx.event("lease", person=person.id, item=best[0].item, until=tx.now + seconds)
     return best[0]
 

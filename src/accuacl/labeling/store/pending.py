@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from accuacl.labeling.store import people
 from accuacl.labeling.store.database import Transaction
 
@@ -20,7 +22,8 @@ PENDING = (  # of a round: labelled by one person, while another one is still to
 def waited_for(tx: Transaction, task: int, round: int) -> int:
     """How many second opinions the round waits for: those that somebody who is there can give.
 
-    Whoever has had nothing to label for ten minutes holds up nobody, and a person alone is not asked twice.
+    Whoever has logged out, or had nothing to label for ten minutes, holds up nobody, and a person alone is not asked
+    twice.
     """
     if tx.one(f"SELECT 1 {PENDING} LIMIT 1", task, round) is None:
         return 0
@@ -32,7 +35,8 @@ def waited_for(tx: Transaction, task: int, round: int) -> int:
 
 
 def _is_there(tx: Transaction, person: int) -> bool:
-    """Whoever labels has leases, which are renewed while they look at an item."""
-    latest = "SELECT time FROM events WHERE kind = ? AND person = ? ORDER BY id DESC LIMIT 1"
-    rows = [tx.one(latest, kind, person) for kind in ("lease", "renew")]
-    return any(row is not None and row[0] > tx.now - ABSENT for row in rows)
+    """Whoever labels has leases, which are renewed while they look at an item; whoever logs out has left."""
+    latest = "SELECT id, time FROM events WHERE kind = ? AND person = ? ORDER BY id DESC LIMIT 1"
+    lease, renewal, left = (tx.one(latest, kind, person) or (0, -math.inf) for kind in ("lease", "renew", "leave"))
+    last = max(lease, renewal)
+    return bool(last > left and last[1] > tx.now - ABSENT)

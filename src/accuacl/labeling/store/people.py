@@ -70,9 +70,19 @@ def by_id(tx: Transaction, id: int) -> Person:
 def revoke(tx: Transaction, name: str) -> None:
     """End the person's access and give back the items they have."""
     person = named(tx, name)
+    _release_all(tx, person)
+    tx.event("revoke", person=person.id)
+
+
+def leave(tx: Transaction, person: Person) -> None:
+    """Record that the person has left, so that nobody waits for them, and give back the items they have."""
+    _release_all(tx, person)
+    tx.event("leave", person=person.id)
+
+
+def _release_all(tx: Transaction, person: Person) -> None:
     for (item,) in tx.all("SELECT item FROM holders WHERE person = ? AND until > ?", person.id, tx.now):
         tx.event("release", person=person.id, item=item)
-    tx.event("revoke", person=person.id)
 
 
 def check(tx: Transaction, person: Person) -> None:

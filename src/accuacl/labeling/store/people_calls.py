@@ -52,9 +52,12 @@ class PeopleCalls:
         return person, old
 
     def leave(self, session: str) -> None:
-        """End a session."""
+        """End a session: the person has left, and what they hold is free again."""
         with self._db.write() as tx:
+            person, _ = sessions.person_of(tx, session)
             sessions.leave(tx, session)
+            if person is not None:
+                people.leave(tx, person)
 
     def revoke(self, name: str) -> None:
         """End the person's access at once; the items they have are free again."""

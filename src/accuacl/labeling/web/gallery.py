@@ -72,9 +72,16 @@ def undo(body: UndoBatchRequest, request: Request, person: Limited) -> View:
     return {"undone": undone, **_view(app, person)}
 
 
+@router.post("/api/gallery/seen")
+def seen(body: ItemsRequest, request: Request, person: Limited) -> View:
+    """Record that items have been on the screen, with the model's guesses."""
+    request.app.state.project.store.show_guesses(person, body.items)
+    return {}
+
+
 @router.post("/api/gallery/renew")
 def renew(body: ItemsRequest, request: Request, person: Limited) -> View:
-    """Extend the leases; the answer names those that have expired."""
+    """Extend the leases; the answer names those that others have now. The person works on the first."""
     return {"lost": request.app.state.project.store.renew_batch(person, body.items)}
 
 

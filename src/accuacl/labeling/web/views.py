@@ -77,7 +77,8 @@ def _phase(app: State, status: Status | None, now: Activity) -> str:
 
 def _free(app: State, person: Person, status: Status) -> int:
     """How many items the person could be given now, without the one that they have."""
-    return max(0, status.left - status.leased) or app.project.store.opinions_wanted(person)
+    store = app.project.store
+    return max(0, status.left - status.leased) or store.opinions_wanted(person) or int(store.can_be_spared(person))
 
 
 def _all(app: State) -> View:

@@ -76,6 +76,7 @@ export class Cell {
 
   async meet(edge) {
     watcher.unobserve(edge);
+    this.element.dispatchEvent(new CustomEvent("shown", { bubbles: true, detail: this.item }));
     this.edges = this.edges.filter((other) => other !== edge);
     if (this.edges.length) return;
     await painted();

@@ -10,6 +10,8 @@ import { progress, waiting } from "/static/progress.js";
 const at = (id) => document.getElementById(id);
 const NUMBERS = "1234567890"; // keys of classes
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
+const TELL = 1000; // milliseconds
+const MOST = 100; // items in a request
 let groups = [];
 let state = null;
 let classes = [];
@@ -201,8 +203,29 @@ document.addEventListener("keydown", (event) => {
 for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", "touchstart"]) {
   addEventListener(name, () => (active = true), { passive: true, capture: true });
 }
+// It is recorded which guesses have been on the screen. Several are sent together, and none of them twice.
+const shown = new Set();
+let toTell = [];
+async function tell() {
+  const items = toTell.splice(0, MOST);
+  if (items.length) await send("/api/gallery/seen", { items }).catch(() => toTell.push(...items));
+}
+at("groups").addEventListener("shown", ({ detail: item }) => {
+  if (shown.has(item)) return;
+  shown.add(item);
+  toTell.push(item);
+});
+setInterval(tell, TELL);
+addEventListener("pagehide", tell);
+
+// The example that somebody works on comes first: of the others some may be given to whoever has none.
+function inOrder() {
+  const all = cells();
+  const here = Math.max(0, all.indexOf(current()));
+  return [...[...all.slice(here), ...all.slice(0, here)].map(({ item }) => item), ...left];
+}
 setInterval(async () => {
-  const items = [...cells().map(({ item }) => item), ...left];
+  const items = inOrder();
   if (!items.length || busy || !active) return;
   active = false;
   const { lost: gone } = await post("/api/gallery/renew", { items }).catch(() => ({ lost: [] }));
