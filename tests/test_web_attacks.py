@@ -365,6 +365,36 @@ def test_malformed_request_ids_are_refused(client, request_id):
     assert client.post("/api/undo", json={"request": request_id}).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "says"),
+    [
+        ("undo", b'{"request": "s3cret"}', "request is text of 6 characters, and should have at least 8 characters"),
+        ("undo", b'{"request": "s3cret s3cret"}', "request is text of 13 characters, and should match pattern"),
+        ("undo", b'{"request": null}', "request is null, and should be a valid string"),
+        ("undo", b"{}", "request is missing"),
+        ("undo", b"", "it has no body; send JSON"),
+        ("undo", b'{"request": s3cret', "its body is no JSON from character 12 on"),
+        ("undo", b"[3, 4]", "the body is a list of 2, and should be "),
+        ("undo", b"5", "the body is a whole number, and should be "),
+        ("login", b'{"token": ["s3cret"]}', "token is a list of 1, and should be a valid string"),
+        ("renew", b'{"item": -1}', "item is a whole number, and should be greater than or equal to 0"),
+        ("renew", b'{"item": 1.5}', "item is a number with a fraction, and should be a valid integer"),
+        ("renew", b'{"item": "s3cret"}', "item is text of 6 characters, and should be a valid integer"),
+        ("renew", b'{"item": {"s3cret": true}}', "item is an object, and should be"),
+        ("label", b"{}", "item is missing; class_id is missing; request is missing."),
+        ("gallery/label", b'{"labels": [{}, {}], "request": "long-enough"}', "labels/0/item is missing; "),
+        ("gallery/label", b'{"labels": [{}, {}, {}], "request": "long-enough"}', "; and 3 more."),
+    ],
+)
+def test_a_malformed_request_is_told_what_is_wanted(client, path, body, says):
+    answer = client.post(f"/api/{path}", content=body, headers=JSON)
+    assert answer.status_code == 422
+    detail = answer.json()["detail"]
+    assert detail.startswith("The request is not valid: ")
+    assert says in detail
+    assert "s3cret" not in detail
+
+
 def test_items_and_classes_that_are_not_there_are_refused(client):
     for item in (10**9, 2**62):
         for path in ("label", "skip", "renew", "correct"):

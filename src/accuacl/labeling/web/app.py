@@ -30,6 +30,7 @@ from accuacl.labeling.web import (
 from accuacl.labeling.web.decoder import Decoder
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.limits import Limit
+from accuacl.labeling.web.malformed import why
 from accuacl.labeling.web.paths import sentence
 from accuacl.labeling.web.trainer import Trainer, places
 
@@ -96,12 +97,11 @@ def _refused(request: Request, error: Exception) -> Response:
 
 
 def _malformed(request: Request, error: Exception) -> Response:
-    """Name the wrong fields, but do not repeat what was sent, as pydantic's message does: it may be a token."""
+    """What the request's fields should be."""
     assert isinstance(error, RequestValidationError)
     if _wants_page(request):
         return _say(request, 404, "Not Found")
-    fields = sorted({str(wrong["loc"][-1]) for wrong in error.errors()})
-    return _say(request, 422, f"The request is not valid: {', '.join(fields)[:200]}.")
+    return _say(request, 422, why(error.errors()))
 
 
 def _conflict(request: Request, error: Exception) -> Response:
