@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import tempfile
+import warnings
+from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project, export, make, read_texts, read_vectors, take_file
+from accuacl.data import read_table
+from accuacl.labeling.project import NewItems, Project, export, make, read_texts, read_vectors, take_file
+from accuacl.labeling.project.learning.given import keep, take_given
+from accuacl.labeling.project.results.answer_files import write_answers
+from accuacl.labeling.project.results.cells import plain, write_csv
 from commands import accuacl as command
+from effort import examples
 from scripted import answer, blobs, finish, new_project, records, texts_project
 
 
@@ -203,3 +215,73 @@ def test_the_command(tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert "48 labels taken, 12 were there already" in ended.stdout
     assert "everything is labelled and learned" in ended.stdout
+
+
+SIGNS = ["", "'", "''", "=", "+", "-", "@", "'=", "''-", "-1", "'-1", "+1e5", '"', "\r", "a\rb", "\n", "\t", ","]
+CELLS = st.builds(str.__add__, st.sampled_from(SIGNS), st.text(st.characters(exclude_categories=["Cs"]), max_size=4))
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=6))
+@examples(40, 2000)
+def test_cells_can_be_read_as_they_were_and_none_is_a_formula(rows):
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        write_csv(Path(folder) / "a.csv", [("one", "two"), *rows])
+        columns = read_table(Path(folder) / "a.csv").columns
+    cells = list(zip(columns["one"].to_pylist(), columns["two"].to_pylist(), strict=True))
+    assert [(plain(a), plain(b)) for a, b in cells] == rows
+    for cell in itertools.chain(*cells):
+        assert not cell.startswith(("=", "+", "-", "@", "\t", "\r")) or float(cell) is not None
+
+
+@pytest.mark.parametrize("kind", ["texts", "vectors"])  # found by the text, and by the name
+def test_an_export_says_the_same_when_it_is_taken_again(tmp_path, kind):
+    texts = sorted({sign + more for sign in SIGNS for more in ("", "a", "1") if (sign + more).strip()})
+    names = list(dict.fromkeys(" ".join(text.split()) for text in texts))
+    rows = [(text, names[i % len(names)]) for i, text in enumerate(texts)]
+    with (
+        warnings.catch_warnings(action="ignore"),
+        strange(tmp_path / "p", kind, rows, names) as project,
+        strange(tmp_path / "q", kind, rows, names) as other,
+    ):
+        keep(project.tasks, {item: (name, "+Bob") for item, (_, name) in enumerate(rows)})
+        take_given(project.store, project.tasks, 0)
+        csv_file, parquet_file = write_answers(project, tmp_path)[:2]
+        taken = take_file(other, csv_file, "Eve")
+        assert (taken.labels, taken.refused) == (len(rows), ())
+        assert {p.name for p in other.store.people()} == {"+Bob"}
+        assert said(other) == said(project) == [name for _, name in rows]
+        for path in (csv_file, parquet_file):
+            taken = take_file(other, path, "Eve")
+            assert (taken.labels, taken.known, taken.refused) == (0, len(rows), ())
+
+
+def strange(folder, kind, rows, classes=()):
+    settings = {"texts": {"text_features": 16}, "vectors": {}}[kind]
+    project = Project.create(folder, make({"kind": kind, "per_round": 1, "rounds": 1, "model": "none"} | settings))
+    for name in classes:
+        project.store.add_class(name)
+    texts = [text for text, _ in rows]
+    vectors = np.eye(len(rows), 2, dtype=np.float32)
+    shown = {"texts": {"texts": texts}, "vectors": {"vectors": vectors, "shown": [{} for _ in rows]}}[kind]
+    project.add(NewItems(kind, "here", texts, **shown))
+    project.advance()
+    return project
+
+
+def said(project):
+    names = {c.id: c.name for c in project.store.classes()}
+    return [names[class_id] for _, class_id in sorted(project.store.labels().items())]
+
+
+def test_a_new_class_is_added_as_it_was_called(tmp_path):
+    rows = [("-one", "+plus"), ("=two", "minus")]
+    with strange(tmp_path / "p", "texts", rows) as project:
+        path = write(tmp_path / "l.csv", [{"text": "'-one", "class": "'+plus"}, {"text": "=two", "class": "minus"}])
+        assert (
+            take_file(project, path, "Bob")
+            .refused[0]
+            .endswith("line 2: there is no class '+plus'; fix it, or give --new-classes to add it.")
+        )
+        taken = take_file(project, path, "Bob", new_classes=True)
+        assert (taken.labels, taken.refused) == (2, ())
+        assert [c.name for c in project.store.classes()] == ["+plus", "minus"]

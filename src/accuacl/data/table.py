@@ -26,10 +26,10 @@ SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in C
 
 
 class DataTable:
-    """Columns by name, as pyarrow has them; those of CSV and TSV hold texts."""
+    """Columns by name, as pyarrow has them; those of CSV and TSV, which are delimited, hold texts."""
 
-    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None) -> None:
-        self.path, self.columns, self.lines = path, columns, lines
+    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None, delimited: bool = False) -> None:
+        self.path, self.columns, self.lines, self.delimited = path, columns, lines, delimited
 
     @property
     def names(self) -> list[str]:
@@ -67,7 +67,7 @@ def read_table(path: Path) -> DataTable:
         return read_columnar(path)
     if suffix in DELIMITERS:
         texts, lines = read_delimited(path, DELIMITERS[suffix])
-        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines)
+        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines, True)
     plain = read_lines(path) if suffix == ".txt" else []
     if plain and not plain[0].lstrip().startswith("{"):
         return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))

@@ -14,6 +14,7 @@ from accuacl.labeling.project.items.erasing import erased_rows, forgotten_rows
 from accuacl.labeling.project.items.tasks import Tasks
 from accuacl.labeling.project.learning import given
 from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.results.cells import plain
 from accuacl.labeling.store import clean_name, living, meant, near_names
 
 ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
@@ -48,7 +49,7 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     for row, value in enumerate(table.values(columns[1])):
         try:
             items = found.items(columns[0], table, row)
-            label = _class(value, classes, new_classes)
+            label = _class(_spellings(value, table), classes, new_classes)
             for item in items:
                 old = answers.get(item)
                 before = names[old] if old is not None else labels.get(item, (label,))[0]
@@ -56,7 +57,7 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
                     raise InputError(f"{found.name(item)!r} is labelled {before!r} and not {label!r}; correct it there")
                 known += item in answers
                 if item not in answers:
-                    labels[item] = (label, str(people[row] or by))
+                    labels[item] = (label, _spellings(people[row] or by, table)[0])
         except InputError as error:
             refused.append(f"{table.where(row)}: {error}.")
     return _kept(project, labels, known, refused)
@@ -84,10 +85,19 @@ def _columns(table: DataTable, kind: str, label_column: str) -> tuple[str, str]:
     return columns[0], columns[1]
 
 
-def _class(value: Any, known: list[str], new_classes: bool) -> str:
+def _spellings(value: Any, table: DataTable) -> list[str]:
+    """What a cell may stand for, the likeliest first: an export's CSV has a ' before what looks like a formula."""
     if value is None:
+        return []
+    both = [plain(str(value)), str(value)]
+    return both if table.delimited else both[::-1]
+
+
+def _class(spellings: list[str], known: list[str], new_classes: bool) -> str:
+    if not spellings:
         raise InputError("it has no class; give one or leave the row out")
-    name = clean_name(str(value), "a class")
+    names = [clean_name(each, "a class") for each in spellings]
+    name = next((each for each in names if each in known), names[0])
     if name not in known:
         alike = near_names(name, known)
         if new_classes and alike:
@@ -125,13 +135,14 @@ class Finder:
 
     def items(self, column: str, table: DataTable, row: int) -> list[int]:
         """The item that a row is of; several where a text is there more than once."""
-        value = table.columns.column(column)[row].as_py()
-        wanted = "" if value is None else str(value)
+        spellings = _spellings(table.columns.column(column)[row].as_py(), table) or [""]
+        wanted = spellings[0]
         if column == "item":
             return [self._number(wanted)]
         if column == "text":
-            return self._one_kind(wanted, self.by["text"].get(wanted, []))
-        found = next((items for items in self._spellings(wanted) if items), [])
+            texts = (self.by["text"].get(each, []) for each in spellings)
+            return self._one_kind(wanted, next((items for items in texts if items), []))
+        found = next((items for items in self._called(spellings) if items), [])
         if len(found) > 1 and "task" in table.names:
             task = str(table.columns.column("task")[row].as_py())
             found = [item for item in found if str(self.tasks.find(item).index + 1) == task]
@@ -139,14 +150,15 @@ class Finder:
             raise InputError(f"{len(found)} items are called {wanted!r}; say which with a column `task` or `item`")
         return self._one_kind(wanted, found)
 
-    def _spellings(self, wanted: str) -> Iterator[list[int]]:
-        """As the project calls it, without the ' of an export, as a path into a task's folder, as a file's name."""
-        yield self.by["name"].get(wanted, [])
-        yield self.by["name"].get(wanted.removeprefix("'"), [])
-        for task in self.tasks.all():
-            if wanted.startswith(f"{task.place}/"):
-                yield self.by["name"].get(wanted.removeprefix(f"{task.place}/"), [])
-        yield self.by["base"].get(wanted, [])
+    def _called(self, spellings: list[str]) -> Iterator[list[int]]:
+        """As the project calls it, as a path into a task's folder, as a file's name."""
+        for wanted in spellings:
+            yield self.by["name"].get(wanted, [])
+        for wanted in spellings:
+            for task in self.tasks.all():
+                if wanted.startswith(f"{task.place}/"):
+                    yield self.by["name"].get(wanted.removeprefix(f"{task.place}/"), [])
+            yield self.by["base"].get(wanted, [])
 
     def _one_kind(self, wanted: str, found: list[int]) -> list[int]:
         if not found:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import time
 from collections.abc import Callable, Sequence
@@ -10,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from accuacl.base.files import write_bytes, write_text
+from accuacl.base.files import write_bytes
 from accuacl.experiment import read_steps
 from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.results.cells import write_csv
 from accuacl.labeling.store import Person
 
 WHICH = ("item", "task", "round", "source", "name")
@@ -91,19 +91,4 @@ def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Rows) -> None:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: inert(value) for name, value in row.items()} for row in rows)
-    write_text(path, text.getvalue())
-
-
-def inert(value: Any) -> Any:
-    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay."""
-    if not isinstance(value, str) or not value.startswith(("=", "+", "-", "@", "\t", "\r")):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
+    write_csv(path, [columns, *([row.get(name) for name in columns] for row in rows)])

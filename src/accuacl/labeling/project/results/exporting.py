@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,8 @@ from accuacl.labeling.project.items.new_items import NewItems
 from accuacl.labeling.project.items.sources import read_like
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.results import loader
-from accuacl.labeling.project.results.answer_files import inert, write_answers
+from accuacl.labeling.project.results.answer_files import write_answers
+from accuacl.labeling.project.results.cells import write_csv
 from accuacl.labeling.project.results.model_card import model_card
 from accuacl.labeling.project.results.onnx_export import write_onnx
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
@@ -140,16 +139,13 @@ def _predictions(items: NewItems, out: Path, tell: OnProgress) -> Path:
     inputs: list[Any] = [Path(items.place) / name for name in items.names]
     if items.kind != "images":
         inputs = list(items.vectors if items.vectors is not None else items.texts or items.shown or ())
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     texts = items.texts or []
-    writer.writerow(["name", "class", "confidence", *(["text"] if texts else [])])
+    rows: list[list[str]] = [["name", "class", "confidence", *(["text"] if texts else [])]]
     for start in range(0, len(inputs), 256):
         classes, confidences = model.predict(inputs[start : start + 256])
         for row, (label, confidence) in enumerate(zip(classes, confidences, strict=True), start):
-            shown = [inert(texts[row])] if texts else []
-            writer.writerow([inert(items.names[row]), inert(label), f"{confidence:.4f}", *shown])
+            rows.append([items.names[row], label, f"{confidence:.4f}", *([texts[row]] if texts else [])])
         tell(Progress(min(start + 256, len(inputs)), len(inputs), "predicting"))
-    writer.writerows([inert(name), "", ""] for name in items.bad)
-    write_text(out / "predictions.csv", text.getvalue())
+    rows += [[name, "", ""] for name in items.bad]
+    write_csv(out / "predictions.csv", rows)
     return out / "predictions.csv"
