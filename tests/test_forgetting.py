@@ -222,12 +222,12 @@ def test_killed_at_any_write_it_is_finished_later(tmp_path, monkeypatch):
     def killed(*_, **__):
         raise Killed
 
-    for name in ("write_text", "sync_folder", "erase"):  # before the plan is written, in the middle, near the end
+    for name in ("write_text", "sync_folder", "forget_items"):  # before the plan is there, halfway, near the end
         with monkeypatch.context() as patch:
             patch.setattr(forgetting, name, killed)
             with pytest.raises(Killed):
                 project.forget([str(item)])
-        assert (item in project.store.labels()) == (name != "erase")
+        assert (item in project.store.labels()) == (name != "forget_items")
     finish(project)
     assert item not in project.store.labels()
     assert not (tmp_path / "p" / "forgetting.json").exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 
@@ -90,6 +91,9 @@ def test_guidelines_say_what_was_said_last(store, ada):
     assert store.guidelines() == {0: Guideline("has\nwhiskers", (3, 1))}
     store.forget([3])
     assert store.guidelines()[0].examples == (1,)
+    with store._db.read() as tx:  # what was said before it has them no longer either
+        said = [json.loads(text) for (text,) in tx.all("SELECT text FROM events WHERE kind = 'guide' ORDER BY id")]
+    assert [one["examples"] for one in said] == [[1], [], []]
     store.add_examples(ada, 0, [2, 1])
     store.add_examples(ada, 1, [2])
     assert store.guidelines() == {0: Guideline("has\nwhiskers", (1, 2)), 1: Guideline("", (2,))}

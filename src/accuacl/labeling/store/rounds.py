@@ -179,6 +179,11 @@ def forget(tx: Transaction, items: Iterable[int]) -> None:
         left = json.dumps([pair for pair in json.loads(text) if pair[0] not in gone])
         if left != text:
             tx.all("UPDATE closed SET snapshot = ? WHERE task = ? AND round = ?", left, task, round)
+    for id, text in tx.all("SELECT id, text FROM events WHERE kind = 'guide'"):
+        said = json.loads(text)
+        examples = [item for item in said["examples"] if item not in gone]
+        if examples != said["examples"]:
+            tx.all("UPDATE events SET text = ? WHERE id = ?", json.dumps(said | {"examples": examples}), id)
     for trigger in APPEND_ONLY:
         tx.all(trigger)
 

@@ -60,6 +60,22 @@ def encode(columns: Sequence[Column], rows: Sequence[Row]) -> NDArray[np.float32
     return np.hstack(parts).astype(np.float32)
 
 
+def without_values(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
+    """The columns without categories, and words for missing values, that none of the rows has; vectors stay the same.
+
+    In its place a category leaves a word that begins with a space, as none does, so that the others keep theirs.
+    """
+    left = []
+    for column in columns:
+        there = {_category(row.get(column["name"])) for row in rows}
+        if "values" in column:
+            column = column | {"values": [v if v in there else f" {i}" for i, v in enumerate(column["values"])]}
+        if "missing" in column:
+            column = column | {"missing": [word for word in column["missing"] if word in there]}
+        left.append(column)
+    return left
+
+
 def check_names(columns: Sequence[Column], names: Collection[str]) -> None:
     """BadTable: a column that is used is missing."""
     missing = [column["name"] for column in columns if column["kind"] in ENCODERS and column["name"] not in names]

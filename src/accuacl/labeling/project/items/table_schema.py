@@ -58,6 +58,10 @@ class TableSchema:
         """A vector for each row."""
         return table_encoder.encode(self.columns, rows)
 
+    def without_values(self, rows: Sequence[Row]) -> TableSchema:
+        """The same without the categories, and words for missing values, that none of the rows has."""
+        return replace(self, columns=table_encoder.without_values(self.columns, rows))
+
     def like(self, items: NewItems) -> NewItems:
         """The rows of a later table with the columns of the first; InputError where they do not fit."""
         rows = items.shown or []

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shutil
+import warnings
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
 from accuacl.labeling.project.items import places
 from accuacl.labeling.project.items.new_items import NewItems
+from accuacl.labeling.project.items.suppressed import identities, suppressed
 from accuacl.labeling.project.items.table_schema import TableSchema
 
 ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
@@ -100,10 +102,12 @@ class Tasks:
                 old = {pair for table in tables for pair in zip(table["name"], table["text"], strict=True)}
                 pairs = zip(items.names, items.texts or (), strict=True)
                 items = items.only([i for i, pair in enumerate(pairs) if pair not in old])
+            items, gone = self._not_forgotten(items)
             if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:
                 left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
+                left_out += f"; {gone} were forgotten, and are not taken in again" if gone else ""
                 raise NothingNew(f"{items.place} has nothing new to label{left_out}; give other data.")
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
@@ -116,6 +120,16 @@ class Tasks:
                 raise
             sync_folder(self.folder)
         return self.all()[len(before)]
+
+    def _not_forgotten(self, items: NewItems) -> tuple[NewItems, int]:
+        """The items without those that the project was asked to forget, and how many these are."""
+        if items.kind not in ("images", "texts"):  # of which others that the project has are not left out either
+            return items, 0
+        gone = suppressed(self.folder, identities(items.kind, items.place, items.names, items.texts))
+        kept = items.only([i for i, forgotten in enumerate(gone) if not forgotten])
+        if any(gone) and kept.names:
+            warnings.warn(f"left out, since this project was asked to forget them: {sum(gone)}", stacklevel=3)
+        return kept, sum(gone)
 
     def as_first(self, items: NewItems) -> NewItems:
         """Vectors or records with the columns of the first task, in the same order."""

@@ -19,7 +19,7 @@ import torch
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, sync_folder, write_text
 from accuacl.experiment import Handle, Journal, Step, load_arrays, load_tensors, read_steps, save_arrays, save_tensors
-from accuacl.labeling.project.items.erasing import erase, erased_rows
+from accuacl.labeling.project.items.erasing import erased_rows, forget_items
 from accuacl.labeling.project.items.tasks import Item, Tasks
 from accuacl.labeling.project.learning import learned
 from accuacl.labeling.project.learning.forgotten import PLAN, without_items
@@ -115,7 +115,7 @@ class Forgetting:
         for task in self.tasks.all():
             rows = [item - task.first for item in planned["items"] if item in task.ids]
             if rows:
-                erase(self.tasks, task, rows, names=True)
+                forget_items(self.tasks, task, rows)
         path.unlink()
         shutil.rmtree(weights / ASIDE, ignore_errors=True)
 

@@ -38,6 +38,8 @@ def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -
             raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
     else:
         place = Path(task.place)
+        if not place.exists():
+            raise InputError(f"{place} does not exist any more; bring it back to take the share of {name!r} out.")
         source = read_like(tasks, task.kind, place, column)
         if name not in source.names:
             raise InputError(f"{place} has no row {name!r} any more; bring it back to take its share out.")

@@ -43,6 +43,8 @@ class Forgot:
             )
         if self.measured:
             what = STAY.get(self.kind, SCALES)
+            if self.kind == "tables" and self.by_sums:
+                what = f"names of categories, if the first task has ended, {what}"
             said.append(f"stays: {what}, measured on the whole first task; measured again, all vectors would change")
         return said
 

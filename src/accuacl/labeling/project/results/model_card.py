@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import accuacl
+from accuacl.labeling.project.items.erasing import forgotten_rows
 from accuacl.labeling.project.measuring.estimates import Estimates
 from accuacl.labeling.project.measuring.intervals import Estimate
 from accuacl.labeling.project.project import Project
@@ -59,7 +60,8 @@ def _tasks(project: Project, whole_places: bool) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for task in project.tasks.all():
         source = task.place if whole_places else Path(task.place).name
-        rows.append((str(task.index + 1), task.kind, str(task.count), str(project.store.used(task.index)), source))
+        count = task.count - len(forgotten_rows(project.tasks, task))
+        rows.append((str(task.index + 1), task.kind, str(count), str(project.store.used(task.index)), source))
     return rows
 
 
