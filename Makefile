@@ -15,7 +15,7 @@ help:  ## show the targets
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,frames,skactiveml,web,pretrained,texts,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,skactiveml,web,pretrained,texts,cluster]"
 	touch $@
 
 setup: $(VENV)/ready  ## make .venv with everything installed

@@ -88,6 +88,15 @@ def test_every_kind_of_loader(loader):
     np.testing.assert_allclose(made.probabilities, p, rtol=1e-5, atol=1e-6)
 
 
+def test_batches_may_be_empty():
+    """Before the first label nothing is labelled."""
+    net = Net()
+    none, some, all = (features(net, given, classes=[0, 1]) for given in ([X[:0]], [X[:0], X, X[:0]], [X]))
+    assert (none.embeddings.shape, none.probabilities.shape) == ((0, all.embeddings.shape[1]), (0, 2))
+    np.testing.assert_array_equal(some.embeddings, all.embeddings)
+    np.testing.assert_array_equal(some.probabilities, all.probabilities)
+
+
 def test_hugging_face_with_a_mask():
     net, ids = HuggingFace(), torch.arange(8).reshape(2, 4)
     mask = torch.tensor([[1, 1, 0, 0], [1, 1, 1, 1]])
@@ -257,7 +266,7 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(LOG_SOFTMAX, [X], classes=[0]), "it ends in a log_softmax; give"),
         (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.LogSoftmax(1)))(X), "as a softmax after it does; give"),
         (lambda: wrap(nn.Sequential(nn.Linear(5, 6), nn.Softmax(1)))(X), "as a softmax after it does; give"),
-        (lambda: features(Net(), [], classes=[0]), "the loader gave no example"),
+        (lambda: features(Net(), [], classes=[0]), "the loader gave no batch"),
         (lambda: features(Net(), [()], classes=[0]), "the loader gave an empty tuple"),
         (lambda: features(Net(), ["text"], classes=[0]), "the loader gave a str; give tensors"),
         (lambda: features(Net(), [X], classes=[]), "classes are []; give the outputs"),
@@ -274,7 +283,6 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(Net(), X.numpy(), classes=[0]), "torch.from_numpy(x).split(256)"),
         (lambda: features(Net(), [X], classes=[2**70]), "give the outputs of the classes seen"),
         (lambda: features(Net(), [X], classes=[0], layer=2), "layer is 2; give the layer's name as text"),
-        (lambda: features(Net(), [X[:0]], classes=[0]), "the loader gave no example"),
         (lambda: features(np.tanh, [X], classes=[0]), "the model is a ufunc; give a torch.nn.Module"),
         (lambda: features(Net(), [X], classes=[1, 1]), "classes has an entry twice"),
         (lambda: features(Net(), [X], classes=[4]), "and the model 4 outputs, from 0 on"),
@@ -302,14 +310,17 @@ def test_a_selection_can_be_read():
     assert repr(Selection(np.arange(0), {})) == "Selection of 0 rows, best first:\n  row"
 
 
-def test_a_selection_as_a_frame(monkeypatch):
-    picked = Selection(np.array([3, 1]), {"gain": np.array([0.5, 0.25])})
-    frame = picked.to_frame()
+def test_a_selection_as_a_frame():
+    pytest.importorskip("pandas", reason="the extra `frames` is not installed")  # scikit-learn would load it each time
+    frame = Selection(np.array([3, 1]), {"gain": np.array([0.5, 0.25])}).to_frame()
     assert type(frame).__name__ == "DataFrame"
     assert list(frame.columns) == ["row", "gain"]
     assert frame["row"].tolist() == [3, 1]
     assert frame.query("gain > 0.3")["row"].tolist() == [3]
     assert Selection(np.arange(0), {}).to_frame().shape == (0, 1)
+
+
+def test_without_pandas_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*\.\[frames\]"):
-        picked.to_frame()
+        Selection(np.array([3, 1]), {}).to_frame()

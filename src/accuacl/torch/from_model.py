@@ -51,17 +51,17 @@ def features(
     with torch.inference_mode(), evaluating(model):
         for number, each in enumerate(loader, 1):
             batch = GivenBatch(model, each)
-            if batch.rows:  # an empty one shows nothing
-                if not scale:
+            if batch.rows or not embeddings:
+                if batch.rows and not scale:  # an empty one shows nothing of it
                     scale = output_scale(model, layer, batch.run, columns) if layer else 1.0
-                    layer = layer or output_layer(model, batch.run)
+                layer = layer or output_layer(model, batch.run)
                 h, z = in_and_out(model, layer, batch.run)
                 embeddings.append(h.float().cpu().numpy())
                 probabilities.append((_seen(z, columns).float() * scale).softmax(1).cpu().numpy())
             if progress:
                 progress(Progress(number, max(total, number), "embedding", "preparing"))
     if not embeddings:
-        raise InputError("the loader gave no example; give at least one.")
+        raise InputError("the loader gave no batch; give at least one, which may be empty.")
     return Features(np.concatenate(embeddings), np.concatenate(probabilities))
 
 
