@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 
@@ -47,7 +48,8 @@ def features(
     columns = _columns(classes)
     total = float(len(loader)) if isinstance(loader, Sized) else 0.0
     scale = 0.0  # of the model's output, in multiples of what the layer gives; 0: not known yet
-    embeddings, probabilities = [], []
+    embeddings: list[NDArray[Any]] = []
+    probabilities: list[NDArray[Any]] = []
     with torch.inference_mode(), evaluating(model):
         for number, each in enumerate(loader, 1):
             batch = GivenBatch(model, each)
