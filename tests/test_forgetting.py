@@ -272,10 +272,11 @@ def numbered_texts(folder, *counts, labels=0, **more):
 def test_a_number_that_is_another_items_name_is_refused(tmp_path):
     """Item 15 is called 9 and item 9 is called 3: neither is erased for the other."""
     project = numbered_texts(tmp_path, 6, 20)
-    both = "'9' can mean 2 items; give one with its #: #9: task 2, '3': close it 1 3; #15: task 2, '9': close it 1 9."
+    one, other = "'#9' is task 2, '3': close it 1 3", "'#15' is task 2, '9': close it 1 9"
+    both = f"'9' can mean 2 items; give one with its #, in quotes: {one}; {other}."
     with pytest.raises(InputError, match=re.escape(both)):
         project.forget(["9"])
-    with pytest.raises(InputError, match=re.escape("'1' can mean 2 items; give one with its #: #1: task 1, '1'")):
+    with pytest.raises(InputError, match=re.escape("'1' can mean 2 items; give one with its #, in quotes: '#1' is")):
         project.forget(["1"])
     with pytest.raises(InputError, match="there is no item '26'; items have the numbers 0 to 25"):
         project.forget(["#26"])

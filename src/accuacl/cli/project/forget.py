@@ -12,7 +12,7 @@ from accuacl.cli.project.options import Directory, open_project
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling import project as projects
 
-ITEM = "Names of items, their numbers, or, where these could mean several, #NUMBER or TASK:NAME."
+ITEM = "Names of items, their numbers, or, where these could mean several, '#NUMBER' (in quotes) or TASK:NAME."
 
 
 def forget(

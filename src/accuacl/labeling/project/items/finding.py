@@ -27,14 +27,12 @@ def find_item(tasks: Tasks, given: str) -> int:
             return numbered(tasks, given)
         found.add(int(given))
     if len(found) > 1:
-        several = "; ".join(f"#{item}: {said_of(tasks.item(item))}" for item in sorted(found)[:MOST])
+        several = "; ".join(f"'#{item}' is {said_of(tasks.item(item))}" for item in sorted(found)[:MOST])
         more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-        raise InputError(f"{given!r} can mean {len(found)} items; give one with its #: {several}{more}.")
+        raise InputError(f"{given!r} can mean {len(found)} items; give one with its #, in quotes: {several}{more}.")
     if found:
         return found.pop()
-    raise InputError(
-        f"there is no item {given!r}; give its name, TASK:NAME, or # and its number in the export's labels.csv."
-    )
+    raise InputError(f"there is no item {given!r}; give its name, TASK:NAME, or its number in the export's labels.csv.")
 
 
 def named(tasks: Tasks, name: str) -> list[int]:
