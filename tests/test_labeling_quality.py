@@ -137,8 +137,12 @@ def test_agreement_and_gold_of_each_person(tmp_path):
         assert (found.shared, found.unsettled, found.gold) == (8, 1, {})
         said_of_all = f"they agree in 88 %, Fleiss' kappa {found.fleiss.text}; 1 to settle."
         assert found.text == f"8 examples have labels of several people: {said_of_all}"
-        store.mark_gold(ada, items[:5])
-        assert quality(store).gold == {ada.id: share(5, 5), bob.id: share(4, 5)}
+        store.mark_gold(ada, items[:5])  # as she has labelled them herself, which says nothing of her
+        assert quality(store).gold == {bob.id: share(4, 5)}
+        store.mark_gold(bob, items[:2])
+        assert quality(store).gold == {bob.id: share(2, 3)}  # of the others; nor of whoever marks them
+        store.set_gold(dict.fromkeys(items[:5], 1))  # from elsewhere, so that nobody knew it
+        assert quality(store).gold == {ada.id: share(1, 5), bob.id: share(2, 5)}
         store.correct(bob, items[3], 1, uuid.uuid4().hex)  # settled; what they said by themselves stays
         assert quality(store).unsettled == 0
         assert quality(store).fleiss == found.fleiss

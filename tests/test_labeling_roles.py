@@ -8,6 +8,7 @@ import json
 import pytest
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.project import quality
 from accuacl.labeling.store import Class, Guideline, Pick, Store
 
 
@@ -74,6 +75,80 @@ def test_a_class_in_use_stays_and_one_that_is_gone_cannot_be_used(store, ada):
     with pytest.raises(InputError, match=f"there is no class {tiger}; add it first"):
         store.label(ada, store.lease(ada).item, tiger, "another-label")
     assert store.add_class("tiger").name == "tiger"  # the name is free again
+
+
+def test_a_merge_is_undone_although_a_class_was_added_and_used_since(store, ada):
+    store.merge_class(0, 1, ada)
+    merge = store.class_changes()[0].event
+    lion = store.add_class("lion", ada).id
+    store.label(ada, 0, 0, "as-a-cat")
+    store.label(ada, 1, lion, "as-a-lion")
+    added = store.class_changes()[0].event
+    assert store.undoable_class_changes() == {merge}
+    with pytest.raises(InputError, match="class 'lion' is in use"):
+        store.undo_class_change(ada, added)
+    store.merge_class(1, lion, ada)  # what cats count as goes on to count as something else
+    assert store.labels() == {0: lion, 1: lion}
+    assert store.undo_class_change(ada, merge).kind == "merged"
+    assert store.labels() == {0: 0, 1: lion}
+    assert store.undoable_class_changes() == {store.class_changes()[0].event}
+    with pytest.raises(InputError, match="not the latest change"):
+        store.undo_class_change(ada, merge)  # again
+
+
+def test_a_change_is_not_undone_if_two_classes_would_have_one_name(store, ada):
+    store.merge_class(0, 1, ada)
+    merge = store.class_changes()[0].event
+    store.rename_class(1, "cat", ada)  # the name was free
+    first = store.class_changes()[0].event
+    assert store.undoable_class_changes() == {first}
+    with pytest.raises(InputError, match="then two classes would be called 'cat'; rename the present one first"):
+        store.undo_class_change(ada, merge)
+    store.rename_class(1, "wolf", ada)
+    store.undo_class_change(ada, merge)
+    assert names(store) == ["cat", "wolf"]
+    assert store.undoable_class_changes() == set()  # the wolf was called cat before
+    with pytest.raises(InputError, match="then two classes would be called 'cat'"):
+        undo(store, ada)
+
+
+def test_the_last_relabelling_is_undone_unless_somebody_has_changed_it(store, ada):
+    bob = store.person_of(store.add_person("Bob"))
+    for item in range(3):
+        store.label(ada, item, 0, f"label-{item}")
+    store.skip(ada, 3, "skip-it")
+    before = store.answers()
+    assert store.last_relabel(bob) is None
+    store.relabel(bob, [1, 2, 3], 1, "first-one")
+    store.relabel(bob, [0, 1], 1, "second-one")
+    with pytest.raises(InputError, match="these labels have been changed since, or undone"):
+        store.undo_relabel(bob, "first-one", "undo-1")
+    with pytest.raises(InputError, match="these labels have been changed since"):
+        store.undo_relabel(ada, "second-one", "undo-2")  # not hers
+    assert [store.undo_relabel(bob, "second-one", "undo-3") for _ in range(2)] == [2, 0]  # sent again
+    assert store.labels() == {0: 0, 1: 1, 2: 1, 3: 1}
+    assert store.undo_relabel(bob, "first-one", "undo-4") == 3
+    assert store.answers() == before
+    assert store.last_relabel(bob) is None
+    store.relabel(bob, [0, 1], 1, "third-one")
+    store.correct(ada, 1, 0, "ada-corrects")
+    assert store.last_relabel(bob) is None
+    with pytest.raises(InputError, match="these labels have been changed since"):
+        store.undo_relabel(bob, "third-one", "undo-5")
+
+
+def test_what_the_model_may_have_learned_keeps_a_label(store, ada):
+    for item in range(5):
+        store.label(ada, item, 0, f"label-{item}")
+    store.skip(ada, 5, "skip-it")
+    store.close_round(0, 0)
+    store.relabel(ada, [4, 5], 1, "the-request")
+    assert (list(store.last_relabel(ada).undone.values()), store.last_relabel(ada).kept) == ([4], 1)
+    assert store.undo_relabel(ada, "the-request", "undo-it") == 1
+    assert (store.labels()[4], store.labels()[5]) == (0, 1)
+    store.relabel(ada, [4], 1, "another-one")
+    store.seal(0)
+    assert store.last_relabel(ada) is None
 
 
 def test_where_only_sums_are_kept_a_merge_stays(store, ada):
@@ -161,12 +236,19 @@ def test_work_is_counted_with_its_pace_and_agreement(tmp_path):
             else:
                 store.label(ada, item, label, f"label-{i}-of-ada")
         assert store.work()[ada.id].seconds == 4.0  # of 2, 4 and 6; the break is left out
-        store.relabel(bob, [0, 1], 0, "bob-relabels")  # agrees about 0, not about 1
+        store.relabel(bob, [0, 1], 0, "bob-relabels")  # agrees about 0, not about 1, knowing Ada's labels
         store.relabel(eve, [1], 2, "eve-relabels")
-        store.merge_class(2, 1)  # now Eve agrees with Ada
+        assert [store.work()[one.id].compared for one in (ada, bob, eve)] == [0, 0, 0]
+        store.set_gold({0: 0, 1: 0})  # so that others are asked about them
+        zoe = store.person_of(store.add_person("Zoe"))
+        for item in (0, 1):
+            store.label(zoe, item, 2, f"zoe-{item}")
+        store.merge_class(2, 1)  # now Zoe agrees with Ada about one of two
         work = store.work()
+        (kappa,) = quality(store).pairs.values()
+        assert (kappa.count, kappa.agreement) == (2, 50.0)  # the same as in the table of people
         assert (work[ada.id].labels, work[ada.id].skips, work[ada.id].last) == (4, 1, 517.0)
-        assert [(work[one.id].agreed, work[one.id].compared) for one in (ada, bob, eve)] == [(2, 3), (1, 3), (1, 2)]
+        assert [(work[one.id].agreed, work[one.id].compared) for one in (ada, bob, zoe)] == [(1, 2), (0, 0), (1, 2)]
         assert (work[ada.id].corrected, work[bob.id].labels) == (1, 0)
-        store.add_person("Zoe")
-        assert set(store.work()) == {ada.id, bob.id, eve.id}
+        store.add_person("Hal")
+        assert set(store.work()) == {ada.id, bob.id, eve.id, zoe.id}

@@ -162,6 +162,20 @@ def test_nothing_is_told_of_what_somebody_is_still_to_be_asked(people):
     assert told(people, "Cleo", 1) == set()
 
 
+def test_ones_own_last_relabelling_is_undone_on_the_page(people):
+    people.label("Bob", 1, 3)
+    people.label("Cleo", 4)
+    people.post("Bob", "/api/relabel", items=[1, 3], class_id=1).raise_for_status()
+    assert "Undo that" not in people.get("Ada", "/review").text
+    page = people.get("Bob", "/review").text
+    assert "You gave 2 examples the label “dog”." in page
+    (batch,) = re.findall(r'name="batch" value="([\w-]+)"', page)
+    assert people.post("Ada", "/api/relabel/undo", batch=batch).status_code == 409
+    assert people.post("Bob", "/api/relabel/undo", batch=batch).json() == {"changed": 2}
+    assert people.store.labels() == {1: 0, 3: 0, 4: 0}
+    assert "Undo that" not in people.get("Bob", "/review").text
+
+
 def test_nobody_holds_a_whole_round(people):
     def holds():
         view = people.post("Bob", "/api/gallery").json()

@@ -157,6 +157,18 @@ def test_nearly_the_same_names_are_offered_first(lead, annotator, project):
     assert lead.post("/api/classes/undo", json={"change": change}).status_code == 200
     assert len(project.store.classes()) == 2
     assert lead.post("/api/classes", json={"name": "cat"}).json()["added"] == 0  # there already
+    assert lead.post("/api/classes/1/rename", json={"name": "Cat"}).json() == {"near": [{"id": 0, "name": "cat"}]}
+    assert lead.post("/api/classes/1/rename", json={"name": "cat"}).status_code == 409
+    annotator.post("/api/proposals", json={"name": "CAT", "request": "propose-cat", "sure": True})
+    proposal = f"/api/proposals/{project.store.proposals()[0].id}"
+    assert lead.post(proposal, json={"name": "C\u0430t"}).json() == {"near": [{"id": 0, "name": "cat"}]}
+    assert [c.name for c in project.store.classes()] == ["cat", "dog"]
+    assert lead.post(proposal, json={"name": "CAT", "sure": True}).json() == {"near": []}
+    assert lead.post("/api/classes/1/rename", json={"name": "Dog"}).json() == {"near": []}  # it is the same one
+    assert lead.post("/api/classes/1/rename", json={"name": "dog"}).json() == {"near": []}
+    for _ in range(3):
+        lead.post("/api/classes/undo", json={"change": project.store.class_changes()[0].event}).raise_for_status()
+    assert [c.name for c in project.store.classes()] == ["cat", "dog"]
 
 
 def test_proposals_guidelines_and_flags(lead, annotator, project):

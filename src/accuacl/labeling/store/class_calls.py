@@ -34,12 +34,17 @@ class ClassCalls:
             classes.merge(tx, id, into, person)
 
     def class_changes(self) -> list[records.ClassChange]:
-        """The latest additions, renamings and merges, the last first; only that one can be undone."""
+        """The additions, renamings and merges, the last first."""
         with self._db.read() as tx:
             return classes.changes(tx)
 
+    def undoable_class_changes(self) -> set[int]:
+        """Those of them that can be undone now, by their events: the last one, and merges."""
+        with self._db.read() as tx:
+            return classes.undoable(tx)
+
     def undo_class_change(self, person: records.Person, event: int) -> records.ClassChange:
-        """Undo the latest change of classes; what it was."""
+        """Undo the latest change of classes, or a merge; what it was."""
         with self._db.write() as tx:
             return classes.undo(tx, person, event)
 

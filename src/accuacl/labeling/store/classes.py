@@ -1,8 +1,10 @@
 """Classes, numbered in the order in which people add them. They can be renamed and merged; the latest change
-can be undone, then the one before. One that has labels is never removed.
+can be undone, then the one before, and a merge at any time. One that has labels is never removed.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import people
@@ -14,13 +16,13 @@ STANDS = "NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)"
 CHANGES = f"FROM events e WHERE e.kind IN ('name', 'merge') AND {STANDS}"
 
 
-def every(tx: Transaction) -> list[Class]:
+def every(tx: Transaction, without: int = 0) -> list[Class]:
     """All classes by number, with their present names and what they have been merged into, if anything.
 
-    One whose addition was undone is not there.
+    One whose addition was undone is not there. without: a change that is left out, by its event.
     """
     names, merged = {}, {}
-    for kind, id, text in tx.all(f"SELECT e.kind, e.class, e.text {CHANGES} ORDER BY e.id"):
+    for kind, id, text in tx.all(f"SELECT e.kind, e.class, e.text {CHANGES} AND e.id != ? ORDER BY e.id", without):
         if kind == "name":
             names[id] = text
         else:
@@ -52,8 +54,8 @@ def merge(tx: Transaction, id: int, into: int, person: Person | None) -> None:
     tx.event("merge", person=person.id if person else None, **{"class": id}, text=str(into))
 
 
-def changes(tx: Transaction, most: int = 20) -> list[ClassChange]:
-    """The latest additions, renamings and merges that stand, the last first."""
+def changes(tx: Transaction) -> list[ClassChange]:
+    """The additions, renamings and merges that stand, the last first."""
     names: dict[int, str] = {}
     found = []
     for event, time, person, kind, id, text in tx.all(
@@ -66,23 +68,41 @@ def changes(tx: Transaction, most: int = 20) -> list[ClassChange]:
                 ClassChange(event, time, person, "renamed" if id in names else "added", id, names.get(id), text)
             )
             names[id] = text
-    return found[::-1][:most]
+    return found[::-1]
 
 
 def undo(tx: Transaction, person: Person, event: int) -> ClassChange:
-    """Undo the latest change of classes, which must be that event; what was undone."""
+    """Undo a change of classes, the latest one or any merge, by its event; what was undone."""
     people.check(tx, person)
-    latest = next(iter(changes(tx, 1)), None)
-    if latest is None or latest.event != event:
+    every_change = changes(tx)
+    change = next((one for one in every_change if one.event == event), None)
+    if change is None or (change != every_change[0] and change.kind != "merged"):
         raise InputError("this is not the latest change of classes any more; look at the list again.")
-    if latest.kind == "added" and tx.one(
-        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')", latest.id
-    ):
-        raise InputError(f"class {latest.to!r} is in use; merge it into another one instead.")
-    if latest.kind == "merged" and tx.one("SELECT 1 FROM events WHERE kind = 'seal'"):
-        raise InputError("of finished tasks only sums are kept, in which the classes are one; the merge has to stay.")
+    why = _has_to_stay(tx, change)
+    if why:
+        raise InputError(why)
     tx.event("unclass", person=person.id, undoes=event)
-    return latest
+    return change
+
+
+def undoable(tx: Transaction) -> set[int]:
+    """The changes that can be undone now, by their events."""
+    every_change = changes(tx)
+    candidates = every_change[:1] + [one for one in every_change[1:] if one.kind == "merged"]
+    return {one.event for one in candidates if not _has_to_stay(tx, one)}
+
+
+def _has_to_stay(tx: Transaction, change: ClassChange) -> str:
+    """Why the latest change of classes, or a merge, cannot be undone; "" if it can."""
+    if change.kind == "added" and tx.one(
+        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')", change.id
+    ):
+        return f"class {change.to!r} is in use; merge it into another one instead."
+    if change.kind == "merged" and tx.one("SELECT 1 FROM events WHERE kind = 'seal'"):
+        return "of finished tasks only sums are kept, in which the classes are one; the merge has to stay."
+    names = Counter(c.name for c in living(every(tx, without=change.event))) if change.kind != "added" else Counter()
+    twice = next((name for name, count in names.items() if count > 1), None)
+    return "" if twice is None else f"then two classes would be called {twice!r}; rename the present one first."
 
 
 def check(tx: Transaction, id: int) -> None:

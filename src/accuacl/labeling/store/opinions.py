@@ -6,6 +6,7 @@ known, of everybody. An opinion is not the item's label; whoever reviews it may 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -94,11 +95,34 @@ def gold(tx: Transaction) -> dict[int, int]:
     return {item: final[id] for item, id in tx.all("SELECT item, class FROM gold ORDER BY item")}
 
 
+def gold_ratings(tx: Transaction) -> list[Rating]:
+    """The answers to gold items that were given without knowing what is right, in the order of items.
+
+    If the known answer comes from elsewhere, these are all. If a lead has marked a label as right, it is not a test of
+    whoever gave it, nor of that lead: only second opinions of others are.
+    """
+    marked_by: dict[int, int | None] = {}  # nobody: the answer comes from elsewhere
+    for person, item, text in tx.all("SELECT person, item, text FROM events WHERE kind = 'gold' ORDER BY id"):
+        marked_by |= dict.fromkeys(json.loads(text), None) if item is None else {item: person}
+    final = counts_as(classes.every(tx))
+    rows = tx.all(
+        "SELECT o.item, o.person, o.class, o.kind FROM given o JOIN gold g ON g.item = o.item "
+        "WHERE o.class IS NOT NULL ORDER BY o.item, o.id"
+    )
+    elsewhere = {item for item, person in marked_by.items() if person is None}
+    return [
+        Rating(item, person, final[id])
+        for item, person, id, kind in rows
+        if item in elsewhere or (kind == "opinion" and marked_by.get(item) != person)
+    ]
+
+
 def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
-    """Make items gold: their answers are known, {item: class}."""
+    """Make items gold: their answers are known from elsewhere, {item: class}."""
     for item, class_id in known.items():
         classes.check(tx, class_id)
         tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, class_id)
+    tx.event("gold", text=json.dumps(list(known)))
 
 
 def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool) -> int:
@@ -111,6 +135,7 @@ def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool)
             raise InputError(f"item {item} has no label, so its answer is not known; label it first.")
         if gold:
             tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, row[0])
+            tx.event("gold", person=person.id, item=item, **{"class": row[0]})
         else:
             tx.all("DELETE FROM gold WHERE item = ?", item)
         changed += 1

@@ -60,7 +60,8 @@ class Proposal:
 @dataclass(frozen=True)
 class Work:
     """What a person has done: answers, the median of seconds that one took, and how many of the items that others
-    have labelled too they gave the same label. corrected: how many of their labels somebody else has changed.
+    have labelled by themselves too they gave the same label. corrected: how many of their labels somebody else has
+    changed.
     """
 
     labels: int
@@ -194,6 +195,20 @@ class BatchDone:
 
     saved: list[int]
     refused: dict[int, str]
+
+
+@dataclass(frozen=True)
+class Relabelled:
+    """Items that a person has given another label together, by the request, and what undoing it would do.
+
+    undone: the events, each with its item, that would be undone. kept: items that would keep the label, as they had
+    none before and their round is closed.
+    """
+
+    request: str
+    class_id: int
+    undone: dict[int, int]
+    kept: int
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.store import batches, classes, flags, opinions, people, rounds
 from accuacl.labeling.store.answers import check_request, correction
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.records import Person, Reviewed, counts_as
+from accuacl.labeling.store.records import Person, Relabelled, Reviewed, counts_as
 from accuacl.labeling.store.wording import check_text
 
 LONGEST_COMMENT = 1000
@@ -41,6 +41,52 @@ def relabel(
         correction(tx, person, item, class_id, f"{request}/{i}", own)
         changed += 1
     return changed
+
+
+def last_relabel(tx: Transaction, person: Person) -> Relabelled | None:
+    """The last time that the person gave items another label, if it has not been undone and nobody has changed any of
+    them since; None otherwise.
+    """
+    latest = (
+        "SELECT e.request FROM events e WHERE e.kind = 'correct' AND e.person = ? AND e.request LIKE '%/0' "
+        f"AND {classes.STANDS} ORDER BY e.id DESC LIMIT 1"
+    )
+    row = tx.one(latest, person.id)
+    if row is None:
+        return None
+    request = row[0].removesuffix("/0")
+    before = (
+        "(SELECT b.class FROM standing b WHERE b.item = e.item AND b.id < e.id ORDER BY b.id DESC LIMIT 1) IS NOT NULL"
+    )
+    rows = tx.all(
+        f"SELECT e.id, e.item, e.class, s.answer = e.id, {before}, s.task, s.round FROM events e "
+        "JOIN state s ON s.item = e.item WHERE e.request >= ? AND e.request < ? AND e.kind = 'correct' "
+        f"AND e.person = ? AND {classes.STANDS} ORDER BY e.id",
+        *(f"{request}/", f"{request}0", person.id),  # "0" comes after "/"
+    )
+    if not all(stands for *_, stands, _, _, _ in rows) or any(rounds.sealed(tx, row[1]) for row in rows):
+        return None
+    undone = {
+        event: item
+        for event, item, _, _, had_label, task, round in rows
+        if had_label or not rounds.is_closed(tx, task, round)  # the model may have learned it, and has nothing else
+    }
+    final = counts_as(classes.every(tx))
+    return Relabelled(request, final[rows[0][2]], undone, len(rows) - len(undone)) if undone else None
+
+
+def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> int:
+    """Undo the person's last relabelling, by its request; how many items have their earlier answer again."""
+    people.check(tx, person)
+    check_request(request)
+    if tx.one("SELECT 1 FROM events WHERE kind = 'undo' AND person = ? AND request = ?", person.id, f"{request}/0"):
+        return 0  # sent again
+    last = last_relabel(tx, person)
+    if last is None or last.request != batch:
+        raise InputError("these labels have been changed since, or undone; look at them again.")
+    for i, (event, item) in enumerate(last.undone.items()):
+        tx.event("undo", person=person.id, item=item, undoes=event, request=f"{request}/{i}")
+    return len(last.undone)
 
 
 def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, request: str) -> None:

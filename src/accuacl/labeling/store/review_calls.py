@@ -34,6 +34,11 @@ class ReviewCalls:
         with self._db.read() as tx:
             return opinions.ratings(tx)
 
+    def gold_ratings(self) -> list[records.Rating]:
+        """The answers to gold items that people have given without knowing what is right."""
+        with self._db.read() as tx:
+            return opinions.gold_ratings(tx)
+
     def gold(self) -> dict[int, int]:
         """The items whose answers are known, with their classes."""
         with self._db.read() as tx:
@@ -65,6 +70,16 @@ class ReviewCalls:
         """
         with self._db.write() as tx:
             return review.relabel(tx, person, items, class_id, request, own)
+
+    def last_relabel(self, person: records.Person) -> records.Relabelled | None:
+        """The person's last relabelling, if it can be undone."""
+        with self._db.read() as tx:
+            return review.last_relabel(tx, person)
+
+    def undo_relabel(self, person: records.Person, batch: str, request: str) -> int:
+        """Undo the person's last relabelling, whose request was `batch`; how many. Sent again, it changes nothing."""
+        with self._db.write() as tx:
+            return review.undo_relabel(tx, person, batch, request)
 
     def comment(self, person: records.Person, items: Sequence[int], text: str, request: str) -> None:
         """Write a comment to items."""

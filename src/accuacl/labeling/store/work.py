@@ -17,11 +17,12 @@ def work(tx: Transaction) -> dict[int, Work]:
     final = counts_as(classes.every(tx))
     times: dict[int, list[float]] = {}
     counts: dict[tuple[int, str], int] = {}
-    said: dict[int, dict[int, int]] = {}
+    said: dict[int, dict[int, int]] = {}  # by item and person, also as corrections
+    given: dict[int, dict[int, int]] = {}  # the same without corrections, which are made knowing the label
     first: dict[int, int] = {}
     corrected: dict[int, int] = {}
-    given = f"e.kind IN ('label', 'opinion', 'skip', 'correct') AND e.person IS NOT NULL AND {classes.STANDS}"
-    rows = tx.all(f"SELECT e.time, e.kind, e.person, e.item, e.class FROM events e WHERE {given} ORDER BY e.id")
+    done = f"e.kind IN ('label', 'opinion', 'skip', 'correct') AND e.person IS NOT NULL AND {classes.STANDS}"
+    rows = tx.all(f"SELECT e.time, e.kind, e.person, e.item, e.class FROM events e WHERE {done} ORDER BY e.id")
     for time, kind, person, item, label in rows:
         times.setdefault(person, []).append(time)
         counts[person, kind] = counts.get((person, kind), 0) + 1
@@ -31,7 +32,9 @@ def work(tx: Transaction) -> dict[int, Work]:
         if kind == "correct" and owner != person and said.get(item, {}).get(owner) not in (None, final[label]):
             corrected[owner] = corrected.get(owner, 0) + 1
         said.setdefault(item, {})[person] = final[label]
-    compared, agreed = _agreement(said)
+        if kind != "correct":
+            given.setdefault(item, {})[person] = final[label]
+    compared, agreed = _agreement(given)
     return {
         person: Work(
             counts.get((person, "label"), 0) + counts.get((person, "opinion"), 0),
@@ -52,11 +55,11 @@ def _pace(times: list[float]) -> float | None:
     return median(gaps) if gaps else None
 
 
-def _agreement(said: dict[int, dict[int, int]]) -> tuple[dict[int, int], dict[int, int]]:
+def _agreement(given: dict[int, dict[int, int]]) -> tuple[dict[int, int], dict[int, int]]:
     """By person: with how many answers of others theirs were compared, and how many of these were the same."""
     compared: dict[int, int] = {}
     agreed: dict[int, int] = {}
-    for labels in said.values():
+    for labels in given.values():
         for person, label in labels.items():
             others = [other for who, other in labels.items() if who != person]
             compared[person] = compared.get(person, 0) + len(others)

@@ -11,7 +11,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
-from accuacl.labeling.store import Class, ClassChange, Guideline, Person, living, near_names
+from accuacl.labeling.store import Class, ClassChange, Guideline, Person, Store, living, near_names
 from accuacl.labeling.web import views
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -20,6 +20,7 @@ from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
 router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 View = dict[str, Any]
+LATEST = 20  # changes that are listed
 
 
 class NewClassRequest(BaseModel):
@@ -31,6 +32,7 @@ class NewClassRequest(BaseModel):
 
 class RenameRequest(BaseModel):
     name: Name
+    sure: bool = False
 
 
 class MergeRequest(BaseModel):
@@ -64,6 +66,7 @@ class SettleRequest(BaseModel):
     """name: what the class shall be called; empty: it is declined."""
 
     name: Annotated[str, Field(max_length=200)] = ""
+    sure: bool = False
 
 
 @router.get("/classes", response_class=HTMLResponse)
@@ -80,7 +83,7 @@ def classes(request: Request, person: Limited) -> str:
         here="classes",
         living=[(c, counts.get(c.id, 0), guidelines.get(c.id)) for c in living(every)],
         merged=[(c, names[c.merged_into]) for c in every if c.merged_into is not None],
-        changes=[(change.event, _said(change, people)) for change in store.class_changes()] if person.lead else [],
+        changes=_changes(store, people) if person.lead else [],
         proposals=[(one, people.get(one.person, "")) for one in store.proposals()],
         images=kind == "images",
     )
@@ -112,16 +115,19 @@ def add_class(body: NewClassRequest, request: Request, person: ClassEditor) -> V
 
 @router.post("/api/classes/undo")
 def undo(body: UndoChangeRequest, request: Request, person: Lead) -> View:
-    """Undo the latest change of classes."""
+    """Undo the latest change of classes, or a merge."""
     request.app.state.project.store.undo_class_change(person, body.change)
     return {}
 
 
 @router.post("/api/classes/{id}/rename")
 def rename_class(id: Number, body: RenameRequest, request: Request, person: ClassEditor) -> View:
-    """Rename a class."""
-    request.app.state.project.store.rename_class(id, body.name, person)
-    return {}
+    """Rename a class; if another is called nearly the same, nothing happens, and that one is named."""
+    store = request.app.state.project.store
+    near = [] if body.sure else _alike(body.name, [c for c in living(store.classes()) if c.id != id])
+    if not near:
+        store.rename_class(id, body.name, person)
+    return {"near": near}
 
 
 @router.post("/api/classes/{id}/merge")
@@ -165,9 +171,14 @@ def propose(body: ProposeRequest, request: Request, person: Proposer) -> View:
 
 @router.post("/api/proposals/{id}")
 def settle(id: Number, body: SettleRequest, request: Request, person: ClassEditor) -> View:
-    """Add a class that was proposed, or decline it."""
-    request.app.state.project.store.settle(person, id, body.name or None)
-    return {}
+    """Add a class that was proposed, or decline it; if one is called nearly the same, nothing happens, and that one is
+    named.
+    """
+    store = request.app.state.project.store
+    near = [] if body.sure or not body.name else _alike(body.name, living(store.classes()))
+    if not near:
+        store.settle(person, id, body.name or None)
+    return {"near": near}
 
 
 def _guidelines(app: State, person: Person) -> dict[int, Guideline]:
@@ -180,6 +191,12 @@ def _guidelines(app: State, person: Person) -> dict[int, Guideline]:
     return {id: said for id, said in told.items() if said.text or said.examples}
 
 
+def _alike(name: str, others: list[Class]) -> list[View]:
+    """Classes that are called nearly the same; none if one has that very name, which the store refuses."""
+    known = {c.name: c for c in others}
+    return [] if " ".join(name.split()) in known else _near(name, known)
+
+
 def _near(name: str, known: dict[str, Class]) -> list[View]:
     return [{"id": known[other].id, "name": other} for other in near_names(name, known)]
 
@@ -188,6 +205,16 @@ def _guideline(app: State, name: str, said: Any) -> View:
     items = [app.project.item(item) for item in said.examples]
     shown = [{"item": item.id, "kind": item.kind, "snip": (item.text or item.name)[:200]} for item in items]
     return {"name": name, "text": said.text, "examples": shown}
+
+
+def _changes(store: Store, people: dict[int, str]) -> list[tuple[int, str, bool]]:
+    """The latest changes of classes, and earlier ones that can be undone: event, sentence, whether it can be undone."""
+    undoable = store.undoable_class_changes()
+    return [
+        (change.event, _said(change, people), change.event in undoable)
+        for i, change in enumerate(store.class_changes())
+        if i < LATEST or change.event in undoable
+    ]
 
 
 def _said(change: ClassChange, people: dict[int, str]) -> str:

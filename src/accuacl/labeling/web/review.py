@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -12,6 +13,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
+from accuacl.base.names import counted
 from accuacl.labeling.project import likely_mistakes, quality
 from accuacl.labeling.store import Person, Reviewed, counts_as, living
 from accuacl.labeling.web import views
@@ -41,6 +43,11 @@ SHOW = {
 class RelabelRequest(BaseModel):
     items: Annotated[list[Number], Field(min_length=1, max_length=500)]
     class_id: Number
+    request: RequestId
+
+
+class UndoRelabelRequest(BaseModel):
+    batch: RequestId  # the request that is undone
     request: RequestId
 
 
@@ -176,6 +183,7 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
         tasks=range(len(tasks)),
         rounds=range(max((app.project.rounds(t) for t in range(len(tasks))), default=0)),
         cells=shown,
+        undo=_undo(app, person, names),
         may_relabel=person.lead or any(cell["may_change"] for cell in shown),
         agreement=quality(app.project.store).text,
         count=len(found),
@@ -184,6 +192,17 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
         before=wanted.address(page - 1) if page > 1 else "",
         after=wanted.address(page + 1) if page < pages else "",
     )
+
+
+def _undo(app: State, person: Person, names: dict[int, str]) -> dict[str, str] | None:
+    """What the person can undo: the request, an id for that of undoing it, and what it means."""
+    last = app.project.store.last_relabel(person)
+    if last is None:
+        return None
+    text = f"You gave {counted(len(last.undone), 'example')} the label “{names[last.class_id]}”."
+    if last.kept:
+        text += f" {last.kept} more had none before, and would keep it, as their round is closed."
+    return {"batch": last.request, "request": secrets.token_hex(16), "text": text}
 
 
 def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, str], person: Person) -> dict[str, Any]:
@@ -214,6 +233,12 @@ def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str
     """Give items another label; annotators only those that they have answered themselves."""
     store, own = request.app.state.project.store, not person.lead
     return {"changed": store.relabel(person, body.items, body.class_id, body.request, own)}
+
+
+@router.post("/api/relabel/undo")
+def undo_relabel(body: UndoRelabelRequest, request: Request, person: Limited) -> dict[str, int]:
+    """Undo one's own last relabelling, unless somebody has changed one of the labels since."""
+    return {"changed": request.app.state.project.store.undo_relabel(person, body.batch, body.request)}
 
 
 @router.post("/api/unflag")

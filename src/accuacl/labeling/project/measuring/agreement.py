@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from accuacl.labeling.project.measuring.intervals import Estimate, Z, share
-from accuacl.labeling.store import Store
+from accuacl.labeling.store import Rating, Store
 
 
 @dataclass(frozen=True)
@@ -69,20 +69,17 @@ def quality(store: Store) -> Quality:
         if kappa is not None:
             pairs[a, b] = kappa
     unsettled = sum(row.unsettled for row in store.everything())
-    known = store.gold()
-    return Quality(
-        fleiss([list(labels.values()) for labels in shared]), pairs, accuracy(by_item, known), len(shared), unsettled
-    )
+    gold = accuracy(store.gold_ratings(), store.gold())
+    return Quality(fleiss([list(labels.values()) for labels in shared]), pairs, gold, len(shared), unsettled)
 
 
-def accuracy(by_item: dict[int, dict[int, int]], known: dict[int, int]) -> dict[int, Estimate]:
-    """How many of the gold items that a person has labelled they have labelled right."""
+def accuracy(ratings: Sequence[Rating], known: dict[int, int]) -> dict[int, Estimate]:
+    """How many of the gold items that a person has labelled without knowing the answer they have labelled right."""
     right: Counter[int] = Counter()
     total: Counter[int] = Counter()
-    for item, truth in known.items():
-        for person, label in by_item.get(item, {}).items():
-            total[person] += 1
-            right[person] += label == truth
+    for rating in ratings:
+        total[rating.person] += 1
+        right[rating.person] += rating.class_id == known.get(rating.item)
     return {person: share(right[person], total[person]) for person in sorted(total)}
 
 

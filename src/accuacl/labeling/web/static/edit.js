@@ -1,6 +1,4 @@
-// Classes, for leads: add one, and the dialog that changes one; it is one for all, so that a page with many stays small.
-import { post } from "/static/api.js";
-
+// Classes, for leads: the dialog that changes one. It is one for all, so that a page with many stays small.
 const at = (id) => document.getElementById(id);
 
 for (const button of document.querySelectorAll("[data-edit]")) {
@@ -10,6 +8,7 @@ for (const button of document.querySelectorAll("[data-edit]")) {
     at("rename-name").value = name;
     at("guide-text").value = text;
     at("guide-examples").value = examples;
+    delete at("rename").dataset.known;
     for (const verb of ["guide", "rename", "merge"]) at(verb).dataset.post = `/api/classes/${edit}/${verb}`;
     at("merge").reset();
     for (const option of at("merge-into").options) option.hidden = option.disabled = option.value === edit;
@@ -18,18 +17,3 @@ for (const button of document.querySelectorAll("[data-edit]")) {
   });
 }
 at("edit-close").addEventListener("click", () => at("edit").close());
-
-at("add-class").addEventListener("submit", async (event) => {
-  event.preventDefault();
-  const name = at("add-name").value.trim();
-  const known = at("add-trouble").dataset.sure === name; // the second time it is meant
-  try {
-    const { near } = await post("/api/classes", { name, sure: known });
-    if (!near?.length) return location.reload();
-    at("add-trouble").dataset.sure = name;
-    const names = near.map((one) => `“${one.name}”`).join(", ");
-    at("add-trouble").textContent = `There is already ${names}. Press Add again if this is another class.`;
-  } catch (error) {
-    at("add-trouble").textContent = error.message;
-  }
-});

@@ -5,9 +5,15 @@ import { post } from "/static/api.js";
 async function submit(form, trouble) {
   const fields = Object.fromEntries(new FormData(form));
   const tell = (text) => trouble && (trouble.textContent = text);
+  if (fields.name && form.dataset.known === fields.name) fields.sure = true; // sent again after the question below
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   try {
-    await post(form.dataset.post, fields, () => tell("The server does not respond; trying again."));
+    const { near } = await post(form.dataset.post, fields, () => tell("The server does not respond; trying again."));
+    if (near?.length) {
+      form.dataset.known = fields.name;
+      const names = near.map((one) => `“${one.name}”`).join(", ");
+      throw new Error(`There is already ${names}. Press ${form.querySelector("button").textContent} again if this is another class.`);
+    }
     if (form.closest("[data-live]")) dispatchEvent(new Event("posted"));
     else location.replace(form.dataset.next ?? location.href);
   } catch (error) {
