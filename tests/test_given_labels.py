@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.data import read_table
-from accuacl.labeling.project import NewItems, Project, export, make, read_texts, read_vectors, take_file
+from accuacl.labeling.project import NewItems, Project, export, given_text, make, read_texts, read_vectors, take_file
 from accuacl.labeling.project.learning.given import keep, take_given
 from accuacl.labeling.project.results.answer_files import write_answers
 from accuacl.labeling.project.results.cells import plain, write_csv
@@ -186,9 +186,23 @@ def test_labels_in_a_column_of_texts_or_vectors(tmp_path):
     ended = command("project", "new", "p", "--texts", "t.csv", *options, cwd=tmp_path, width=200)
     assert ended.returncode == 0, ended.stderr
     with Project.open(tmp_path / "p") as project:
-        project.store.add_person("Ada")
         assert not project.store.classes()
+    shown = command("project", "status", "p", cwd=tmp_path, width=200).stdout
+    assert "6 labels given for tasks that have not begun will be taken when these begin." in shown
+    again = ["project", "label", "p", "--from", "t.csv", "--label-column", "verdict"]
+    (tmp_path / "t.csv").write_text("text,verdict\n" + "\n".join(lines[:6]) + "\n")
+    ended = command(*again, cwd=tmp_path, width=200)  # classes and labels are known before the task begins
+    assert (ended.returncode, "0 labels taken, 6 were there already" in ended.stdout) == (0, True), ended.stdout
+    assert not list(tmp_path.glob("p/tasks/*/given.json"))
+    with Project.open(tmp_path / "p") as project:
+        project.store.add_person("Ada")
         project.advance()
+        asked = len(project.store.picks(0, 0))
+        free = 6 - sum(item < 6 for item in (pick.item for pick in project.store.picks(0, 0)))
+        assert given_text(project.store, project.tasks, 0) == [
+            f"task 1 has {free} more labels, given before anybody was asked, which cost none of the budget."
+        ]
+        assert asked == 2
         assert {c.name for c in project.store.classes()} == {"open", "close"}
         assert set(project.store.labels()) == {0, 1, 2, 3, 4, 5}
         assert {p.name for p in project.store.people()} == {"Ada", "given with the data"}
@@ -200,6 +214,20 @@ def test_labels_in_a_column_of_texts_or_vectors(tmp_path):
         ended = command("project", "new", "q", *wrong, "--label-column", "nothing", cwd=tmp_path, width=300)
         assert ended.returncode == 2
         assert "project label --from" in ended.stderr or "no column 'nothing'" in ended.stderr
+
+
+def test_a_file_still_corrects_what_was_given_with_the_data(tmp_path):
+    (tmp_path / "t.csv").write_text("text,verdict\n" + "".join(f"text {i},{'ab'[i % 2]}\n" for i in range(6)))
+    settings = make({"kind": "texts", "per_round": 2, "rounds": 1, "text_features": 16, "model": "none"})
+    with Project.create(tmp_path / "p", settings) as project:
+        project.add(read_texts(tmp_path / "t.csv", "text", label_column="verdict"))
+        rows = [{"text": "text 0", "class": "b"}, {"text": "text 1", "class": "b"}, {"text": "text 2", "class": "c"}]
+        taken = take_file(project, write(tmp_path / "l.csv", rows), "Bob")
+        assert (taken.labels, taken.waiting, taken.known, len(taken.refused)) == (0, 1, 1, 1)
+        assert "there is no class 'c'" in taken.refused[0]
+        project.advance()
+        names = {c.id: c.name for c in project.store.classes()}
+        assert [names[project.store.labels()[item]] for item in range(6)] == ["b", "b", "a", "b", "a", "b"]
 
 
 def test_the_command(tmp_path):

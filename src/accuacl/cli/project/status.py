@@ -25,6 +25,7 @@ def status(directory: Directory) -> None:
         people = {person.id: person.name for person in project.store.people()}
         checked, budget = projects.quality(project.store), project.budget_text(state)
         used = project.store.used(state.task)
+        given = projects.given_text(project.store, project.tasks, state.task)
         console.print(escape(state.text))
         if sample := project.sample_text():
             console.print(sample, soft_wrap=True)
@@ -33,6 +34,8 @@ def status(directory: Directory) -> None:
     if state.tasks:
         of = f"{state.used} of {state.budget}" if state.rounds else str(used)
         console.print(f"labels of task {state.task + 1}: {of}; {state.tasks} task{'s' if state.tasks > 1 else ''}")
+    for sentence in given:
+        console.print(sentence, soft_wrap=True)
     if estimates.tasks:
         title = "Estimates in %, with 95 % intervals"
         table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title=title)

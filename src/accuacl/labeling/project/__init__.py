@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.items.tasks import Item, TaskInfo, Tasks
     from accuacl.labeling.project.items.unreadable import unreadable_images, why_unreadable
     from accuacl.labeling.project.label_file import Taken, take_file
+    from accuacl.labeling.project.learning.given import given_text
     from accuacl.labeling.project.loading import load_learning
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.measuring.advice import Advice, Doubts, advise
@@ -76,6 +77,7 @@ __all__ = [
     "export",
     "foreseen",
     "gain",
+    "given_text",
     "likely_mistakes",
     "load_learning",
     "make",

@@ -40,7 +40,9 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     columns = _columns(table, project.settings.kind, label_column)
     people = table.values("person") if "person" in table.names else [None] * len(table)
     by = clean_name(by, "a person")
+    wait = given.waiting(project.store, project.tasks)  # their classes are added when their task begins
     classes = [c.name for c in living(project.store.classes())]
+    classes += dict.fromkeys(name for name, _ in wait.values() if name not in classes)
     answers = {answer.item: answer.class_id for answer in project.store.answers()}
     names = {c.id: c.name for c in project.store.classes()}
     found = Finder(project.tasks)
@@ -55,8 +57,9 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
                 before = names[old] if old is not None else labels.get(item, (label,))[0]
                 if before != label:
                     raise InputError(f"{found.name(item)!r} is labelled {before!r} and not {label!r}; correct it there")
-                known += item in answers
-                if item not in answers:
+                there = item in answers or wait.get(item, ("",))[0] == label
+                known += there
+                if not there:
                     labels[item] = (label, _spellings(people[row] or by, table)[0])
         except InputError as error:
             refused.append(f"{table.where(row)}: {error}.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 
 from accuacl.base.files import Lock, reading, write_text
+from accuacl.base.names import counted
 from accuacl.labeling.project.items.tasks import Tasks
 from accuacl.labeling.store import GivenLabel, Store, living
 
@@ -41,6 +42,28 @@ def given_labels(tasks: Tasks, task: int) -> Labels:
     column = tasks.table(task).get("label", [])
     with_data = {info.first + row: (name, WITH_DATA) for row, name in enumerate(column) if name is not None}
     return with_data | from_files(tasks, task)
+
+
+def waiting(store: Store, tasks: Tasks) -> Labels:
+    """The labels that were given for tasks that have not begun, which will be taken when these do."""
+    labels: Labels = {}
+    for task in tasks.all():
+        if not store.rounds(task.index):
+            labels |= given_labels(tasks, task.index)
+    return labels
+
+
+def given_text(store: Store, tasks: Tasks, task: int) -> list[str]:
+    """How many labels were there before anybody was asked: those of a task that count, and those that wait."""
+    sentences = []
+    labels = store.labels() if task >= 0 else {}
+    if free := sum(item in labels for item in (store.unasked(task) if labels else [])):
+        more = counted(free, "more label")
+        sentences.append(f"task {task + 1} has {more}, given before anybody was asked, which cost none of the budget.")
+    if wait := len(waiting(store, tasks)):
+        more = counted(wait, "label")
+        sentences.append(f"{more} given for tasks that have not begun will be taken when these begin.")
+    return sentences
 
 
 def from_files(tasks: Tasks, task: int) -> Labels:
