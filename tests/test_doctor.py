@@ -44,3 +44,13 @@ def test_caches_and_their_sizes(tmp_path, monkeypatch):
     ended = accuacl("doctor")
     assert f"{tmp_path / 'cifar10-1234'}: 3.0 MiB" in ended.stdout
     assert "3.0 MiB in all" in ended.stdout
+
+
+def test_small_caches_share_a_line():
+    kept = {Path("c") / str(n): n for n in range(60)} | {Path("c/large"): 30 << 20, Path("c/larger"): 1 << 30}
+    assert doctor._caches(kept) == [
+        "c/larger: 1.0 GiB",
+        "c/large: 30 MiB",
+        "60 smaller ones in c: 2 KiB",
+        "1.0 GiB in all; a cache may be deleted, and is made again.",
+    ]

@@ -239,9 +239,11 @@ def test_the_command(tmp_path):
     assert "refused: l.csv: line 14: there is no item 'x' in this project" in ended.stdout
     assert "12 labels taken, 0 were there already" in ended.stdout
     write(tmp_path / "l.csv", rows_of(0, range(60)))
+    ended = command("project", "label", "p", "--from", "l.csv", cwd=tmp_path, width=200)
+    assert "48 labels taken, 12 were there already" in ended.stdout
+    assert "Next: accuacl project train p\n" in ended.stdout
     ended = command("project", "label", "p", "--from", "l.csv", "--train", cwd=tmp_path, width=200)
     assert ended.returncode == 0, ended.stderr
-    assert "48 labels taken, 12 were there already" in ended.stdout
     assert "everything is labelled and learned" in ended.stdout
 
 

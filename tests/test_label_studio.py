@@ -431,7 +431,7 @@ def test_the_command_line(project, server, monkeypatch):
     ran = run("pull", *where)
     assert ran.exit_code == 0, ran.output
     assert "8 labelled, 0 skipped, 0 corrected" in ran.output
-    assert "ready to train. Next: accuacl project train" in ran.output
+    assert f"ready to train. Next: accuacl project train {project.directory}" in ran.output
     ran = run("pull", *where, "--train")
     assert "8 tasks added, 0 were there" in ran.output
     assert "task 1, round 2 of 2: 8 of 8 to be labelled." in ran.output

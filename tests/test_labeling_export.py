@@ -78,6 +78,8 @@ def test_labels_are_exported_with_source_class_person_and_time(tmp_path):
         assert pq.read_table(tmp_path / "e" / "labels.parquet").num_rows == 32
         with pytest.raises(InputError, match="is not empty"):
             export(project, tmp_path / "e", None, "text", quiet)
+        with pytest.raises(InputError, match=r"labels\.csv is a file; give a new folder"):
+            export(project, tmp_path / "e" / "labels.csv", None, "text", quiet)
 
 
 def test_before_anything_is_learned_only_labels_leave(tmp_path):

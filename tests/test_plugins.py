@@ -108,6 +108,30 @@ def old_numpy(query):
 """
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("def f(:\n", "SyntaxError: "),
+        ("import no_such_module\n", "ModuleNotFoundError: No module named 'no_such_module'\n"),
+        ("def half():\n    return 1 / 0\n\nhalf()\n", "ZeroDivisionError: division by zero\n"),
+    ],
+)
+def test_the_author_of_a_broken_file_sees_that_file_alone(tmp_path, text, says):
+    (tmp_path / "mine.py").write_text(text)
+    ended = accuacl("run", "--plugin", "mine.py", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert says in ended.stderr
+    files = re.findall(r'File "(.*)", line', ended.stderr)
+    assert {Path(file).name for file in files} == {"mine.py"}
+
+
+def test_a_strategy_that_ends_the_program_is_named(tmp_path):
+    (tmp_path / "mine.py").write_text(f'import sys\n{BEGIN}@register("mine")\ndef mine(query):\n    sys.exit(0)\n')
+    ended = accuacl("run", "--plugin", "mine.py", "--strategy", "mine", "--out", "a", "--tasks", 1, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert re.fullmatch(r"accuacl: .*mine.py, line 8 ended the whole program, with exit code 0;.*\n", ended.stderr)
+
+
 def test_a_plugins_seed_is_one_that_numpy_takes(tmp_path):
     (tmp_path / "mine.py").write_text(SEED)
     options = [f"--{key}={value}" for key, value in SMALL.items()]

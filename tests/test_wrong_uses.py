@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
 
 import pytest
@@ -33,7 +34,7 @@ def test_a_wrong_use(use, folder, monkeypatch, tmp_path):
     monkeypatch.delenv("ACCUACL_DATA", raising=False)
     before = content(folder)
     with warnings.catch_warnings(action="ignore"):
-        ended = command(*use.split(), cwd=folder, width=100)
+        ended = command(*shlex.split(use), cwd=folder, width=100)
     said = ended.stderr.strip()
     assert ended.returncode == 2, (said, ended.stdout)
     assert "Traceback" not in said

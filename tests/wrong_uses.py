@@ -12,6 +12,11 @@ from PIL import Image
 # Values that the settings of `run` refuse.
 RUN_VALUES = """
 --benchmark nothing
+--benchmark ''
+--benchmark zero.csv --classes-per-task 1
+--benchmark oneclass.csv --classes-per-task 2
+--benchmark objects.npz --classes-per-task 1
+--plugin exits.py --out o
 --benchmark split-cifar
 --benchmark digits
 --benchmark cifar10
@@ -217,6 +222,10 @@ SELECT = """
 --pool pool.parquet --budget 3 --out out.csv --bugdet 4
 --pool nanpool.parquet --budget 3 --out out.csv --strategy entropy
 --pool sums.parquet --budget 3 --out out.csv --strategy entropy
+--pool pool.parquet --budget 3 --out out.csv --strategy badge --address 10.0.0.1:6379
+--pool pool.parquet --budget 3 --out out.csv --strategy badge --engine cloud
+--pool norows.parquet --budget 3 --out out.csv --strategy badge
+--pool norows.parquet --budget 3 --out out.csv --strategy entropy
 """.splitlines()[1:-1]
 
 EMBED = """
@@ -256,6 +265,9 @@ EMBED = """
 --data nanvectors.parquet --out out --model net.py:build
 --data nanvectors.parquet --out deep/er/out --model net.py:build
 --data rows.parquet --out out --model net.py:build
+--data x.npy --out out --model net.py:build --column zz
+--data x.npy --out out --model net.py:build --id-column zz
+--data sizes --out out --model net.py:build --column zz
 """.splitlines()[1:-1]
 
 PROJECT = """
@@ -281,6 +293,9 @@ new p --vectors nanvectors.parquet
 new p --vectors strings.parquet
 new p --vectors numbers.parquet --label-column nothing
 new p --vectors numbers.parquet --classes a,a
+new p --vectors numbers.parquet --classes a,,b
+new p --table numbers.csv --id-column a --label-column a
+new p --table numbers.csv --task-column label --label-column label
 new p --vectors numbers.parquet --per-round 0
 new p --vectors numbers.parquet --per-round some
 new p --vectors numbers.parquet --per-round 999999999999999999999999
@@ -333,6 +348,7 @@ forget nowhere a
 forget full a
 person nowhere add Ada
 person full add Ada
+person full remove Ada
 label nowhere --from numbers.csv
 label full --from numbers.csv
 label
@@ -437,6 +453,9 @@ FILES = {
     "twice.csv": "id,text\n1,a\n1,b\n",
     "twicecolumn.csv": "a,a\n1,2\n",
     "paths.csv": "path,label\nno.png,a\nnone.png,b\n",
+    "zero.csv": "",
+    "oneclass.csv": "a,label\n1,x\n2,x\n3,x\n",
+    "exits.py": "import sys\nsys.exit(0)\n",
     "nolabel.csv": "a,b\n1,2\n",
     "bad.json": "{",
     "bad.jsonl": '{"text": "a"}\n{"text"\n',
@@ -476,6 +495,7 @@ def place(folder: Path) -> None:
     np.save(folder / "lonely.npy", np.ones((4, 2), np.float32))
     np.save(folder / "lonely3.npy", np.ones((4, 2, 2), np.float32))
     np.savez(folder / "three.npz", x=np.ones((4, 2)), y=np.arange(3))
+    np.savez(folder / "objects.npz", x=np.array([{}]), y=np.zeros(1, int))
     np.savez(folder / "nan.npz", x=np.full((4, 2), np.nan), y=np.arange(4) % 2)
     p = np.full((6, 3), 1 / 3, np.float32)
     pool = {"id": list(range(6)), "embedding": [[1.0, 2.0]] * 6}
@@ -484,6 +504,8 @@ def place(folder: Path) -> None:
         "wide": pool | {"embedding": [[1.0] * 5] * 6, "probability": p.tolist()},
         "nanpool": pool | {"probability": [[float("nan")] * 3] * 6},
         "sums": pool | {"probability": (3 * p).tolist()},
+        "norows": {name: pa.array([], pa.list_(pa.float32(), 3)) for name in ("embedding", "probability")}
+        | {"id": pa.array([], pa.int64())},
         "numbers": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
         "strings": {"a": ["x", "y"]},
         "rows": {"embedding": [[1.0, 2.0], [1.0]]},

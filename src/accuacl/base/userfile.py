@@ -7,8 +7,9 @@ import hashlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from accuacl.base.errors import InputError
@@ -32,10 +33,35 @@ def load_file(path: Path, fresh: bool = False) -> ModuleType:
     sys.modules[name] = module  # before it runs: dataclasses look their module up
     try:
         spec.loader.exec_module(module)
-    except BaseException:
+    except BaseException as error:
         del sys.modules[name]
+        if isinstance(error, SystemExit):
+            below = '`if __name__ == "__main__"`'
+            raise InputError(f"{path} ends the whole program when it is imported; put that below {below}.") from None
         raise
     return module
+
+
+def users_traceback(error: BaseException) -> str:
+    """The traceback of an error in a user's file, from that file on, without what led there; "" if it is ours."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
+        return "".join(traceback.format_exception_only(error))
+    step = _users_step(error)
+    return "".join(traceback.format_exception(type(error), error, step)) if step else ""
+
+
+def users_line(error: BaseException) -> str:
+    """The line of a user's file that led to an error: file and line; "" if it is ours."""
+    step = _users_step(error)
+    return f"{step.tb_frame.f_code.co_filename}, line {step.tb_lineno}" if step else ""
+
+
+def _users_step(error: BaseException) -> TracebackType | None:
+    """Where a traceback comes to a user's file."""
+    step = error.__traceback__
+    while step and not str(step.tb_frame.f_globals.get("__name__")).startswith(PREFIX):
+        step = step.tb_next
+    return step
 
 
 def is_loaded(path: Path) -> bool:

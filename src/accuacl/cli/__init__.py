@@ -9,6 +9,7 @@ import typer
 
 import accuacl
 from accuacl.base.errors import InputError, LabelsPending
+from accuacl.base.userfile import users_line, users_traceback
 from accuacl.cli.lazy import lazy_group
 
 __all__ = ["app", "main"]
@@ -32,9 +33,12 @@ app = lazy_group(
 
 
 def main() -> None:
-    """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback."""
+    """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback.
+
+    That of a bug in a user's own file begins in that file: what led there says nothing to its author.
+    """
     try:
-        code = app(standalone_mode=False, prog_name="accuacl")
+        code = _command()
         if code == 130:  # typer's, for Ctrl-C
             raise KeyboardInterrupt
         sys.exit(code)
@@ -51,6 +55,21 @@ def main() -> None:
     except (KeyboardInterrupt, typer.Abort):
         goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
         _end(130, f"interrupted{goes_on}.")
+    except Exception as error:
+        if not (told := users_traceback(error)):
+            raise
+        print(told, end="", file=sys.stderr)
+        sys.exit(1)
+
+
+def _command() -> int | None:
+    """Run the command that was given; returns its exit code."""
+    try:
+        return app(standalone_mode=False, prog_name="accuacl")
+    except SystemExit as error:
+        if not (place := users_line(error)):
+            raise
+        raise InputError(f"{place} ended the whole program, with exit code {error.code!r}; take that out.") from error
 
 
 def _end(code: int, text: str) -> None:

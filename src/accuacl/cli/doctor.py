@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from importlib.util import find_spec
+from pathlib import Path
 
 from rich.markup import escape
 
@@ -29,6 +30,7 @@ EXTRAS = {  # by extra: what it is for, and the modules that it brings
     "cluster": ("--engine ray", ("ray",)),
     "labelstudio": ("project push and pull", ("label_studio_sdk",)),
 }
+SMALL = 10 * 2**20  # bytes of a cache that is not worth a line of its own
 LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pyarrow", "pillow", "pydantic", "typer")
 
 
@@ -51,9 +53,19 @@ def doctor(data_dir: DataDir = None) -> None:
     where = data_dir or os.environ.get("ACCUACL_DATA") or "not set; give --data-dir or set ACCUACL_DATA"
     sets = [f"{name}: {place or 'not found'}" for name, place in found(data_dir).items()]
     _section("data", [f"folder: {where}", *sets])
-    kept = caches()
-    each = [f"{folder}: {size(count)}" for folder, count in kept.items()]
-    _section("caches", [*each, f"{size(sum(kept.values()))} in all; a cache may be deleted, and is made again."])
+    _section("caches", _caches(caches()))
+
+
+def _caches(kept: Mapping[Path, int]) -> list[str]:
+    """The large ones by name, largest first, the others together, and what to know of all of them."""
+    by_size = sorted(kept.items(), key=lambda item: -item[1])
+    lines = [f"{folder}: {size(count)}" for folder, count in by_size if count >= SMALL]
+    small = [count for _, count in by_size if count < SMALL]
+    if len(small) == 1:
+        lines.append(f"{by_size[-1][0]}: {size(small[0])}")
+    elif small:
+        lines.append(f"{len(small)} smaller ones in {by_size[-1][0].parent}: {size(sum(small))}")
+    return [*lines, f"{size(sum(kept.values()))} in all; a cache may be deleted, and is made again."]
 
 
 def _section(title: str, lines: Iterable[str]) -> None:

@@ -90,13 +90,14 @@ def are_vectors(fields: Fields) -> bool:
     return len(shape) == 2
 
 
-def read(name: str, folder: Path, fields: Fields) -> Dataset:
-    """The data set in these arrays, checked."""
-    train = _split(folder, fields, "train")
-    train, test = split_rows(train) if held_out(fields) else (train, _split(folder, fields, "test"))
+def read(name: str, place: Path, fields: Fields) -> Dataset:
+    """The data set in these arrays of a file or folder, checked."""
+    folder = place if place.is_dir() else place.parent
+    train = _split(place, fields, "train")
+    train, test = split_rows(train) if held_out(fields) else (train, _split(place, fields, "test"))
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
         raise InputError(
-            f"{folder}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
+            f"{place}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
             "make them alike."
         )
     listed = folder / "classes.txt"
@@ -107,26 +108,26 @@ def read(name: str, folder: Path, fields: Fields) -> Dataset:
             raise InputError(f"{listed} cannot be read ({reason(error)}); write one class a line, in UTF-8.") from error
     else:
         classes = tuple(str(c) for c in range(max(0, int(train.labels.max())) + 1))
-    check_labels(train.labels, len(classes), f"{folder}, train")
-    check_labels(test.labels, len(classes), f"{folder}, test")
+    check_labels(train.labels, len(classes), f"{place}, train")
+    check_labels(test.labels, len(classes), f"{place}, test")
     return Dataset(name, train, test, classes)
 
 
-def _split(folder: Path, fields: Fields, name: str) -> Split:
+def _split(place: Path, fields: Fields, name: str) -> Split:
     split = Split(
-        _inputs(_load(*fields[f"{name}_inputs"]), name),
-        _labels(_load(*fields[f"{name}_labels"]), name),
+        _inputs(_load(*fields[f"{name}_inputs"]), f"{place}: {name}"),
+        _labels(_load(*fields[f"{name}_labels"]), f"{place}: {name}"),
         {c: _load(*fields[f"{name}_{c}"]) for c in COLUMNS if f"{name}_{c}" in fields},
     )
     if len(split.inputs) != len(split.labels) or not len(split):
         raise InputError(
-            f"{folder}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
+            f"{place}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
             "give one label an input, and at least one."
         )
     for column, values in split.columns.items():
         if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
             raise InputError(
-                f"{folder}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
+                f"{place}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
                 f"text for each of the {len(split)} rows."
             )
     return split

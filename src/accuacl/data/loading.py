@@ -82,7 +82,7 @@ def _own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions,
         option = "--label-column" if named.label else "--task-column"
         raise InputError(f"{place} is no table, so it has no column {named.label or named.task!r}; leave out {option}.")
     if fields:
-        data, held = arrays.read(name, place if place.is_dir() else place.parent, fields), arrays.held_out(fields)
+        data, held = arrays.read(name, place, fields), arrays.held_out(fields)
     elif files and not names_images(files):
         data, held = tables.read_vectors(name, files, named)
     else:

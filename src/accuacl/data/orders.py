@@ -26,6 +26,8 @@ def benchmark_tasks(
     [[8, 3], [0, 1]]
     """
     each = classes_per_task or BENCHMARKS[benchmark].classes_per_task
+    if each > classes:
+        raise InputError(f"classes_per_task is {each}; {benchmark} has {classes} in all, so give at most {classes}.")
     if order not in ORDERS:
         ids = _parsed(order)
         return tasks_of(classes, len(ids) // each, each, ids)

@@ -22,7 +22,7 @@ ARRAYS = (".npz", ".npy")
 def own_data(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED) -> Path:
     """The file or folder `name`, here or in data_dir. If there is none, the sentence says so and names the `known`."""
     data_dir = data_folder(data_dir)
-    for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])):
+    for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])) if name else ():
         if place.is_dir() or (place.is_file() and (place.suffix.lower() in ARRAYS or table_suffix(place))):
             return place
         if place.is_file():

@@ -155,6 +155,8 @@ def _joined(paths: Sequence[Path]) -> DataTable:
 def _label_column(table: DataTable, given: str) -> str:
     check_column(table.path, given, table.names)
     label = given or next((name for name in LABELS if name in table.names), "")
+    if not table.names:
+        raise InputError(f"{table.path} is empty; give a table with a column of classes and others of numbers.")
     if not label:
         raise InputError(
             f"{table.path} has the columns {', '.join(table.names)}; say which one has the classes with --label-column "

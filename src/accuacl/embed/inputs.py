@@ -46,15 +46,24 @@ def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) 
 def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
     check_source(source)
     if source.endswith(".npy"):
+        _no_columns(source, options)
         return VectorFile(source)
     if os.path.isdir(source):
         parquet, images = files_of(source, "data"), images_in(source)
         if parquet and images:
             raise InputError(f"{source} holds images and Parquet files, like {parquet[0]}; give a folder of one kind.")
         if not parquet:
+            _no_columns(source, options)
             return ImageFolder(source, images, options)
         return ParquetInputs(parquet, options, numbers)
     return ParquetInputs(files_of(source, "data"), options, numbers)
+
+
+def _no_columns(source: str, options: ReadOptions) -> None:
+    """Refuse names of columns for data that have none."""
+    for option, given in (("--column", options.column), ("--id-column", options.id_column)):
+        if given not in ("", "id"):
+            raise InputError(f"{source} has no columns; leave out {option} {given}.")
 
 
 def fingerprint(inputs: Inputs) -> str:

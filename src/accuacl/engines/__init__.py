@@ -4,7 +4,7 @@ from accuacl.base.errors import InputError
 from accuacl.engines.engine import BugInWorker, Done, Engine, Failure, Function, Tell, attempt
 from accuacl.engines.local import Local
 
-__all__ = ["BugInWorker", "Done", "Engine", "Failure", "Function", "Local", "Tell", "attempt", "get"]
+__all__ = ["BugInWorker", "Done", "Engine", "Failure", "Function", "Local", "Tell", "attempt", "check", "get"]
 
 
 def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0.0) -> Engine:
@@ -12,14 +12,19 @@ def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0
 
     gpus: the share of a GPU that each item takes, on Ray.
     """
+    check(name, address, gpus)
     if name == "local":
-        if address:
-            raise InputError(f"address is {address!r} but the engine is local; give --engine ray to use a cluster.")
-        if gpus:
-            raise InputError(f"gpus is {gpus:g} but the engine is local; give --engine ray to share GPUs out.")
         return Local(workers)
-    if name == "ray":
-        from accuacl.engines.ray import Ray  # Ray is looked for only when it is wanted
+    from accuacl.engines.ray import Ray  # Ray is looked for only when it is wanted
 
-        return Ray(workers, address, gpus=gpus)
-    raise InputError(f"there is no engine {name!r}; give local or ray.")
+    return Ray(workers, address, gpus=gpus)
+
+
+def check(name: str, address: str | None = None, gpus: float = 0.0) -> None:
+    """Refuse an engine that does not exist, and what the local one cannot do."""
+    if name not in ("local", "ray"):
+        raise InputError(f"there is no engine {name!r}; give local or ray.")
+    if name == "local" and address:
+        raise InputError(f"address is {address!r} but the engine is local; give --engine ray to use a cluster.")
+    if name == "local" and gpus:
+        raise InputError(f"gpus is {gpus:g} but the engine is local; give --engine ray to share GPUs out.")

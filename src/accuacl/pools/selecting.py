@@ -78,6 +78,8 @@ def select(
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
     """
     strategies.get(strategy, **options)  # wrong names are refused before anything is read
+    if isinstance(engine, str):
+        engines.check(engine, address)
     chosen, names = strategies.REGISTRY[strategy], columns or Columns()
     reads = chosen.reads if isinstance(chosen, RowStrategy) else VECTORS
     pool = open_pool(dataset, names, ("id", *(name for name in VECTORS if name in reads)))

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from accuacl.cli.options import TrustCode
-from accuacl.cli.project.options import Directory, open_project
+from accuacl.cli.project.options import Directory, next_step, open_project
 from accuacl.cli.screen import console, drawn
 
 SHOWN = 20  # refused rows, by a sentence each
@@ -48,6 +48,6 @@ def label(
         state = project.state()
         if train and state.ready:
             state = project.advance(draw)
-    console.print(escape(state.text) + (" Next: [bold]accuacl project train[/bold]" if state.ready else ""))
+    console.print(escape(state.text) + (next_step(directory) if state.ready else ""), soft_wrap=True)
     if taken.refused:
         raise typer.Exit(2)

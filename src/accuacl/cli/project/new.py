@@ -46,7 +46,9 @@ def new(
     for name in ("mean", "std"):
         if name in chosen:
             chosen[name] = _numbers(name, chosen[name])
-    names = [name for name in classes.split(",") if name.strip()]
+    names = classes.split(",") if classes.strip() else []
+    if not all(name.strip() for name in names):
+        raise InputError(f"--classes is {classes!r}, which has a class without a name; give names like cat,dog.")
     with drawn() as draw:
         how = projects.TableOptions(id_column, label_column, tuple(ignore or ()))
         pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)

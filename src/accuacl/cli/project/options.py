@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 
 from accuacl.base.allocation import one_heap
 from accuacl.labeling import project as projects
@@ -40,6 +41,11 @@ Server = Annotated[
         help=f"The Label Studio server; the environment variable {TOKEN} holds the access token.",
     ),
 ]
+
+
+def next_step(directory: Path) -> str:
+    """What to do with a round that has all its labels, to be printed."""
+    return f" Next: [bold]accuacl project train {escape(str(directory))}[/bold]"
 
 
 def open_project(directory: Path, trust_code: bool) -> projects.Project:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from accuacl.base.errors import InputError
 from accuacl.cli.project.options import Directory
 from accuacl.labeling import project as projects
+
+ACTIONS = ("add", "link", "revoke", "lead", "annotator")
 
 
 def person(
     directory: Directory,
-    action: Annotated[
-        Literal["add", "link", "revoke", "lead", "annotator"],
-        typer.Argument(metavar="add|link|revoke|lead|annotator", help="What to do."),
-    ],
+    action: Annotated[str, typer.Argument(metavar="|".join(ACTIONS), help="What to do.")],
     name: Annotated[str, typer.Argument(metavar="NAME", help="The person's name.")],
 ) -> None:
     """Let someone label, or end their access.
@@ -24,6 +24,8 @@ def person(
     someone who has access. `revoke` ends their access; their labels stay. `lead` and `annotator` set their role: leads
     may also change classes, add data and invite people; the first person of a project is one.
     """
+    if action not in ACTIONS:
+        raise InputError(f"{action!r} is nothing that can be done with a person; give {', '.join(ACTIONS)}.")
     with projects.Project.open(directory) as project:
         store = project.store
         if action == "add":

@@ -39,6 +39,9 @@ def read_pools(
         raise InputError("give one of --images FOLDER, --vectors FILE.parquet, --texts FILE and --table FILE.")
     if given.table is None and (given.options.id or given.options.ignored):
         raise InputError("--id-column and --ignore go with --table; leave them out.")
+    named = [column for column in (given.options.id, given.options.label, given.task) if column]
+    if len(set(named)) < len(named):
+        raise InputError("--id-column, --label-column and --task-column must be different columns; name each once.")
     if given.images is not None and given.options.label:
         raise InputError("images have no column of labels; give their labels with `accuacl project label --from FILE`.")
     if given.images is not None and given.task:

@@ -10,7 +10,7 @@ from rich.markup import escape
 
 from accuacl.base.progress import Progress
 from accuacl.cli.options import TrustCode
-from accuacl.cli.project.options import Directory, Server, open_project
+from accuacl.cli.project.options import Directory, Server, next_step, open_project
 from accuacl.cli.project.push import push_round
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling import label_studio as studio
@@ -52,7 +52,7 @@ def pull(
             push_round(project, label_studio)
             if not watch:
                 break
-    console.print(escape(state.text) + (" Next: [bold]accuacl project train[/bold]" if state.ready else ""))
+    console.print(escape(state.text) + (next_step(directory) if state.ready else ""), soft_wrap=True)
     if pulled.refused:
         raise typer.Exit(2)
 

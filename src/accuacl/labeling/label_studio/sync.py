@@ -54,7 +54,9 @@ def push(project: Project, url: str, token: str, *, client: Any = None) -> Pushe
     client = client or connect(url, token)
     status = project.store.status()
     if status is None or not status.open:
-        raise InputError(f"there is nothing to push; {project.state().text} Next: `accuacl project train`.")
+        raise InputError(
+            f"there is nothing to push; {project.state().text} Next: `accuacl project train {project.directory}`."
+        )
     with alone(project), clear_errors(url):
         link = load(project, url) or Link(url, secrets.token_hex(8))
         offer(link, project.store.classes())

@@ -45,6 +45,8 @@ def export(
     predict: new data for which predictions are written too. column: of texts in a table, the one that has them.
     onnx: the model as an ONNX file too. whole_places: say where data came from by whole paths, not by names alone.
     """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a new folder for the labels and the model.")
     with reading(out):
         if out.exists() and any(out.iterdir()):
             raise InputError(f"{out} is not empty; choose another folder.")
