@@ -368,7 +368,7 @@ WRONG = {
     "missing": ("a.csv", "n,label\n1,a\n,b\n", "line 3 has a number that is missing or not finite"),
     "huge": ("a.csv", "n,label\n1,a\n1e99,b\n", "line 3 has a number that is missing or not finite"),
     "twice": ("a.csv", "n,n,label\n1,2,a\n", "two columns named 'n'"),
-    "empty": ("a.csv", "", "say which one has the classes"),
+    "empty": ("a.csv", "", "a.csv is empty; give a table"),
     "header": ("a.csv", "n,label\n", r"a\.csv has no rows"),
     "split": ("a.csv", "n,label,split\n1,a,train\n2,a,exam\n", "line 3 has the split 'exam'; give train or test"),
     "one split": ("a.csv", "n,label,split\n1,a,train\n2,a,train\n", "names one split alone"),

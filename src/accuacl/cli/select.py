@@ -122,8 +122,6 @@ def select(
             progress=draw,
             **options,
         )
-    if not picked.rows and not picked.excluded:
-        raise InputError(f"the pool {' '.join(pool)} has no rows, so there is nothing to pick; give another.")
     write_picks(out, picked)
     seconds = time.perf_counter() - start
     if picked.unknown:

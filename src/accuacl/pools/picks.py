@@ -39,6 +39,8 @@ def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = 
 def write_picks(path: Path, picked: Picked) -> None:
     """id, rank (from 1) and scores, one row a pick, in selection order."""
     check_place(path)
+    if not picked.rows and not picked.excluded:
+        raise InputError("the pool has no rows, so there is nothing to pick; give another pool.")
     columns = {"id": pa.array(picked.ids.tolist(), pa.string() if picked.ids.dtype == object else pa.int64())}
     columns |= {"rank": pa.array(range(1, len(picked) + 1), pa.int64())}
     columns |= {name: pa.array(scores) for name, scores in picked.scores.items()}
