@@ -428,6 +428,9 @@ def test_every_control_has_a_name_a_role_and_contrast(chromium, watch, server, p
     assert faint(page) == []
     assert nameless(page) == []
     page.locator("#help-close").click()
+    if phone:
+        page.locator("#more").click()
+        assert faint(page) == []
     page.locator("#add").click()
     assert faint(page) == []
     assert nameless(page) == []
@@ -499,6 +502,59 @@ def test_a_phone_with_many_classes_reaches_skip_without_scrolling(chromium, watc
     page.locator("#skip").tap()
     gone(page, before)
     assert project.store.status().skipped == 1
+
+
+SMALL_PHONES = [(360, 640), (375, 667), (390, 664)]
+
+
+@pytest.mark.parametrize("classes", [3, 10, 150])
+def test_on_a_small_phone_the_first_classes_are_in_view(chromium, watch, server, project, classes):
+    """Once two rows of pages, the image and two rows of actions left no room for any."""
+    for i in range(classes - 2):
+        project.store.add_class(f"animal number {i}")
+    page = enter(watch.page(chromium, phone=True), server, project)
+    for width, height in SMALL_PHONES:
+        page.set_viewport_size({"width": width, "height": height})
+        bar = page.locator(".foot").bounding_box()
+        assert bar["y"] + bar["height"] <= height
+        assert bar["height"] <= 96
+        for button in page.locator("#classes button").all()[:4]:
+            box = button.bounding_box()
+            assert box["height"] >= 44
+            assert box["y"] >= 0
+            assert box["y"] + box["height"] <= bar["y"]
+        assert page.locator("#view").bounding_box()["height"] >= 160
+        assert page.evaluate("() => document.documentElement.scrollWidth") == width
+    before = shown(page)
+    page.locator("#classes button").nth(2).tap()
+    gone(page, before)
+    before = shown(page)
+    page.locator("#skip").tap()
+    gone(page, before)
+    assert (labels(project), project.store.status().skipped) == ([2], 1)
+
+
+def test_on_a_phone_the_other_actions_are_under_more(chromium, watch, server, project):
+    page = enter(watch.page(chromium, phone=True), server, project)
+    skip = page.locator("#skip").bounding_box()
+    expect(page.locator("#flag")).to_be_hidden()
+    page.get_by_role("button", name="More").tap()
+    assert page.locator("#skip").bounding_box() == skip  # nothing moves under the thumb
+    expect(page.locator("#more")).to_have_attribute("aria-expanded", "true")
+    for name in ("add", "guide"):
+        expect(page.locator(f"#{name}")).to_be_visible()
+    page.locator("#flag").tap()
+    expect(page.locator("#flag-it")).to_be_visible()
+
+
+def test_on_a_phone_the_first_class_can_be_added(chromium, watch, server, project):
+    """While there are no classes, the button for one is in view."""
+    page = watch.page(chromium, phone=True)
+    page.route("**/api/next", lambda route: route.fulfill(json=route.fetch().json() | {"classes": []}))
+    enter(page, server, project)
+    expect(page.locator("#none")).to_be_visible()
+    page.locator("#add").tap()
+    expect(page.locator("#new")).to_be_visible()
 
 
 def test_there_are_keys_for_thirty_classes(chromium, watch, server, project):

@@ -121,6 +121,9 @@ at("add").addEventListener("click", () => openNew(about));
 at("flag").addEventListener("click", () => flagIt(about));
 at("guide").addEventListener("click", showGuidelines);
 at("skip").addEventListener("click", skip);
+at("more").addEventListener("click", () => {
+  at("more").ariaExpanded = at("actions").classList.toggle("open"); // on a phone, where the bar has the most used ones
+});
 at("undo").addEventListener("click", undo);
 at("undo-late").addEventListener("click", undo);
 at("guess").addEventListener("click", guess);
