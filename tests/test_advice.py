@@ -112,6 +112,27 @@ def test_classes_without_labels_and_with_few():
     assert texts(classes=[ClassEstimate(0, 0, None)]) == []  # nothing has been labelled at all
 
 
+def test_one_class_is_not_several():
+    names = {id: f"animal {id}" for id in range(9)}
+    settings = make({"kind": "vectors"})
+
+    def about(*labels):
+        classes = [ClassEstimate(id, count, None) for id, count in enumerate(labels)]
+        return [(one.text, one.do) for one in advise(settings, NOTHING, None, classes, names, Doubts(), 0)]
+
+    assert about(40, 0) == [
+        ("“animal 1” has no label yet.", "Add data that show it, or merge it into another class."),
+    ]
+    assert about(40, 0, 0) == [
+        ("“animal 1” and “animal 2” have no label yet.", "Add data that show them, or merge them into others."),
+    ]
+    four, five = (about(40, *n * [0])[0][0] for n in (4, 5))
+    assert four == "“animal 1”, “animal 2”, “animal 3” and 1 more class have no label yet."
+    assert five == "“animal 1”, “animal 2”, “animal 3” and 2 more classes have no label yet."
+    assert about(40, 3, 3, 3, 3)[0][0] == "Few labels: “animal 1” 3, “animal 2” 3, “animal 3” 3 and 1 more class."
+    assert about(40, 3, 3, 3, 3, 3)[0][0].endswith(" and 2 more classes.")
+
+
 def test_disagreement_and_many_skips():
     found = said(doubts=Doubts(1, 9, 40))
     assert [one.text for one in found] == ["People disagree about 1 example.", "9 of 40 examples were skipped."]

@@ -83,6 +83,11 @@ def test_estimates_grow_with_the_project(tmp_path):
             (1, 0, 2),
             (1, 1, 2),
         ]
+        assert [len(m.forgetting) for m in found.history] == [0, 0, 1, 1]
+        learned = found.history[1].accuracy[0]
+        for moment in found.history[2:]:  # by round; the last one is what has been forgotten by now
+            assert moment.forgetting[0].value == pytest.approx(learned.value - moment.accuracy[0].value)
+        assert found.history[-1].forgetting == (one.forgetting,)
         assert sum(found.confusion.values()) == 20
         assert sum(n for (a, b), n in found.confusion.items() if a == b) == sum(
             round(t.now.value / 10) for t in found.tasks

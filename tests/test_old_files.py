@@ -104,6 +104,8 @@ def told(project: Project) -> dict:
     """What the project says of itself, as JSON; times left out."""
     store, estimates = project.store, project.estimates()
     figures = asdict(estimates) | {"confusion": [[a, b, n] for (a, b), n in sorted(estimates.confusion.items())]}
+    for moment in figures["history"]:
+        del moment["forgetting"]  # which the versions that wrote these files did not know
     del figures["forecast"], figures["calibration"]  # which these versions did not make
     rounds = [(task, round) for task in range(2) for round in range(2)]
     state = {name: value for name, value in asdict(project.state()).items() if name != "text"}

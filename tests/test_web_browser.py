@@ -717,9 +717,9 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     expect(page.locator("#grid li")).to_have_count(0)
     page.wait_for_load_state()
     assert labels(project) == [1, 1]
-    with page.expect_navigation():
-        page.locator("select[name=label]").select_option("")
+    page.locator("select[name=label]").select_option("")
     page.locator("select[name=show]").select_option("skipped")
+    page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator("#grid li")).to_have_count(1)
     page.wait_for_load_state()
     page.locator("#grid input").focus()
@@ -736,6 +736,25 @@ def test_many_answers_are_found_and_changed_under_review(chromium, watch, server
     page.get_by_role("button", name="Relabel").click()
     expect(page.locator("#grid li")).to_have_count(0)
     assert sorted(labels(project)) == [0, 1, 1]
+
+
+def test_the_filters_of_review_wait_for_the_button(chromium, watch, server, project):
+    """A page that is loaded again at every arrow key takes the focus from the list that somebody walks through."""
+    page = enter(watch.page(chromium), server, project)
+    watch.open(page, f"{server}/review")
+    page.evaluate("() => { window.same = true; }")
+    page.locator("select[name=show]").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        settle(page)
+    assert page.evaluate("() => [window.same, document.activeElement.name, document.activeElement.selectedIndex]") == [
+        True,
+        "show",
+        2,
+    ]
+    chosen = page.locator("select[name=show]").input_value()
+    page.get_by_role("button", name="Show", exact=True).press("Enter")
+    page.wait_for_url(f"**/review?show={chosen}&**")
 
 
 def test_examples_of_a_class_are_chosen_under_review(chromium, watch, server, project):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, Moment
-from accuacl.labeling.project.measuring.estimates import TaskEstimate
+from accuacl.labeling.project.measuring.estimates import ClassEstimate
 from accuacl.labeling.project.measuring.intervals import change, share
 from accuacl.labeling.web.charts import round_ticks
-from accuacl.labeling.web.dashboard import MOMENTS, forgetting, heatmap
+from accuacl.labeling.web.dashboard import facts
+from accuacl.labeling.web.over_time import MOMENTS, forgetting, heatmap
 from effort import wait_until
 from web_browser import Watch, browser
 from web_project import PATIENCE, browse, image_project, link, log_in, running
@@ -126,13 +128,67 @@ def test_ticks_are_round_and_hold_everything():
         assert not low <= 0 <= high or 0.0 in ticks
 
 
-def test_each_task_of_the_plot_of_forgetting_leads_to_its_held_out_examples():
-    estimates = [TaskEstimate(t, share(8, 10), share(6, 10), change(3, 1, 10) if t < 2 else None) for t in range(3)]
-    drawn = forgetting(Estimates(tuple(estimates), None, None, (), {}, {}, {}))
+def fallen(*values):
+    """By how much each task has fallen, of ten held-out examples each."""
+    return tuple(change(max(n, 0), max(-n, 0), 10) for n in values)
+
+
+def with_history(*moments):
+    return Estimates((), None, None, moments, {}, {}, {})
+
+
+def test_forgetting_is_drawn_by_round_from_zero_on():
+    ok = share(8, 10)
+    drawn = forgetting(
+        with_history(
+            Moment(0, 0, (ok,)),
+            Moment(0, 1, (ok,)),
+            Moment(1, 0, (ok, ok), fallen(2)),
+            Moment(1, 1, (ok, ok), fallen(5)),
+            Moment(2, 0, (ok, ok, ok), fallen(3, -1)),
+        )
+    )
+    ticks = re.findall(r'text-anchor="middle">([^<]+)<', drawn)
+    assert ticks == ["1.2", "2.1", "2.2", "3.1", "after task.round"]
+    titles = re.findall(r"<title>([^<]+) \(", drawn)
+    assert titles == [
+        "task 1 after task.round 1.2: 0",
+        "task 1 after task.round 2.1: 20",
+        "task 1 after task.round 2.2: 50",
+        "task 1 after task.round 3.1: 30",
+        "task 2 after task.round 2.2: 0",
+        "task 2 after task.round 3.1: \N{MINUS SIGN}10",
+    ]
+    assert drawn.count('class="axis"') == 1  # the line at zero
+    assert drawn.count("<polyline") == 2
     assert re.findall(r'<a href="([^"]+)"', drawn) == [f"/review?held=1&amp;task={t}" for t in range(2)]
-    assert re.findall(r'aria-label="(task [^"]+)"', drawn) == [f"task {t}: 20 (\N{MINUS SIGN}22 to 56)" for t in (1, 2)]
     assert 'role="group"' in drawn  # links inside of an image are hidden from screen readers
-    assert forgetting(Estimates(tuple(estimates[2:]), None, None, (), {}, {}, {})) == ""
+
+
+def test_of_many_tasks_those_that_fell_most_are_drawn():
+    ok = share(8, 10)
+    many = Moment(6, 0, 7 * (ok,), fallen(0, 5, 1, 4, 2, 3))
+    drawn = forgetting(with_history(Moment(5, 0, 6 * (ok,), fallen(0, 0, 0, 0, 0)), many))
+    assert re.findall(r">(task \d)<", drawn) == ["task 2", "task 4", "task 5", "task 6"]
+
+
+def test_without_an_earlier_task_nothing_is_forgotten():
+    assert forgetting(with_history()) == ""
+    assert forgetting(with_history(Moment(0, 0, (share(8, 10),)))) == ""
+
+
+def test_a_mean_over_classes_says_how_many_and_how_many_examples(project):
+    def facts_of(*accuracies):
+        classes = [ClassEstimate(id, 1, accuracy) for id, accuracy in enumerate(accuracies)]
+        return [
+            name for name, _ in facts(SimpleNamespace(project=project), with_history(), classes) if "mean over" in name
+        ]
+
+    two = (share(1, 2), share(3, 4))
+    assert facts_of(*two, None, None, None) == [
+        "accuracy, mean over the 2 of 5 classes that can be measured (6 held-out examples)"
+    ]
+    assert facts_of(*two) == ["accuracy, mean over classes (6 held-out examples)"]
 
 
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
@@ -148,11 +204,12 @@ def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
     assert of((Moment(0, 0, (None,)),)) is None
     found = of(moments(2, 3))
     assert found["moments"] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
-    assert [[cell and cell[0] for cell in cells] for _, _, cells in found["rows"]] == [
+    assert [[cell and cell[0] for cell in cells] for _, _, _, cells in found["rows"]] == [
         ["50", "60", "70", "50", "60", "70"],
         [None, None, None, "50", "60", "70"],
     ]
     assert found["rows"][1][1] == "/review?held=1&task=1"  # a chart leads to what it is about
-    assert found["rows"][0][2][0] == ("50", 5, "50 (24 to 76) %, 10 held-out examples")
+    assert found["rows"][0][2] == 10  # held-out examples
+    assert found["rows"][0][3][0] == ("50", 5, "24\N{EN DASH}76")
     many = of(moments(40, 3))
     assert (len(many["moments"]), many["moments"][-1], len(many["rows"])) == (MOMENTS, "40.3", 40)

@@ -286,7 +286,7 @@ def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):
     files = [{"name": f"{i}.png", "mimeType": "image/png", "buffer": png(50 + i)} for i in range(3)]
     page.locator("#files").set_input_files([*files, {"name": "x.png", "mimeType": "image/png", "buffer": b"no"}])
     page.locator("#add-later").click()
-    expect(page.locator("#sent-said")).to_have_text(re.compile("has been added: 3 examples, 1 file left out"))
+    expect(page.locator("#sent-said")).to_have_text(re.compile(r"has been added: 3 examples\. One file was refused\."))
     expect(page.locator("#sent-trouble")).to_contain_text("x.png")
     page.get_by_role("link", name="Classes").click()
     page.wait_for_load_state()

@@ -12,25 +12,26 @@ WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 70, 14, 40
 LINES = 5  # grid lines, about
 TICKS = 12  # labels on the x axis, at most
+APART = 24  # pixels between the names of lines
 
 
 @dataclass(frozen=True)
 class Point:
-    """A value and its interval, at a place of the x axis; to: the address of what it is measured on."""
+    """A value and its interval, at a place of the x axis."""
 
     x: float
     value: float
     low: float
     high: float
-    to: str = ""
 
 
 @dataclass(frozen=True)
 class Series:
-    """A line of the plot; its name is drawn at its end."""
+    """A line of the plot; its name is drawn at its end. to: the address of what it is measured on."""
 
     name: str
     points: Sequence[Point]
+    to: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,9 +58,8 @@ def plot(
     alt: str,
     low: float = 0.0,
     high: float = 100.0,
-    joined: bool = True,
 ) -> Markup:
-    """Lines (or points, if not `joined`) with a vertical bar for each interval, between round numbers.
+    """Lines with a vertical bar for each interval, between round numbers.
 
     >>> str(plot([Series("task 1", [Point(0, 80.0, 70.0, 90.0)])], ["1.1"], "after", "Accuracy"))[:18]
     '<svg class="plot" '
@@ -67,7 +67,7 @@ def plot(
     levels, ends = round_ticks(low, high), list[float]()
     scale = Scale(-0.5, len(ticks) - 0.5, levels[0], levels[-1])
     every = -(-len(ticks) // TICKS)
-    linked = any(point.to for line in series for point in line.points)
+    linked = any(line.to for line in series)
     elements = [
         head(alt, "group" if linked else "img"),
         *axes(scale, levels, {i: ticks[i] for i in range(0, len(ticks), every)}, x),
@@ -76,16 +76,14 @@ def plot(
         shift = 4.0 * (i - (len(series) - 1) / 2)  # so that the intervals of two lines do not cover each other
         dots = [(scale.across(p.x) + shift, scale.up(p.value)) for p in line.points]
         elements.append(Markup('<g class="s{}">').format(i % 6))
-        if joined:
-            path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
-            elements.append(Markup('<polyline points="{}"/>').format(path))
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
+        elements.append(Markup('<polyline points="{}"/>').format(path))
         for point in line.points:
-            where = f"{line.name} {x} {ticks[int(point.x)]}".strip()
-            title = f"{where}: {signed(point.value)} ({signed(point.low)} to {signed(point.high)})"
-            dot = _dot(scale, point, title, shift)
-            elements += _link(scale, point, title, dot) if point.to else dot
+            elements += _dot(scale, point, _said(line, point, f"{x} {ticks[int(point.x)]}"), shift)
         if line.name and dots:
-            elements.append(_text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start"))
+            name = _text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start")
+            now = _said(line, line.points[-1], f"{x} {ticks[int(line.points[-1].x)]}")
+            elements.append(_link(line.to, now, dots[-1][0] + 6, ends[-1], name) if line.to else name)
         elements.append(Markup("</g>"))
     return Markup("").join([*elements, Markup("</svg>")])
 
@@ -162,14 +160,16 @@ def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Mar
     return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
 
 
-def _link(scale: Scale, point: Point, title: str, inside: Sequence[Markup]) -> list[Markup]:
-    """A link as large as the column of the plot that the point stands in."""
-    left, right = scale.across(point.x - 0.5), scale.across(point.x + 0.5)
-    begin = Markup('<a href="{}" aria-label="{}">').format(point.to, title)
-    column = (
-        f'<rect class="column" x="{left:.1f}" y="{TOP}" width="{right - left:.1f}" height="{HEIGHT - TOP - BOTTOM}"/>'
-    )
-    return [begin, Markup(column), *inside, Markup("</a>")]
+def _said(line: Series, point: Point, where: str) -> str:
+    return f"{line.name} {where}: {signed(point.value)} ({signed(point.low)} to {signed(point.high)})".strip()
+
+
+def _link(to: str, title: str, left: float, middle: float, inside: Markup) -> Markup:
+    """A link from the name of a line, with room for a finger."""
+    begin = Markup('<a href="{}" aria-label="{}">').format(to, title)
+    top, width = middle - APART / 2, WIDTH - left
+    room = f'<rect class="room" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{APART}"/>'
+    return Markup("").join([begin, Markup(room), inside, Markup("</a>")])
 
 
 def _line(kind: str, x1: float, x2: float, y1: float, y2: float) -> Markup:
@@ -183,6 +183,6 @@ def _text(x: float, y: float, text: str, anchor: str) -> Markup:
 def _free(wanted: float, taken: list[float]) -> float:
     """The height nearest to the wanted one at which a name does not cover another."""
     candidates = (wanted + sign * step for step in range(0, HEIGHT, 2) for sign in (1, -1))
-    height = next((y for y in candidates if all(abs(y - other) >= 14 for other in taken)), wanted)
+    height = next((y for y in candidates if all(abs(y - other) >= APART for other in taken)), wanted)
     taken.append(height)
     return height

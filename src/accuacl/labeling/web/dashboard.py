@@ -7,7 +7,6 @@ from collections.abc import Set
 from typing import Any
 from urllib.parse import urlencode
 
-from markupsafe import Markup
 from starlette.datastructures import State
 
 from accuacl.base.names import counted
@@ -19,19 +18,17 @@ from accuacl.labeling.project import (
     Estimates,
     advise,
     by_class,
-    foreseen,
     gain,
     mean_over_classes,
 )
 from accuacl.labeling.store import Person, living
-from accuacl.labeling.web.charts import Point, Series, curve, plot, signed
+from accuacl.labeling.web.charts import signed
+from accuacl.labeling.web.over_time import FALLEN, forgetting, heatmap, held_out_of, learning_curve
 from accuacl.labeling.web.views import hidden
 
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
 SNIP = 140  # characters of a text that are shown
-MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each task
-AHEAD = 3.0  # how far the learning curve is continued, in labels that there are
 
 
 def gather(app: State, person: Person) -> dict[str, Any]:
@@ -49,6 +46,7 @@ def gather(app: State, person: Person) -> dict[str, Any]:
         "calibration": estimates.calibration,
         "curve": learning_curve(app, estimates),
         "forgetting": forgetting(estimates),
+        "fewer": FALLEN if sum(t.forgetting is not None for t in estimates.tasks) > FALLEN else 0,
         "numbers": [
             (f"Task {t.task + 1}", held_out_of(t.task), [said(t.learned), said(t.now), said(t.forgetting), t.now.count])
             for t in estimates.tasks
@@ -58,11 +56,6 @@ def gather(app: State, person: Person) -> dict[str, Any]:
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names, hidden(app, person)),
     }
-
-
-def held_out_of(task: int) -> str:
-    """Where the held-out examples of a task are reviewed."""
-    return f"/review?held=1&task={task}"
 
 
 def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
@@ -99,13 +92,21 @@ def facts(app: State, estimates: Estimates, classes: list[ClassEstimate]) -> lis
         shown.append(("forgetting, mean over earlier tasks (points)", said(estimates.forgetting)))
     balanced = mean_over_classes(classes)
     if balanced:
-        shown.append(("accuracy, mean over classes", f"{said(balanced)} %"))
+        shown.append((f"accuracy, {_over(classes)} ({_held(balanced)})", f"{said(balanced)} %"))
     if classes:
         found = [one for one in classes if one.labels]
         rarest = min(classes, key=lambda one: one.labels)
         shown.append(("classes with a label", f"{len(found)} of {len(classes)}"))
         shown.append(("labels of the rarest class", str(rarest.labels)))
     return shown
+
+
+def _over(classes: list[ClassEstimate]) -> str:
+    """Which classes a mean is over: those without held-out examples cannot be measured."""
+    measured = sum(one.accuracy is not None for one in classes)
+    if measured == len(classes):
+        return "mean over classes"
+    return f"mean over the {measured} of {len(classes)} classes that can be measured"
 
 
 def said(estimate: Estimate | None) -> str:
@@ -123,60 +124,6 @@ def said(estimate: Estimate | None) -> str:
 
 def _held(estimate: Estimate) -> str:
     return counted(estimate.count, "held-out example")
-
-
-def heatmap(estimates: Estimates) -> dict[str, Any] | None:
-    """Accuracy by task (rows) after each training (columns): text, the colour's step from 0 to 10, what it means."""
-    moments = [moment for moment in estimates.history if any(moment.accuracy)]
-    if len(moments) > MOMENTS:
-        last = {moment.task: moment for moment in moments}
-        moments = list(last.values())[-MOMENTS:]
-    if not moments:
-        return None
-
-    def cell(task: int, moment: Any) -> tuple[str, int, str] | None:
-        e = moment.accuracy[task] if task < len(moment.accuracy) else None
-        if e is None:
-            return None
-        return f"{e.value:.0f}", round(e.value / 10), f"{said(e)} %, {_held(e)}"
-
-    tasks = [task for task in range(moments[-1].task + 1) if any(cell(task, moment) for moment in moments)]
-    return {
-        "moments": [f"{moment.task + 1}.{moment.round + 1}" for moment in moments],
-        "rows": [(f"Task {t + 1}", held_out_of(t), [cell(t, moment) for moment in moments]) for t in tasks],
-    }
-
-
-def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
-    """The accuracy of the latest task over its labels, and how it is expected to go on."""
-    measured = app.project.learning_curve(estimates)
-    if not measured or not measured[-1].held:
-        return None
-    task = estimates.history[-1].task
-    shown = [moment.accuracy[task] for moment in estimates.history if moment.task == task]
-    points = [Point(m.labels, e.value, e.low, e.high) for m, e in zip(measured, shown, strict=False) if e is not None]
-    first, last = measured[0].labels, measured[-1].labels
-    steps = [first + (AHEAD * last - first) * i / 40 for i in range(41)]
-    band = [Point(n, mid, low, high) for n, (low, mid, high) in zip(steps, foreseen(measured, steps), strict=False)]
-    alt = f"Accuracy on task {task + 1} by its labels, with intervals, and how it is expected to go on."
-    return {
-        "task": task + 1,
-        "plot": curve(points, band, "labels of the task", alt),
-        "forecast": estimates.forecast.text if estimates.forecast else "",
-        "held": counted(measured[-1].held, "held-out example"),
-        "to": held_out_of(task),
-    }
-
-
-def forgetting(estimates: Estimates) -> Markup:
-    """The plot of forgetting by task, with a line at zero; empty before the second task is learned."""
-    measured = [(t.task, t.forgetting) for t in estimates.tasks if t.forgetting is not None]
-    if not measured:
-        return Markup()
-    points = [Point(x, e.value, e.low, e.high, held_out_of(task)) for x, (task, e) in enumerate(measured)]
-    alt = "Forgetting of each task, with intervals; the table below has the same numbers."
-    low, high = min(-10.0, *(e.low for _, e in measured)), max(10.0, *(e.high for _, e in measured))
-    return plot([Series("", points)], [str(t + 1) for t, _ in measured], "task", alt, low, high, joined=False)
 
 
 def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[dict[str, Any]]:

@@ -127,11 +127,15 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
     if not any(c.labels for c in classes):
         return
     if missing:
-        verb = "has" if len(missing) == 1 else "have"
-        yield Advice(f"{_listed(missing)} {verb} no label yet.", "Add data that show them, or merge them into others.")
+        if len(missing) == 1:
+            do = "Add data that show it, or merge it into another class."
+            yield Advice(f"{_listed(missing)} has no label yet.", do)
+        else:
+            do = "Add data that show them, or merge them into others."
+            yield Advice(f"{_listed(missing)} have no label yet.", do)
     if few:
         text = ", ".join(f"“{names[c.id]}” {c.labels}" for c in few[:SHOWN])
-        rest = f" and {len(few) - SHOWN} more classes" if len(few) > SHOWN else ""
+        rest = f" and {_more(len(few) - SHOWN)}" if len(few) > SHOWN else ""
         yield Advice(f"Few labels: {text}{rest}.", f"A class is learned badly from fewer than {FEW_LABELS} labels.")
 
 
@@ -184,5 +188,9 @@ def _listed(names: Sequence[str]) -> str:
     """As in “a”, “b” and 3 more classes."""
     shown = [f"“{name}”" for name in names[:SHOWN]]
     if len(names) > SHOWN:
-        return f"{', '.join(shown)} and {len(names) - SHOWN} more classes"
+        return f"{', '.join(shown)} and {_more(len(names) - SHOWN)}"
     return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _more(classes: int) -> str:
+    return "1 more class" if classes == 1 else f"{classes} more classes"

@@ -30,11 +30,12 @@ class TaskEstimate:
 
 @dataclass(frozen=True)
 class Moment:
-    """The accuracy on each task after the training of a round."""
+    """The accuracy on each task after the training of a round, and what each earlier task had lost by then."""
 
     task: int
     round: int
     accuracy: tuple[Estimate | None, ...]
+    forgetting: tuple[Estimate | None, ...] = ()  # of the tasks before this one
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,14 @@ def estimate(store: Store, journal: Path) -> Estimates:
     last = max(tests, default=(0, 0))
     now = _mapped(tests.get(last, {}), root)
     held = _by_task(now, tasks)
+    learnt = {t: _mapped(said, root) for t, said in ends.items()}
     each, shares = [], []
     for t in sorted(held):
         right, learned, forgot = _hits(now, truth, held[t]), None, None
-        if t in ends:
-            before = _hits(_mapped(ends[t], root), truth, held[t])
-            learned = share(len(before), len(held[t]))
+        if t in learnt:
+            learned = share(len(_hits(learnt[t], truth, held[t])), len(held[t]))
             if t < last[0]:  # a task that is still the last one has had no time to be forgotten
-                forgot = change(len(before - right), len(right - before), len(held[t]))
+                forgot = _fall(learnt[t], now, truth, held[t])
         each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
         shares.append(exact(len(right), len(held[t])))
     falls = [one.forgetting for one in each if one.forgetting]
@@ -99,7 +100,8 @@ def estimate(store: Store, journal: Path) -> Estimates:
         said = _mapped(tests[t, r], root)
         inside = _by_task(said, tasks)
         row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
-        history.append(Moment(t, r, tuple(row)))
+        lost = [_fall(learnt[j], said, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
+        history.append(Moment(t, r, tuple(row), tuple(lost)))
     curve = learning_curve(journal, last[0], history)
     return Estimates(
         tuple(each),
@@ -209,3 +211,9 @@ def _mapped(said: Predictions, root: dict[int, int]) -> Predictions:
 
 def _hits(said: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
     return {item for item in items if said.get(item) == truth[item]}
+
+
+def _fall(before: Predictions, after: Predictions, truth: dict[int, int], items: list[int]) -> Estimate:
+    """How many points of accuracy on these items were lost between two predictions."""
+    then, now = _hits(before, truth, items), _hits(after, truth, items)
+    return change(len(then - now), len(now - then), len(items))

@@ -101,10 +101,11 @@ async function add(now) {
     at("sent-said").textContent = "Checking them …";
     const column = at("column")?.value || "text";
     const { task, tasks, count, bad } = await post(`/api/uploads/${upload}/finish`, { column });
-    const left = bad + files.length - good;
+    const not = files.length - good; // these are no part of the task, whose own are those it leaves out
     const which = tasks > 1 ? `Tasks ${task} to ${task + tasks - 1} have` : `Task ${task} has`;
-    const without = left ? `, ${counted(left, "file")} left out` : "";
-    at("sent-said").textContent = `${which} been added: ${counted(count, "example")}${without}.`;
+    const without = bad ? `, ${bad} left out` : "";
+    const refused = not ? ` ${not === 1 ? "One file was" : `${not} files were`} refused.` : "";
+    at("sent-said").textContent = `${which} been added: ${counted(count, "example")}${without}.${refused}`;
     if (now) await post(`/api/tasks/${present}/end`, {});
   } catch (error) {
     refuse(error.message);

@@ -55,8 +55,5 @@ at("use-examples")?.addEventListener("submit", (event) => {
 at("gold")?.addEventListener("click", () => send("/api/gold", { gold: true }));
 at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false }));
 at("unflag")?.addEventListener("click", () => send("/api/unflag", {}));
-for (const field of at("filters").querySelectorAll("select")) {
-  field.addEventListener("change", () => at("filters").requestSubmit());
-}
 boxes.forEach((box) => (box.checked = false)); // browsers restore them
 count();
