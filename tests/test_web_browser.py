@@ -802,3 +802,37 @@ def test_a_revoked_person_is_sent_to_the_login(chromium, watch, server, project)
     page.wait_for_url("**/login")
     assert labels(project) == []
     watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
+
+
+def test_ones_own_link_leads_on_when_it_is_opened_again(chromium, watch, server, project):
+    """It once said that one was not logged in, and that the link was not valid."""
+    page, opened = watch.page(chromium), link(server, project, "Ada")
+    page.goto(opened)
+    is_seen(page)
+    page.goto("about:blank")
+    page.goto(opened)
+    expect(page.get_by_role("status")).to_contain_text("not valid any more")
+    expect(page.locator("main")).to_contain_text("You are logged in on this device as Ada")
+    expect(page.locator("main")).not_to_contain_text("You are not logged in")
+    assert page.url == f"{server}/login"  # the token is not in the history
+    page.get_by_role("link", name="Go to the labelling page").click()
+    is_seen(page)
+    page.goto("about:blank")
+    page.goto(link(server, project, "Grace"))  # who sits down at the same computer
+    is_seen(page)
+    assert "Grace" in page.locator(".who").inner_text()
+    watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
+
+
+def test_after_the_login_comes_the_page_that_was_wanted(chromium, watch, server, project):
+    page = watch.page(chromium)
+    page.goto(f"{server}/review?show=labelled&task=0")
+    page.locator("#token").fill(project.store.add_person("Ada"))
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"{server}/review?show=labelled&task=0")
+    project.store.revoke("Ada")
+    page.evaluate("() => import('/static/api.js').then((api) => api.get('/api/state')).catch(() => {})")
+    page.wait_for_url("**/login?next=%2Freview%3Fshow%3Dlabelled%26task%3D0")
+    page.goto(f"{page.url}#token={project.store.add_person('Grace')}")
+    page.wait_for_url(f"{server}/review?show=labelled&task=0")
+    watch.complaints[:] = [text for text in watch.complaints if "401" not in text]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import html
 import json
 import logging
 
@@ -75,9 +76,56 @@ def test_without_a_token_nothing_is_shown(client, path):
 def test_browsers_are_led_to_the_login(client):
     answer = client.get("/dashboard", headers={"Accept": "text/html"})
     assert answer.status_code == 303
-    assert answer.headers["location"] == "/login"
+    assert answer.headers["location"] == "/login?next=/dashboard"
+    assert client.get("/", headers={"Accept": "text/html"}).headers["location"] == "/login"
     shown = client.get("/login").text.replace("a lead of the project", "")
     assert "project" not in shown  # not even its name, which is `project` here, is told
+
+
+def test_the_wanted_page_comes_after_the_login(client, project):
+    wanted = "/review?label=3&show=labelled&person=1"
+    answer = client.get(wanted, headers={"Accept": "text/html"}, follow_redirects=True)
+    assert next_of(answer) == wanted
+    log_in(client, project, "Ada & Co")
+    answer = client.get(answer.url)
+    assert "Ada &amp; Co" in answer.text
+    assert "You are not logged in" not in answer.text
+    assert f'href="{wanted.replace("&", "&amp;")}"' in answer.text
+
+
+def next_of(answer):
+    return html.unescape(answer.text.partition('data-post="/api/login" data-next="')[2].partition('"')[0])
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        "//evil.example",
+        "///evil.example",
+        "/\\evil.example",
+        "\\\\evil.example",
+        "/\t/evil.example",
+        "\t//evil.example",
+        "/\n/evil.example",
+        " //evil.example",
+        "https://evil.example",
+        "https:evil.example",
+        "HTTPS:/evil.example",
+        "javascript:alert(1)",
+        "evil.example",
+        "/\x00/evil.example",
+        "/\u2028/evil.example",
+        "/review\r\nLocation: //evil.example",
+        "/" + "a" * 3000,
+        "/login?next=/login",
+        "/api/logout",
+        "",
+    ],
+)
+def test_the_login_leads_to_no_other_site(client, project, evil):
+    assert next_of(client.get("/login", params={"next": evil})) == "/"
+    log_in(client, project)
+    assert next_of(client.get("/login", params={"next": evil})) == "/"
 
 
 @pytest.mark.parametrize("path", POSTS)

@@ -12,11 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
+from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project, make
+from accuacl.labeling.web import people
 from accuacl.labeling.web.app import make_app
+from accuacl.labeling.web.guard import Hosts
 from effort import wait_until
 from web_browser import Watch, browser
 from web_project import PATIENCE, browse, image_project, log_in, picture, routes, running
@@ -125,10 +128,6 @@ def test_a_lead_invites_and_the_link_works_once(lead, server, project):
     answer = lead.post("/api/people", json={"name": "Cleo"}).json()
     assert answer["link"].startswith(f"{server}/login#token=")
     token = answer["link"].partition("token=")[2]
-    size = len(answer["code"])
-    assert (size - 17) % 4 == 0
-    assert {len(row) for row in answer["code"]} == {size}
-    assert [answer["code"][0][:8], answer["code"][0][-7:]] == ["11111110", "1111111"]  # the finder patterns
     with browse(server) as cleo, browse(server) as thief:
         assert cleo.post("/api/login", json={"token": token}).status_code == 200
         assert thief.post("/api/login", json={"token": token}).status_code == 401
@@ -142,6 +141,44 @@ def test_a_lead_invites_and_the_link_works_once(lead, server, project):
     assert lead.post("/api/people", json={"name": "Bob"}).status_code in (200, 409)
     assert lead.post("/api/people/0/revoke", json={}).json()["detail"].startswith("You cannot end your own access")
     assert lead.post("/api/people/0/role", json={"lead": False}).status_code == 409  # the only one
+
+
+PUBLIC = "http://label.example.org"
+
+
+def test_a_link_that_works_only_here_says_so_and_has_no_code(lead, project):
+    answer = lead.post("/api/people", json={"name": "Hedy"}).json()
+    assert answer["code"] == []
+    assert answer["here"].startswith("This link works only on this computer. ")
+    assert "--host" in answer["here"]
+    assert "--public-url" in answer["here"]
+    with running(project, public_url=PUBLIC) as server, browse(server) as other:
+        log_in(other, project, lead=True)
+        answer = other.post("/api/people", json={"name": "Emmy"}).json()
+    assert answer["link"].startswith(f"{PUBLIC}/login#token=")
+    assert "here" not in answer
+    size = len(answer["code"])
+    assert (size - 17) % 4 == 0
+    assert {len(row) for row in answer["code"]} == {size}
+    assert [answer["code"][0][:8], answer["code"][0][-7:]] == ["11111110", "1111111"]  # the finder patterns
+
+
+@pytest.mark.parametrize(
+    ("bound", "host", "public_url", "here"),
+    [
+        ("127.0.0.1", "localhost:8765", "", people.LISTENS_HERE),
+        ("127.0.0.1", "[::1]:8765", "", people.LISTENS_HERE),
+        ("0.0.0.0", "127.0.0.1:8765", "", people.OPENED_HERE),
+        ("0.0.0.0", "192.0.2.7:8765", "", None),
+        ("127.0.0.1", "127.0.0.1:8765", "https://label.example.org", None),
+        ("127.0.0.1", "127.0.0.1:8765", "http://localhost:80", people.LISTENS_HERE),
+    ],
+)
+def test_where_a_link_works(project, bound, host, public_url, here):
+    app = make_app(project, Hosts(bound, public_url=public_url))
+    scope = {"type": "http", "scheme": "http", "path": "/", "headers": [(b"host", host.encode())], "app": app}
+    answer = people._invitation(Request(scope), "x")
+    assert (answer.get("here"), bool(answer["code"])) == (here, here is None)
 
 
 def test_nearly_the_same_names_are_offered_first(lead, annotator, project):
@@ -279,7 +316,9 @@ def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):
     page.wait_for_load_state()
     page.locator("#invite-name").fill("Mary")
     page.keyboard.press("Enter")
-    expect(page.locator("#invitation-code svg path")).to_have_count(1)
+    expect(page.locator("#invitation-here")).to_contain_text("This link works only on this computer.")
+    expect(page.locator("#invitation-send")).to_be_hidden()
+    assert page.locator("#invitation-code svg").count() == 0
     invited = page.locator("#invitation-link").input_value()
     page.get_by_role("link", name="Project").click()
     page.wait_for_load_state()
@@ -327,6 +366,20 @@ def test_a_lead_does_it_in_the_browser(chromium, server, project, lead):
     assert [row.comments for row in project.store.everything() if row.flagged] == [("blurred",)]
     complaints = [text for text in watch.complaints if "409" not in text]  # the file that is no image
     assert complaints == []
+
+
+def test_a_code_is_shown_to_be_scanned(chromium, project):
+    watch = Watch()
+    page = watch.page(chromium)
+    with running(project, public_url=PUBLIC) as server:
+        page.goto(f"{server}/login?next=/people#token={project.store.add_person('Lise', lead=True)}")
+        page.locator("#invite-name").fill("Maria")
+        page.keyboard.press("Enter")
+        expect(page.locator("#invitation-code svg path")).to_have_count(1)
+        expect(page.locator("#invitation-send")).to_be_visible()
+        expect(page.locator("#invitation-here")).to_be_hidden()
+        page.close()
+    assert watch.complaints == []
 
 
 DROP = """([files]) => {

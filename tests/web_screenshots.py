@@ -159,7 +159,7 @@ def main() -> None:
         project.add(read_images(folder / "digits" / "first", ignore))
         people = [project.store.person_of(project.store.add_person(name)) for name in ("Grace", "Katherine")]
         trainer = StopsHalfway(project)
-        with running(project, trainer=trainer) as server, browser() as chromium:
+        with running(project, trainer=trainer, public_url="http://label.example.org") as server, browser() as chromium:
             shoot_record(chromium, watch, folder)
             page = watch.page(chromium)
             wait_until(lambda: not project.state().ready)  # all of the round is chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -54,7 +55,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.trained = (-1, -1, None)  # a task, a round, and what the training before it has brought
     app.state.decoder = Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp)
     app.state.pool_map, app.state.uploads = project.pool_map(), project.uploads()
-    app.state.public_url = hosts.public_url
+    app.state.public_url, app.state.loopback_only = hosts.public_url, hosts.loopback_only
     app.state.requests = Limit(burst=200, each_second=40)  # what a person's page sends, and several times that
     app.state.image_requests = Limit(burst=2000, each_second=200)  # the images of many pages, and three pages a second
     app.state.class_changes = Limit(burst=20, each_second=0.5)
@@ -92,7 +93,8 @@ class _Static(StaticFiles):
 def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 401 and _wants_page(request):
-        return RedirectResponse("/login", 303)
+        wanted = quote(request.url.path) + ("?" + request.url.query if request.url.query else "")
+        return RedirectResponse("/login" if wanted == "/" else f"/login?{urlencode({'next': wanted}, safe='/')}", 303)
     return _say(request, error.status_code, str(error.detail), error.headers)
 
 

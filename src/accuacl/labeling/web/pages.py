@@ -16,7 +16,7 @@ from markupsafe import Markup, escape
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
 from accuacl.labeling.web import dashboard, views
-from accuacl.labeling.web.session import Limited, someone
+from accuacl.labeling.web.session import Limited, page_after_login, someone
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
@@ -53,9 +53,9 @@ templates.filters["options"] = mark_options
 
 
 @router.get("/login")
-def login(request: Request) -> str:
-    """Where login links lead, and everyone who is not logged in."""
-    return render(request, "login.html", None)
+def login(request: Request, next: str = "/") -> str:
+    """Where login links lead, and everyone who is not logged in; `next` is the page that they wanted."""
+    return render(request, "login.html", someone(request), next=page_after_login(next))
 
 
 @router.get("/")

@@ -14,12 +14,21 @@ from accuacl.labeling.project import quality
 from accuacl.labeling.store import INVITATION, Person, Store, Work
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.dashboard import said
+from accuacl.labeling.web.guard import host_name, is_loopback
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
 
 router = APIRouter()
 NONE = "\N{EN DASH}"
 View = dict[str, Any]
+LISTENS_HERE = (
+    "This link works only on this computer. To invite people on other devices, start the server with --host 0.0.0.0, "
+    "--cert and --key; or put it behind a proxy that has HTTPS, and name the proxy's address with --public-url."
+)
+OPENED_HERE = (
+    "This link works only on this computer, because you have opened this page at an address that only this computer "
+    "knows. Open it at the address that other devices use, or start the server with --public-url; then make a new link."
+)
 
 
 class InviteRequest(BaseModel):
@@ -80,13 +89,17 @@ def _named(request: Request, id: int) -> str:
 
 
 def _invitation(request: Request, token: str) -> View:
-    """The link, which is shown this once, and its QR code as rows of 0 and 1."""
+    """The link, which is shown this once, and its QR code as rows of 0 and 1; no code if no phone could open it."""
+    app = request.app.state
     scheme = "https" if is_secure(request) else "http"
-    address = request.app.state.public_url or f"{scheme}://{request.headers['host']}"
+    address = app.public_url or f"{scheme}://{request.headers['host']}"
     link = f"{address}/login#token={token}"
+    until = time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION))
+    if is_loopback(host_name(address.partition("://")[2])):
+        here = LISTENS_HERE if app.public_url or app.loopback_only else OPENED_HERE
+        return {"link": link, "until": until, "code": [], "here": here}
     code = segno.make_qr(link, error="m")
-    rows = ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]
-    return {"link": link, "until": time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION)), "code": rows}
+    return {"link": link, "until": until, "code": ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]}
 
 
 def _agreement(store: Store) -> View:

@@ -21,7 +21,7 @@ from accuacl.base.files import reason
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.connections import BoundedProtocol, Seldom
-from accuacl.labeling.web.guard import Hosts, check_public_url, is_loopback
+from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
 from accuacl.labeling.web.trainer import Trainer
 
 WARNING = """\
@@ -146,7 +146,8 @@ def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list
         links.append(f"{url}/login#token={token}")
         say(f"{name}: {links[-1]}")
     if links:
-        say("Each link works once, within a week; whoever has used it stays logged in.")
+        where = ", on this computer only" if is_loopback(host_name(url.partition("://")[2])) else ""
+        say(f"Each link works once, within a week{where}; whoever has used it stays logged in.")
     else:
         say(f"{', '.join(known)} can go on where they are logged in; --person NAME prints a new link.")
     return links

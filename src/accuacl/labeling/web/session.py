@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,18 @@ REFUSED = (
     "This link or token is not valid: it has been used, is older than a week, was replaced, or was not copied whole. "
     "Ask a lead of the project for a new one."
 )
+
+
+def page_after_login(wanted: str) -> str:
+    """The page to go on to: the wanted one if it is a page of this server, otherwise the labelling page.
+
+    Browsers read `//evil.example` and `/\\evil.example` as another site, without tabs and line breaks.
+
+    >>> [page_after_login(wanted) for wanted in ("/review?label=3", "//evil.example", "https://evil.example", "/login")]
+    ['/review?label=3', '/', '/', '/']
+    """
+    own = re.fullmatch(r"/(?!/)[!-\[\]-~]{0,2000}", wanted)  # ASCII without spaces and backslashes
+    return wanted if own and not re.match(r"/(login|api)\b", wanted) else "/"
 
 
 @lru_cache(maxsize=16)  # asked at every request

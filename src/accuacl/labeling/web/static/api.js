@@ -45,7 +45,8 @@ async function answer(response) {
   const said = await response.json().catch(() => ({}));
   if (response.status === 401 && location.pathname !== "/login" && !leaving) {
     leaving = true; // a second request that is refused must not interrupt the way to the login
-    location.assign("/login");
+    const here = location.pathname + location.search;
+    location.assign(here === "/" ? "/login" : `/login?next=${encodeURIComponent(here)}`);
   }
   throw new Refused(response.status, typeof said.detail === "string" ? said.detail : response.statusText);
 }

@@ -17,7 +17,7 @@ async function submit(form, trouble) {
     if (form.closest("[data-live]")) dispatchEvent(new Event("posted"));
     else location.replace(form.dataset.next ?? location.href);
   } catch (error) {
-    tell(error.message);
+    tell((error.status === 401 && trouble?.dataset.refused) || error.message);
     for (const button of form.querySelectorAll("button")) button.disabled = false;
   }
 }
@@ -35,7 +35,7 @@ function takeToken() {
   const token = new URLSearchParams(location.hash.slice(1)).get("token");
   const field = document.getElementById("token");
   if (!token || !field) return;
-  history.replaceState(null, "", location.pathname);
+  history.replaceState(null, "", location.pathname + location.search);
   field.value = token;
   field.form.requestSubmit();
 }

@@ -16,17 +16,19 @@ function draw(rows) {
   const dark = rows.flatMap((row, y) => [...row].map((bit, x) => (bit === "1" ? `M${x + QUIET} ${y + QUIET}h1v1h-1z` : "")));
   path.setAttribute("d", dark.join(""));
   svg.append(path);
-  at("invitation-code").replaceChildren(svg);
+  return svg;
 }
 
 async function invite(path, body) {
   at("invite-trouble").textContent = "";
   try {
-    const { link, until, code } = await post(path, body);
+    const { link, until, code, here } = await post(path, body);
     at("invitation-link").value = link;
     at("invitation-until").textContent = until;
     at("invitation-said").textContent = "";
-    draw(code);
+    at("invitation-here").textContent = here ?? "";
+    at("invitation-send").hidden = Boolean(here);
+    at("invitation-code").replaceChildren(...(here ? [] : [draw(code)]));
     at("invitation").hidden = false;
     at("invitation").focus();
   } catch (error) {
