@@ -1,5 +1,6 @@
 // Invitations: a link that is shown once, to be copied or scanned.
 import { post } from "/static/api.js";
+import { make } from "/static/elements.js";
 
 const at = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
@@ -26,7 +27,8 @@ async function invite(path, body) {
     at("invitation-link").value = link;
     at("invitation-until").textContent = until;
     at("invitation-said").textContent = "";
-    at("invitation-here").textContent = here ?? "";
+    const words = (here ?? "").split(/(--[a-z][a-z-]*)/); // every second one is an option of the command
+    at("invitation-here").replaceChildren(...words.map((word, i) => (i % 2 ? make("code", word) : word)));
     at("invitation-send").hidden = Boolean(here);
     at("invitation-code").replaceChildren(...(here ? [] : [draw(code)]));
     at("invitation").hidden = false;
