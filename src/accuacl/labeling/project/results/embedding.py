@@ -39,8 +39,8 @@ def open_for_embedding(
         if kind in ("texts", "tables"):
             return RowInputs(project, Path(data), options.column or "text"), checkpoint
         numbers = project.tasks.all()[0].columns or ()
-        column = "embedding" if kind == "vectors" and not numbers and not data.endswith(".npy") else ""
-        options = replace(options, image_size=options.image_size or checkpoint.size, column=options.column or column)
+        usual = "embedding" if kind == "vectors" and not numbers else ""
+        options = replace(options, image_size=options.image_size or checkpoint.size, usual=usual)
         return open_inputs(data, options, numbers), checkpoint
 
 
