@@ -9,5 +9,8 @@ def install(extra: str) -> str:
     >>> install("web")
     "install it: pip install -c constraints.txt -e '.[web]' in the clone, or the wheel's file with [web] behind it"
     """
-    clone = f"pip install -c constraints.txt -e '.[{extra}]'"
-    return f"install it: {clone} in the clone, or the wheel's file with [{extra}] behind it"
+    return f"install it: {in_clone(extra)} in the clone, or the wheel's file with [{extra}] behind it"
+
+
+def in_clone(extra: str) -> str:
+    return f"pip install -c constraints.txt -e '.[{extra}]'"

@@ -13,6 +13,7 @@ from pathlib import Path
 from rich.markup import escape
 
 import accuacl
+from accuacl.base.extras import in_clone
 from accuacl.base.machine import cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
@@ -75,9 +76,7 @@ def _section(title: str, lines: Iterable[str]) -> None:
 
 def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
     missing = [module for module in modules if not find_spec(module)]
-    return f"{name} ({what}): " + (
-        f"missing; pip install -c constraints.txt -e '.[{name}]'" if missing else "installed"
-    )
+    return f"{name} ({what}): " + (f"missing; {in_clone(name)}" if missing else "installed")
 
 
 def _gpu() -> str:
