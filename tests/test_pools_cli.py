@@ -94,6 +94,32 @@ def test_options_reach_the_strategy(ask, tmp_path):
         assert [int(row["id"]) for row in csv.DictReader(file)] == left[expected.indices].tolist()
 
 
+@pytest.mark.parametrize(
+    ("strategy", "given", "options"),
+    [
+        ("accuacl+uniform", ("--share", 0.2), {"share": 0.2}),
+        ("accuacl+coverage", ("--share", 0.8), {"share": 0.8}),
+        ("fisher-ratio", ("--ridge", 0.01, "--no-uncertainty"), {"ridge": 0.01, "uncertainty": False}),
+    ],
+)
+def test_options_of_strategies_that_choose_a_set_reach_them(ask, tmp_path, strategy, given, options):
+    code, said = ask(*COMMON, "--strategy", strategy, *given, "--out", "picked.parquet")
+    assert code == 0, said
+    picked = pq.read_table(tmp_path / "picked.parquet")["id"].to_pylist()
+    by_default, expected = (
+        select(strategy, pool=POOL, budget=20, memory=MEMORY, past=5000, **more).indices.tolist()
+        for more in ({}, options)
+    )
+    assert picked == expected != by_default
+
+
+@pytest.mark.parametrize(("sample", "said"), [(100, "coverage from a random sample of 100:"), (500, "coverage:")])
+def test_picks_from_a_sample_are_said_to_be_that(ask, sample, said):
+    code, told = ask(*COMMON[:2], "--budget", 20, "--strategy", "coverage", "--sample", sample, "--out", "picked.csv")
+    assert code == 0, told
+    assert f"20 of 500 picked by {said} picked.csv" in told
+
+
 def test_a_strategy_of_ones_own(ask, tmp_path):
     (tmp_path / "mine.py").write_text(
         "import numpy as np\nfrom accuacl.strategies import Selection, register\n\n"

@@ -61,6 +61,38 @@ def test_coverage_of_a_sample_is_the_same_in_parts_and_in_memory(name, sample, t
     np.testing.assert_array_equal(got.scores["gain"], expected.scores["gain"])
 
 
+@pytest.mark.parametrize("ids", [TEXT, np.arange(-200, 200) * 10**12], ids=["text", "numbers"])
+@pytest.mark.parametrize("left_out", [0, 90])
+@pytest.mark.parametrize("sample", [60, 350, 400])
+def test_the_picks_of_a_sample_do_not_depend_on_the_memory_that_is_free(ids, left_out, sample, tmp_path, monkeypatch):
+    pool, given = on_disk(tmp_path, ids), {"exclude": ids[:left_out].tolist(), "sample": sample}
+    roomy = pools.select(pool, "coverage", budget=30, **given)
+    monkeypatch.setattr("accuacl.pools.in_memory.bytes_needed", lambda *sizes: 1 << 60)
+    narrow = pools.select(pool, "coverage", budget=30, **given)
+    np.testing.assert_array_equal(roomy.ids, narrow.ids)
+    np.testing.assert_array_equal(roomy.scores["gain"], narrow.scores["gain"])
+    assert (roomy.rows, roomy.excluded) == (narrow.rows, narrow.excluded) == (400 - left_out, left_out)
+
+
+def test_a_sample_that_is_no_number_is_refused(tmp_path):
+    pool = write(tmp_path / "a.parquet", np.arange(400), POOL, 100)
+    with pytest.raises(ValueError, match="sample is 'many'; give a whole number of at least 1"):
+        pools.select(pool, "coverage", budget=5, sample="many")
+
+
+def test_fisher_ratio_in_parts_looks_at_no_uncertainty_where_that_of_rows_of_zeros_is_all(tmp_path, too_large):
+    h, p = POOL.embeddings.copy(), np.eye(4, dtype=np.float32)[np.arange(400) % 4]
+    h[::7], p[::7] = 0, 0.25
+    pool = Features(h, p)
+    got = pools.select(on_disk(tmp_path, np.arange(400), pool), "fisher-ratio", budget=20)
+    expected = select("fisher-ratio", pool=pool, budget=20)
+    np.testing.assert_array_equal(got.ids, expected.indices)
+    assert expected.scores["gain"].min() > 0
+    np.testing.assert_array_equal(
+        expected.indices, select("fisher-ratio", pool=pool, budget=20, uncertainty=False).indices
+    )
+
+
 @pytest.mark.parametrize("seed", range(times(10, 50)))
 def test_coverage_of_a_sample_is_coverage_of_these_rows(seed):
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ from accuacl import NAMES, Features, select
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
+from accuacl.labeling.store import Pick
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.web.pace import Pace
 from accuacl.labeling.web.reasons import UNKNOWN, meaning
+from accuacl.labeling.web.views import example
 from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
 PER_ROUND = 4
@@ -321,3 +324,15 @@ def test_texts_and_vectors_are_shown_too(tmp_path, kind):
             assert "&lt;" in page.text
             assert client.get("/dashboard").status_code == 200
             assert client.get(f"/item/{pick['item']}/image").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("first", "round", "by"),
+    [("coverage", 0, "coverage"), ("coverage", 1, "uncertain-coverage"), ("uniform", 0, "uncertain-coverage")],
+)
+def test_a_first_round_that_covers_the_pool_says_so_whatever_chooses_the_others(first, round, by):
+    settings = SimpleNamespace(strategy="uncertain-coverage", first_round=first)
+    item = SimpleNamespace(kind="text", text="a")
+    app = SimpleNamespace(project=SimpleNamespace(settings=settings, item=lambda number: item))
+    shown = example(app, Pick(3, 0, {"gain": 2.5}), round, 10)
+    assert shown["meanings"] == {"gain": meaning(by, "gain")}

@@ -44,7 +44,9 @@ def select(
         Path | None,
         typer.Option(help="A text file with the ids of rows of the pool that are labelled already, one a line."),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For strategies that draw at random: uniform, badge.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="For strategies that draw at random: uniform, badge, typiclust, accuacl+uniform.")
+    ] = 0,
     variant: Annotated[
         str | None, typer.Option(help="accuacl: released (as the authors' code, default) or paper (their text).")
     ] = None,
@@ -53,9 +55,20 @@ def select(
     ] = None,
     keep: Annotated[int | None, typer.Option(help="accuacl: entries compared per class (default: by variant).")] = None,
     lam: Annotated[
-        float | None, typer.Option(help="accuacl: weight of the past (default: its share); bait: regularisation.")
+        float | None,
+        typer.Option(help="accuacl, fisher-ratio: weight of the past (default: its share); bait: regularisation."),
     ] = None,
     oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (default: 2).")] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(help="accuacl+uniform, accuacl+coverage: the fraction that accuacl picks (default: 0.5)."),
+    ] = None,
+    ridge: Annotated[
+        float | None, typer.Option(help="fisher-ratio: how much is known in every direction at first (default: 1).")
+    ] = None,
+    no_uncertainty: Annotated[
+        bool, typer.Option("--no-uncertainty", help="fisher-ratio: all rows weigh the same, however sure the model is.")
+    ] = False,
     sample: Annotated[
         int | None,
         typer.Option(help="coverage: so many rows of the pool, drawn at random, stand for all of it (default: all)."),
@@ -85,16 +98,16 @@ def select(
     """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
 
     Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
-    probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin and all of
-    accuacl read the pool in parts, in memory that does not grow with it; so does fisher-ratio, with 40 bytes a row, and
-    coverage of a --sample. The others need all of it at once.
+    probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin, accuacl with
+    its ablations and accuacl+uniform read the pool in parts, in memory that does not grow with it; so do fisher-ratio,
+    with 40 bytes a row, and coverage of a --sample. The others need all of it at once.
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample,
-        "sample": sample,
+        "share": share, "ridge": ridge, "uncertainty": False if no_uncertainty else None, "sample": sample,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value is not None}
     strategies.get(strategy, **options)  # a wrong name is told before pyarrow is loaded
@@ -128,7 +141,8 @@ def select(
         total = picked.unknown + picked.excluded
         typer.echo(f"note: {picked.unknown:,} of the {total:,} ids in {exclude} are not in the pool.", err=True)
     left_out = f", {picked.excluded:,} left out" if exclude else ""
-    console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{left_out}: {escape(str(out))}")
+    part = f" from a random sample of {sample:,}" if sample and sample < picked.rows else ""
+    console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{part}{left_out}: {escape(str(out))}")
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 
 

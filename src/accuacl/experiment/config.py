@@ -44,7 +44,11 @@ class Config(Settings):
         description=f"One of {', '.join(BENCHMARKS)}, or your own data: a folder or a file, here or in --data-dir.",
     )
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
-    strategy: str = Field("accuacl", description=f"What gets labelled: {', '.join(STRATEGIES)}, or full.")
+    strategy: str = Field(
+        "accuacl",
+        description=f"What gets labelled: {', '.join(STRATEGIES)}, or full. Unset: accuacl, as in the paper; coverage "
+        "with --memory-policy coverage was more accurate.",
+    )
     scale: Scale = Field("smoke", description="Defaults for all below: smoke (seconds), cpu (minutes), paper (exact).")
     memory: int = Field(
         100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge keeps all)."

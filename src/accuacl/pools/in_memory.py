@@ -21,9 +21,10 @@ USUAL_LIMIT = 4 << 30
 
 
 def fits(strategy: str, pool: Pool, others: int, limit: int | None, options: dict[str, Any]) -> bool:
-    """Whether the pool can be read into memory for a strategy; if not, whether that can do with parts of it.
+    """Whether the pool is read into memory for a strategy: if it fits, unless the strategy wants a sample of it.
 
-    Refuses, with the bytes needed, before anything is read, where neither is so. `others`: rows of memory and labelled.
+    Refuses, with the bytes needed, before anything is read, where it does not fit and cannot be read in parts.
+    `others`: rows of memory and labelled.
     """
     layout, chosen = pool.layout, REGISTRY[strategy]
     row = layout.d * np.dtype(layout.types[0]).itemsize + layout.K * np.dtype(layout.types[1]).itemsize
@@ -31,14 +32,16 @@ def fits(strategy: str, pool: Pool, others: int, limit: int | None, options: dic
     need = (pool.rows + others) * row + pool.rows * (24 + 80 + 4 * layout.K)
     need += bytes_needed(chosen, pool.rows, *layout.shape)
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
-    if need <= may:
-        return True
     in_parts = parts_form(chosen, options)
+    # A sample is drawn by the ids while the pool is read in parts; what is free must not change which rows are in it.
+    sampled = options.get("sample") is not None and whole_number("sample", options["sample"], 1) < pool.rows
+    if need <= may and not (in_parts and sampled):
+        return True
     if in_parts is not None:
         least = others * row + in_parts.needed(pool.rows, *layout.shape, **options)
         if least <= may:
             return False
-        need = min(need, least)
+        need = least if sampled else min(need, least)
     sample = "sample" in options_of(strategy)
     raise TooLarge(
         f"{strategy} needs {'' if in_parts else 'the whole pool at once: '}{need:,} bytes for {pool.rows:,} rows with "

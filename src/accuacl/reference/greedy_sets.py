@@ -166,7 +166,7 @@ def fisher_ratio(
     shares[1] /= max(1, len(past))
     ordered = [np.sort(np.pad(arrays(some, dtype)[1], ((0, 0), (1, 0))), axis=1) for some in sets]
     weights = [share * (1 - (p[:, -1] - p[:, -2])) for share, p in zip(shares, ordered, strict=True)]
-    if not uncertainty or not any(some.any() for some in weights):
+    if not uncertainty or not any((h.T * weight).any() for h, weight in zip((x, past), weights, strict=True)):
         weights = shares
     T = sum((h.T * weight) @ h for h, weight in zip((x, past), weights, strict=True))
     M = dtype(ridge) * np.eye(x.shape[1], dtype=dtype) + past.T @ past

@@ -42,7 +42,7 @@ def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, 
     Score: `gain`, by how much the pick lowered the trace.
 
     Options: `ridge`; `lam`, the weight of the past (default: past / (past + pool + labelled)); `uncertainty`:
-    with False, u = 1, as it also is if the model is certain of everything.
+    with False, u = 1, as it also is if the model is certain of everything (of all that has an embedding but zeros).
 
     Reference: Ash et al., "Gone Fishing: Neural Active Learning with Fisher Embeddings", NeurIPS 2021, for the forward
     step; here with one matrix for all classes, unit lengths and a term for the past.
@@ -108,6 +108,7 @@ def _weights(query: Query, lam: float, uncertainty: bool) -> tuple[Vector, Vecto
     n, m = len(query.pool), len(query.memory or ())
     shares = np.repeat([(1 - lam if m else 1.0) / max(n, 1), lam / max(m, 1)], [n, m])
     if uncertainty:
-        u = np.concatenate([uncertainties(some) for some in (query.pool, query.memory) if some is not None])
+        sets = [some for some in (query.pool, query.memory) if some is not None]
+        u = np.concatenate([uncertainties(some) * some.embeddings.any(axis=1) for some in sets])  # zeros inform nobody
         shares = shares * u if (shares * u).any() else shares
     return shares[:n], shares[n:]

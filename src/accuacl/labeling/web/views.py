@@ -146,17 +146,19 @@ def turn(app: State, person: Person, act: Act | None = None) -> View:
         told.pop(person.id, None)
         if view["state"]["phase"] == "waiting":
             app.trainer.poke()
-    total = view["state"]["total"]
-    shown = None if turn.pick is None else example(app, turn.pick, total)
-    return {**view, "pick": shown, "ahead": [example(app, pick, total) for pick in turn.ahead]}
+    round, total = view["state"]["round"], view["state"]["total"]
+    shown = None if turn.pick is None else example(app, turn.pick, round, total)
+    return {**view, "pick": shown, "ahead": [example(app, pick, round, total) for pick in turn.ahead]}
 
 
-def example(app: State, pick: Pick, total: int) -> View:
-    """A pick, without the model's guess, which is shown only on request."""
+def example(app: State, pick: Pick, round: int, total: int) -> View:
+    """A pick of a round, which has so many, without the model's guess, which is shown only on request."""
     item = app.project.item(pick.item)
     given = pick.scores or {"draw": math.nan}  # without a score it was drawn at random, to be held out
     scores = {name: value if math.isfinite(value) else None for name, value in given.items()}
-    meanings = {name: meaning(app.project.settings.strategy, name) for name in scores}
+    covers = round == 0 and app.project.settings.first_round == "coverage"  # whatever chooses the other rounds
+    strategy = "coverage" if covers else app.project.settings.strategy
+    meanings = {name: meaning(strategy, name) for name in scores}
     shown = {"item": pick.item, "rank": pick.rank, "of": total, "kind": item.kind}
     shown |= {"scores": scores, "meanings": meanings}
     if item.kind == "image":
