@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 
 import numpy as np
 import pyarrow as pa
@@ -107,6 +108,26 @@ def resumes(given, tmp_path):
         run(settings, tmp_path / "b", oracle=stops)
     run(settings, tmp_path / "b")
     assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
+
+
+def test_tasks_that_have_changed_since_are_told(tmp_path):
+    """The same rows in other tasks: picks that are recorded would be of tasks that do not have them."""
+    task = np.where(np.arange(60) < 24, 1, 2)
+    settings = make(vectors(tmp_path / "data", task_train=task))
+
+    def stops(task, round, ids):
+        raise LabelsPending("later")
+
+    with pytest.raises(LabelsPending):
+        run(settings, tmp_path / "run", oracle=stops)
+    arrays = dict(np.load(tmp_path / "data" / "data.npz"))
+    np.savez(tmp_path / "data" / "data.npz", **arrays | {"task_train": 3 - task})
+    with pytest.raises(InputError, match=r"the data \(tasks\) are not those .*; give the same data and the same --plugin"):
+        run(settings, tmp_path / "run")
+    np.savez(tmp_path / "data" / "data.npz", **arrays)
+    with sqlite3.connect(tmp_path / "run" / "journal.sqlite") as journal:  # earlier versions recorded no tasks
+        journal.execute("UPDATE steps SET result = json_remove(result, '$.tasks') WHERE kind = 'data'")
+    assert run(settings, tmp_path / "run")["stream"]["pools"] == [[6] * 4, [9] * 4]
 
 
 def test_the_stream_is_drawn_by_its_own_seed_or_else_by_that_of_the_run(tmp_path):

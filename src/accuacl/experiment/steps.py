@@ -25,6 +25,7 @@ from accuacl.experiment.known import POOL, TEST, Handle, Ids, Known, carried_ove
 from accuacl.experiment.oracle import LabelsPending, Oracle, Simulated
 from accuacl.experiment.own_network import own_model
 from accuacl.experiment.setting import device_of, open_stream, training_of, transform_of
+from accuacl.experiment.stream_settings import is_tidy
 from accuacl.experiment.tensors import load_tensors
 from accuacl.features import Features
 from accuacl.memory import Memory
@@ -66,14 +67,17 @@ class ExperimentSteps:
             sample = split.inputs[:: max(1, len(split.inputs) // 64)]
             digest = hashlib.sha256(split.labels.tobytes() + np.ascontiguousarray(sample).tobytes()).hexdigest()
             parts[name] = {"shape": list(split.inputs.shape), "sha256": digest}
+        if not is_tidy(self.config.model_dump()):
+            parts["tasks"] = self.stream.digest()
         return parts
 
     def check_data(self, recorded: dict[str, Any]) -> None:
+        """Refuse other data than those of the record; runs of earlier versions have no digest of their tasks."""
         for part, value in self.fingerprint().items():
-            if recorded[part] != value:
+            if recorded.get(part, value) != value:
                 raise InputError(
-                    f"the data ({part}) are not those that this run was begun with; give the same --data-dir, "
-                    "or start over with --fresh."
+                    f"the data ({part}) are not those that this run was begun with; give the same "
+                    f"{'data and the same --plugin' if part == 'tasks' else '--data-dir'}, or start over with --fresh."
                 )
 
     def begin(self, task: Task, before: Known | None) -> Known:
