@@ -93,23 +93,27 @@ def most_likely(path: Path, asked: set[str]) -> list[str]:
 
 
 def table(rows: list[dict[str, str]]) -> str:
-    """Frauds seen among the labels, and in the end found by the model, for each strategy."""
-    lines = [
-        "| strategy | seeds | labels | frauds among them | against uniform | p | frauds in the 500 most suspicious |"
-    ]
-    lines.append("|---|---|---|---|---|---|---|")
-    values = {s: {r["seed"]: json.loads(r["found"])[-1] for r in rows if r["strategy"] == s} for s in strategies(rows)}
-    ranked = {s: {r["seed"]: int(r["ranked"]) for r in rows if r["strategy"] == s} for s in strategies(rows)}
-    base = values.get("uniform", {})
-    for name, by_seed in values.items():
-        labels, frauds = (statistics.mean(pair[i] for pair in by_seed.values()) for i in (0, 1))
+    """Frauds seen among the first labels, and in the end found by the model, for each strategy."""
+    names = strategies(rows)
+    after = {s: {r["seed"]: dict(json.loads(r["found"])) for r in rows if r["strategy"] == s} for s in names}
+    ranked = {s: {r["seed"]: int(r["ranked"]) for r in rows if r["strategy"] == s} for s in names}
+    last = max(labels for by_seed in after.values() for seen in by_seed.values() for labels in seen)
+    stops = [last // 3, 2 * last // 3, last]  # where each year ends
+    heads = ["strategy", "seeds", *(f"frauds in {labels} labels" for labels in stops), "frauds per 100 labels"]
+    heads += ["against uniform", "p", "frauds in the 500 most suspicious"]
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    base = after.get("uniform", {})
+    for name, by_seed in after.items():
+        means = [statistics.mean(seen[labels] for seen in by_seed.values()) for labels in stops]
         both = [seed for seed in by_seed if seed in base]
         ratio, p = "", ""
         if name != "uniform" and both:
-            ratio = f"{sum(by_seed[s][1] for s in both) / sum(base[s][1] for s in both):.1f} times"
-            p = f"{scipy.stats.wilcoxon([by_seed[s][1] - base[s][1] for s in both]).pvalue:.3f}"
+            pairs = [(by_seed[seed][last], base[seed][last]) for seed in both]
+            ratio = f"{sum(ours for ours, _ in pairs) / sum(theirs for _, theirs in pairs):.1f} times"
+            p = f"{scipy.stats.wilcoxon([ours - theirs for ours, theirs in pairs]).pvalue:.3f}"
         found = statistics.mean(ranked[name].values())
-        lines.append(f"| {name} | {len(by_seed)} | {labels:.0f} | {frauds:.1f} | {ratio} | {p} | {found:.1f} |")
+        seen = " | ".join(f"{mean:.1f}" for mean in [*means, 100 * means[-1] / last])
+        lines.append(f"| {name} | {len(by_seed)} | {seen} | {ratio} | {p} | {found:.1f} |")
     return "\n".join(lines) + "\n"
 
 

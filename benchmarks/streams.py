@@ -5,7 +5,9 @@
 For every benchmark a table of streams and strategies: the mean over seeds (mean recall of the classes in %, unless
 --metric says otherwise), the best in bold, with a star where it differs from BASELINE: p below 0.05 by sign flips,
 corrected by Holm's method over the strategies. The last line has the mean difference from BASELINE over all streams
-and its p-value, corrected in the same way, by stream and seed.
+and its p-value, corrected in the same way, by stream and seed. A number in brackets: the mean is over so many seeds,
+or the difference over so many streams, because there are no more. Below the table: how the strategy with the largest
+difference compares with each other one, again by stream and seed and corrected over these.
 """
 
 from __future__ import annotations
@@ -69,20 +71,52 @@ def grouped(rows: list[dict[str, Any]], metric: str) -> dict[str, dict[str, Valu
 def section(regime: str, streams: dict[str, Values], baseline: str) -> str:
     strategies = list(dict.fromkeys(name for values in streams.values() for name in values))
     lines = [f"**{regime}**", "", f"| stream | {' | '.join(strategies)} |", "|---|" + "--:|" * len(strategies)]
-    for stream, values in streams.items():
-        ps = corrected({name: differences([values], name, baseline) for name in strategies if name != baseline})
-        means = {name: float(np.mean(list(values[name].values()))) for name in strategies if values.get(name)}
-        best = max(round(mean, 1) for mean in means.values())
-        cells = []
-        for name in strategies:
-            cell = "-" if name not in means else f"{means[name]:.1f}"
-            cell += "*" if name in means and ps.get(name, 1.0) < ALIKE else ""
-            cells.append(f"**{cell}**" if name in means and round(means[name], 1) == best else cell)
-        lines.append(f"| {stream} ({len(values[baseline])} seeds) | {' | '.join(cells)} |")
+    lines += [stream_line(stream, values, strategies, baseline) for stream, values in streams.items()]
     every = {name: differences(streams.values(), name, baseline) for name in strategies if name != baseline}
     ps = corrected(every)
-    cells = ["" if name not in ps else f"{np.mean(every[name]):+.1f} (p {shown(ps[name])})" for name in strategies]
-    return "\n".join([*lines, f"| minus {baseline}, all streams | {' | '.join(cells)} |"])
+    cells = []
+    for name in strategies:
+        shared = sum(bool(differences([values], name, baseline)) for values in streams.values())
+        some = "" if shared == len(streams) else f" ({shared} of {len(streams)} streams)"
+        cells.append("" if name not in ps else f"{np.mean(every[name]):+.1f} (p {shown(ps[name])}){some}")
+    lines.append(f"| minus {baseline}, all streams | {' | '.join(cells)} |")
+    return "\n".join([*lines, *runners_up(streams, strategies)])
+
+
+def stream_line(stream: str, values: Values, strategies: list[str], baseline: str) -> str:
+    """The mean of each strategy over its seeds."""
+    ps = corrected({name: differences([values], name, baseline) for name in strategies if name != baseline})
+    means = {name: float(np.mean(list(values[name].values()))) for name in strategies if values.get(name)}
+    best, seeds = max(round(mean, 1) for mean in means.values()), max(map(len, values.values()))
+    cells = []
+    for name in strategies:
+        cell = "-" if name not in means else f"{means[name]:.1f}"
+        cell += "*" if name in means and ps.get(name, 1.0) < ALIKE else ""
+        cell = f"**{cell}**" if name in means and round(means[name], 1) == best else cell
+        cells.append(cell + (f" ({len(values[name])})" if name in means and len(values[name]) < seeds else ""))
+    return f"| {stream} ({seeds} seed{'s' * (seeds > 1)}) | {' | '.join(cells)} |"
+
+
+def runners_up(streams: dict[str, Values], strategies: list[str]) -> list[str]:
+    """How the strategy with the highest mean over all streams compares with the others that have all of them."""
+    whole = [name for name in strategies if all(values.get(name) for values in streams.values())]
+    if len(whole) < 2:
+        return []
+    seeds = [set.intersection(*(set(values[name]) for name in whole)) for values in streams.values()]
+    if not all(seeds):
+        return []
+    first, *others = sorted(whole, key=lambda name: -_mean(streams, seeds, name))
+    pairs = {name: differences(streams.values(), first, name) for name in others}
+    ps = corrected(pairs)
+    texts = [f"{name} {np.mean(pairs[name]):+.1f} (p {shown(ps[name])})" for name in others]
+    return ["", f"`{first}` has the highest mean over all streams; minus each other: {', '.join(texts)}."]
+
+
+def _mean(streams: dict[str, Values], seeds: list[set[int]], name: str) -> float:
+    means = [
+        np.mean([values[name][seed] for seed in shared]) for values, shared in zip(streams.values(), seeds, strict=True)
+    ]
+    return float(np.mean(means))
 
 
 def differences(streams: Any, name: str, baseline: str) -> list[float]:

@@ -7,16 +7,8 @@ import pytest
 
 from accuacl.labeling.project import make
 from accuacl.labeling.project.measuring.advice import Doubts, advise
-from accuacl.labeling.project.measuring.estimates import (
-    ClassEstimate,
-    Estimates,
-    Moment,
-    TaskEstimate,
-    TrainingGain,
-    by_class,
-    gain,
-    mean_over_classes,
-)
+from accuacl.labeling.project.measuring.by_class import ClassEstimate, by_class, mean_over_classes
+from accuacl.labeling.project.measuring.estimates import Estimates, Moment, TaskEstimate, TrainingGain, gain
 from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
 from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, foreseen
 

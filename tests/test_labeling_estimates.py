@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from accuacl.base.progress import ignore
+from accuacl.labeling.project import by_class
 from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
-from scripted import blobs, class_of, finish, new_project, records, truth
+from scripted import answer, blobs, class_of, finish, new_project, records, truth
 
 
 @pytest.mark.parametrize("n", [6, 15, 30])
@@ -92,6 +93,40 @@ def test_estimates_grow_with_the_project(tmp_path):
         assert sum(n for (a, b), n in found.confusion.items() if a == b) == sum(
             round(t.now.value / 10) for t in found.tasks
         )
+
+
+def test_forgetting_by_class_is_by_hand_that_of_the_held_out_items_of_earlier_tasks(tmp_path):
+    """Class b is in all three tasks, a0 to a2 in one each."""
+
+    def name(project, item):
+        task, number = project.tasks.find(item).index, int(truth(project, item).split()[1])
+        return "b" if number % 2 else f"a{task}"
+
+    with new_project(tmp_path / "p", 3, per_round=20, holdout=0.5, memory=2) as project:
+        while not project.advance().finished:
+            answer(project, name=name)
+        found, labels = project.estimates(), project.store.labels()
+        held = {t: records(project, f"00{t}/*/label") for t in range(3)}
+        said = [
+            {item: guess for item, guess, _ in step["predictions"]}
+            for t in range(3)
+            for step in records(project, f"00{t}/evaluate").values()
+        ]
+        falls: dict[int, list[int]] = {}
+        for t in (0, 1):
+            for item in [item for step in held[t].values() for item in step["held"]]:
+                right = [guesses[item] == labels[item] for guesses in (said[t], said[2])]
+                falls.setdefault(labels[item], []).append(int(right[0]) - int(right[1]))
+        assert {id: found.class_forgetting[id].value for id in falls} == pytest.approx(
+            {id: 100 * np.mean(values) for id, values in falls.items()}
+        )
+        assert any(one.value for one in found.class_forgetting.values())
+        assert set(found.class_forgetting) == {class_of(project, c) for c in ("a0", "a1", "b")}
+        assert found.class_forgetting[class_of(project, "b")].count == len(falls[class_of(project, "b")])
+        rows = by_class(found, [c.id for c in project.store.classes()])
+        assert {row.id for row in rows if row.forgetting} == set(falls)
+        right = sum(said[2][item] == labels[item] for item in said[2])
+        assert found.over_examples == share(right, len(said[2]))
 
 
 def test_estimates_are_near_the_truth(tmp_path):

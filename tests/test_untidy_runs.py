@@ -122,7 +122,7 @@ def test_tasks_that_have_changed_since_are_told(tmp_path):
         run(settings, tmp_path / "run", oracle=stops)
     arrays = dict(np.load(tmp_path / "data" / "data.npz"))
     np.savez(tmp_path / "data" / "data.npz", **arrays | {"task_train": 3 - task})
-    with pytest.raises(InputError, match=r"the data \(tasks\) are not those .*; give the same data and the same --plugin"):
+    with pytest.raises(InputError, match=r"the data \(tasks\) are not .*; give the same data and the same --plugin"):
         run(settings, tmp_path / "run")
     np.savez(tmp_path / "data" / "data.npz", **arrays)
     with sqlite3.connect(tmp_path / "run" / "journal.sqlite") as journal:  # earlier versions recorded no tasks

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, Moment
-from accuacl.labeling.project.measuring.estimates import ClassEstimate
-from accuacl.labeling.project.measuring.intervals import change, share
+from accuacl.labeling.project.measuring.by_class import ClassEstimate
+from accuacl.labeling.project.measuring.estimates import TaskEstimate
+from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
 from accuacl.labeling.web.charts import round_ticks
-from accuacl.labeling.web.dashboard import facts
+from accuacl.labeling.web.dashboard import class_rows, facts
 from accuacl.labeling.web.over_time import MOMENTS, forgetting, heatmap
 from effort import wait_until
 from web_browser import Watch, browser
@@ -189,6 +191,22 @@ def test_a_mean_over_classes_says_how_many_and_how_many_examples(project):
         "accuracy, mean over the 2 of 5 classes that can be measured (6 held-out examples)"
     ]
     assert facts_of(*two) == ["accuracy, mean over classes (6 held-out examples)"]
+
+
+def test_the_mean_over_examples_stands_beside_the_mean_over_tasks(project):
+    tasks = tuple(TaskEstimate(t, None, share(*counts), None) for t, counts in enumerate([(9, 10), (1, 2)]))
+    confusion = {(0, 0): 9, (0, 1): 1, (1, 1): 1, (1, 0): 1}
+    found = Estimates(tasks, mean([exact(9, 10), exact(1, 2)]), None, (), confusion, {}, {})
+    shown = dict(facts(SimpleNamespace(project=project), found, []))
+    assert shown["accuracy, mean over tasks (12 held-out examples)"].startswith("70 ")
+    assert shown["accuracy, mean over examples"].startswith("83 ")
+    alone = replace(found, tasks=tasks[:1], confusion={(0, 0): 9, (0, 1): 1})
+    assert "accuracy, mean over examples" not in dict(facts(SimpleNamespace(project=project), alone, []))
+
+
+def test_the_rows_of_classes_have_what_was_forgotten():
+    classes = [ClassEstimate(0, 3, share(1, 4), change(2, 0, 4)), ClassEstimate(1, 2, None)]
+    assert [row["forgetting"][:2] for row in class_rows(classes, {0: "cat", 1: "dog"})] == ["50", "\N{EN DASH}"]
 
 
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():

@@ -26,14 +26,8 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.measuring.advice import Advice, Doubts, advise
     from accuacl.labeling.project.measuring.agreement import Kappa, Quality, quality
-    from accuacl.labeling.project.measuring.estimates import (
-        ClassEstimate,
-        Estimates,
-        Moment,
-        by_class,
-        gain,
-        mean_over_classes,
-    )
+    from accuacl.labeling.project.measuring.by_class import ClassEstimate, by_class, mean_over_classes
+    from accuacl.labeling.project.measuring.estimates import Estimates, Moment, gain
     from accuacl.labeling.project.measuring.gold import add_gold
     from accuacl.labeling.project.measuring.intervals import Estimate
     from accuacl.labeling.project.measuring.mistakes import likely_mistakes

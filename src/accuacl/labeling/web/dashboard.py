@@ -52,6 +52,7 @@ def gather(app: State, person: Person) -> dict[str, Any]:
             for t in estimates.tasks
         ],
         "classes": class_rows(classes, names),
+        "class_forgetting": bool(estimates.class_forgetting),
         "people": person_rows(estimates, people),
         "confusion": confusion(estimates, names),
         "sheets": sheets(app, names, hidden(app, person)),
@@ -88,6 +89,8 @@ def facts(app: State, estimates: Estimates, classes: list[ClassEstimate]) -> lis
     if estimates.overall:
         over = "" if len(estimates.tasks) == 1 else ", mean over tasks"
         shown.append((f"accuracy{over} ({_held(estimates.overall)})", f"{said(estimates.overall)} %"))
+    if len(estimates.tasks) > 1 and estimates.over_examples:
+        shown.append(("accuracy, mean over examples", f"{said(estimates.over_examples)} %"))
     if estimates.forgetting:
         shown.append(("forgetting, mean over earlier tasks (points)", said(estimates.forgetting)))
     balanced = mean_over_classes(classes)
@@ -127,7 +130,7 @@ def _held(estimate: Estimate) -> str:
 
 
 def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[dict[str, Any]]:
-    """A row for each class: its labels, relative to the most, its accuracy and the held-out examples behind it."""
+    """A row for each class: its labels, relative to the most, its accuracy and forgetting, its held-out examples."""
     most = max([1, *(one.labels for one in classes)])
     return [
         {
@@ -135,6 +138,7 @@ def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[dict
             "labels": one.labels,
             "share": one.labels / most,
             "accuracy": said(one.accuracy),
+            "forgetting": said(one.forgetting),
             "held": one.accuracy.count if one.accuracy else 0,
             "to": f"/review?label={one.id}",
         }

@@ -12,6 +12,7 @@ from accuacl.report.statistics.groups import Group
 from accuacl.report.statistics.over_time import labels_spent
 
 SHOWN = {"found": "classes found (%)", "rarest_labels": "labels of the rarest class"}
+ALL = 102  # where the axis of a share in percent ends: a deviation above the mean may reach farther
 
 
 def discovery(groups: Sequence[Group]) -> Figure | None:
@@ -27,7 +28,8 @@ def discovery(groups: Sequence[Group]) -> Figure | None:
     panels, legend = [], styles(group.strategy for group in known)
     for name, ylabel in SHOWN.items():
         curves = {group: _curve(group, name) for group in known}
-        limits = y_limits(mean for points in curves.values() for _, mean in points)
+        low, high = y_limits(mean for points in curves.values() for _, mean in points)
+        limits = (low, min(high, ALL) if name == "found" else high)
         for learner in dict.fromkeys(group.learner for group in known):
             lines = {group.strategy: points for group, points in curves.items() if group.learner == learner}
             panels.append(line_panel(learner, ylabel, "against labels spent", "labels", lines, legend, limits))

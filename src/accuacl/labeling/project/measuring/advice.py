@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from accuacl.base.names import counted
-from accuacl.labeling.project.measuring.estimates import ClassEstimate, Estimates, TaskEstimate, TrainingGain
+from accuacl.labeling.project.measuring.by_class import ClassEstimate
+from accuacl.labeling.project.measuring.estimates import Estimates, TaskEstimate, TrainingGain
 from accuacl.labeling.project.settings import ProjectSettings
 
 FEW_LABELS = 5  # of a class

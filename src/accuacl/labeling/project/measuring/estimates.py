@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from accuacl.experiment import read_steps
@@ -51,20 +51,18 @@ class Estimates:
     labels_by_person: dict[int, int]
     forecast: Forecast | None = None  # labels that the latest task needs for its next target
     calibration: str = ""  # whether the model's confidence is right; a sentence, where the learner can tell
+    class_forgetting: dict[int, Estimate] = field(default_factory=dict)  # of the classes that earlier tasks test
 
     @property
     def overall(self) -> Estimate | None:
         """The mean over tasks; of a single task its own estimate, so that one number never has two intervals."""
         return self.tasks[0].now if len(self.tasks) == 1 else self.accuracy
 
-
-@dataclass(frozen=True)
-class ClassEstimate:
-    """A class: its labels, and the share of its held-out items that the model gets right; None if there are none."""
-
-    id: int
-    labels: int
-    accuracy: Estimate | None
+    @property
+    def over_examples(self) -> Estimate | None:
+        """The share of all held-out items that are right: tasks count by how many items they have."""
+        right = sum(count for (label, guess), count in self.confusion.items() if label == guess)
+        return share(right, sum(self.confusion.values())) if self.confusion else None
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,8 @@ def estimate(store: Store, journal: Path) -> Estimates:
     root = counts_as(store.classes())
     last = max(tests, default=(0, 0))
     now = _mapped(tests.get(last, {}), root)
-    held = _by_task(now, tasks)
+    held = _grouped(now, tasks)
+    then: Predictions = {}  # what was said of the items of earlier tasks when these had been learned
     learnt = {t: _mapped(said, root) for t, said in ends.items()}
     each, shares = [], []
     for t in sorted(held):
@@ -92,13 +91,14 @@ def estimate(store: Store, journal: Path) -> Estimates:
             learned = share(len(_hits(learnt[t], truth, held[t])), len(held[t]))
             if t < last[0]:  # a task that is still the last one has had no time to be forgotten
                 forgot = _fall(learnt[t], now, truth, held[t])
+                then |= {item: learnt[t].get(item, -1) for item in held[t]}
         each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
         shares.append(exact(len(right), len(held[t])))
     falls = [one.forgetting for one in each if one.forgetting]
     history = []
     for t, r in sorted(tests):
         said = _mapped(tests[t, r], root)
-        inside = _by_task(said, tasks)
+        inside = _grouped(said, tasks)
         row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
         lost = [_fall(learnt[j], said, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
         history.append(Moment(t, r, tuple(row), tuple(lost)))
@@ -113,6 +113,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         store.counts_by_person(),
         forecast(curve, target) if (target := next_target(curve)) else None,
         _calibration(journal),
+        {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
 
 
@@ -137,26 +138,6 @@ def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
-
-
-def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate]:
-    """What is known of each class; the confusion matrix has all that is needed."""
-    held: Counter[int] = Counter()
-    for (label, _), count in estimates.confusion.items():
-        held[label] += count
-    right = {id: estimates.confusion.get((id, id), 0) for id in held}
-    return [
-        ClassEstimate(id, estimates.labels_by_class.get(id, 0), share(right[id], held[id]) if held[id] else None)
-        for id in classes
-    ]
-
-
-def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
-    """A rare class counts as much as a common one; of a single class it is its own estimate."""
-    measured = [one.accuracy for one in classes if one.accuracy is not None]
-    if len(measured) <= 1:
-        return measured[0] if measured else None
-    return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])
 
 
 def gain(history: Sequence[Moment]) -> TrainingGain | None:
@@ -198,10 +179,11 @@ def read_predictions(
     return tasks, tests, ends
 
 
-def _by_task(items: Predictions, tasks: dict[int, int]) -> dict[int, list[int]]:
+def _grouped(items: Iterable[int], groups: dict[int, int]) -> dict[int, list[int]]:
+    """The items of each group, such as a task or a class."""
     found: dict[int, list[int]] = {}
     for item in items:
-        found.setdefault(tasks[item], []).append(item)
+        found.setdefault(groups[item], []).append(item)
     return found
 
 
