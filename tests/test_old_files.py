@@ -106,7 +106,7 @@ def told(project: Project) -> dict:
     figures = asdict(estimates) | {"confusion": [[a, b, n] for (a, b), n in sorted(estimates.confusion.items())]}
     for moment in figures["history"]:
         del moment["forgetting"]  # which the versions that wrote these files did not know
-    del figures["forecast"], figures["calibration"]  # which these versions did not make
+    del figures["forecast"], figures["calibration"], figures["class_forgetting"]  # which these versions did not make
     rounds = [(task, round) for task in range(2) for round in range(2)]
     state = {name: value for name, value in asdict(project.state()).items() if name != "text"}
     assert state["status"].pop("opinions") == 0  # which these versions did not ask for
