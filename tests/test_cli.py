@@ -94,8 +94,8 @@ def test_the_package_is_a_command_too():
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("run --out /proc/a/b", "the folder /proc/a/b cannot be made: no such file or directory"),
-        ("run --out file", "the folder file cannot be made: file exists"),
+        ("run --strategy uniform --out /proc/a/b", "the folder /proc/a/b cannot be made: no such file or directory"),
+        ("run --strategy uniform --out file", "the folder file cannot be made: file exists"),
         ("run --config folder", "folder cannot be read (Is a directory)"),
         ("run --plugin folder", "there is no Python file folder"),
         ("sweep sweep.yaml --out file", "the folder file cannot be made: file exists"),
@@ -217,7 +217,7 @@ main()
 
 @pytest.mark.parametrize("module", ["accuacl.cli", "typer", "pydantic", "accuacl.experiment.config", "torch"])
 def test_interrupted_while_it_loads_it_says_one_line(tmp_path, module):
-    command = [sys.executable, "-c", WAITING, module, "run", "--out", "out"]
+    command = [sys.executable, "-c", WAITING, module, "run", "--strategy", "uniform", "--out", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "here\n"
         process.send_signal(signal.SIGINT)

@@ -99,7 +99,7 @@ def test_options_reach_the_strategy(ask, tmp_path):
     [
         ("accuacl+uniform", ("--share", 0.2), {"share": 0.2}),
         ("accuacl+coverage", ("--share", 0.8), {"share": 0.8}),
-        ("fisher-ratio", ("--ridge", 0.01, "--no-uncertainty"), {"ridge": 0.01, "uncertainty": False}),
+        ("fisher-ratio", ("--ridge", 0.01, "--uncertainty", "ignored"), {"ridge": 0.01, "uncertainty": False}),
     ],
 )
 def test_options_of_strategies_that_choose_a_set_reach_them(ask, tmp_path, strategy, given, options):
@@ -174,6 +174,7 @@ def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, st
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
         (["--out", "p.csv", "--memory-limit", "much"], "memory-limit is 'much'; give a number of bytes, such as 16G."),
         (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give the weight of the past, a number in [0, 1]."),
+        (["--out", "p.csv", "--uncertainty", "no"], "uncertainty is 'no'; give weighed or ignored."),
         (["--out", "p.csv", "--budget", "-3"], "--budget"),
     ],
 )

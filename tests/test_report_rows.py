@@ -114,6 +114,19 @@ def test_nothing_is_averaged_over_different_settings(tmp_path, differing):
     assert len(names) == 2, "they must be told apart by their names too"
 
 
+@pytest.mark.parametrize(
+    ("strategy", "differing", "name"),
+    [
+        ("accuacl+uniform", {"share": 0.25}, "accuacl+uniform, share 0.25"),
+        ("fisher-ratio", {"uncertainty": "ignored"}, "fisher-ratio, uncertainty ignored"),
+    ],
+)
+def test_a_strategy_with_other_options_is_another_one(tmp_path, strategy, differing, name):
+    rows = [made_up(strategy=strategy), made_up(strategy=strategy, **differing)]
+    groups = make_groups(collect([table(tmp_path / "results.csv", rows)]))
+    assert [group.strategy for group in groups] == [strategy, name]
+
+
 def test_a_learner_with_other_options_is_another_learner_in_the_same_setup(tmp_path):
     rows = [made_up(learner="der++"), made_up(learner="der++", alpha=0.3), made_up(learner="er")]
     groups = make_groups(collect([table(tmp_path / "results.csv", rows)]))

@@ -580,7 +580,8 @@ def test_command_runs_then_shows_then_refuses_another_config(tmp_path, command):
     options = [f"--{key}={value}" for key, value in SMALL.items()]
     ended = start_command("run", "--out", tmp_path / "a", *options).wait()  # a run of another process
     assert ended.returncode == 0, ended.stderr
-    text = ended.stdout
+    note, text = ended.stdout.split("\n", 1)
+    assert note.startswith("note: accuacl is the paper's strategy; ")  # said once, before the run
     assert "average accuracy" in text
     start_time = (tmp_path / "a" / "journal.sqlite").stat().st_mtime
     assert command("run", "--out", tmp_path / "a", *options)[1].split("query")[0] == text.split("query")[0]
@@ -806,6 +807,33 @@ def test_a_strategy_is_handed_the_options_that_its_signature_has(tmp_path, own_s
     kept = {"lam": 0.5, "lam_from": 2, "oversample": 4.0}
     assert canonical(given | {"strategy": "mine"}) == given | unset | kept | {"strategy": "mine"}
     assert canonical(given | {"strategy": "not loaded"}) == given | {"strategy": "not loaded"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "given", "handed"),
+    [
+        ("accuacl+uniform", {"share": 0.2}, {"share": 0.2}),
+        ("accuacl+coverage", {"share": 1.0}, {"share": 1.0}),
+        ("fisher-ratio", {"uncertainty": "ignored"}, {"uncertainty": False}),
+        ("coverage", {"share": 0.2, "uncertainty": "ignored"}, {}),
+    ],
+)
+def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypatch, strategy, given, handed):
+    asked, select = [], strategies.select
+    known = ("pool", "labelled", "memory", "budget", "past", "seed", "total_classes", "variant", "oversample")
+
+    def spy(name, **arguments):
+        asked.append((name, {key: value for key, value in arguments.items() if key not in known}))
+        return select(name, **arguments)
+
+    monkeypatch.setattr(strategies, "select", spy)
+    config = small(strategy=strategy, tasks=1, rounds=2, **given)
+    run(config, tmp_path / "a")
+    assert [options for name, options in asked if name == strategy] == [handed]
+    assert (canonical(config.model_dump()) == config.model_dump()) == bool(handed)
+    asked.clear()
+    run(small(strategy=strategy, tasks=1, rounds=2), tmp_path / "b")
+    assert [options for name, options in asked if name == strategy] == [{}]
 
 
 def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):

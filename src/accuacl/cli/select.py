@@ -66,9 +66,10 @@ def select(
     ridge: Annotated[
         float | None, typer.Option(help="fisher-ratio: how much is known in every direction at first (default: 1).")
     ] = None,
-    no_uncertainty: Annotated[
-        bool, typer.Option("--no-uncertainty", help="fisher-ratio: all rows weigh the same, however sure the model is.")
-    ] = False,
+    uncertainty: Annotated[
+        str | None,
+        typer.Option(help="fisher-ratio: weighed (rows of which the model is unsure count more, default) or ignored."),
+    ] = None,
     sample: Annotated[
         int | None,
         typer.Option(help="coverage: so many rows of the pool, drawn at random, stand for all of it (default: all)."),
@@ -107,7 +108,7 @@ def select(
     load_plugins(plugin or ())
     options: dict[str, Any] = {
         "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample,
-        "share": share, "ridge": ridge, "uncertainty": False if no_uncertainty else None, "sample": sample,
+        "share": share, "ridge": ridge, "uncertainty": _weighed(uncertainty), "sample": sample,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value is not None}
     strategies.get(strategy, **options)  # a wrong name is told before pyarrow is loaded
@@ -163,6 +164,12 @@ def _read_ids(path: Path) -> list[str]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not text; write the ids to leave out there, one a line.") from None
     return [line for line in lines if line.strip()]
+
+
+def _weighed(uncertainty: str | None) -> bool | None:
+    if uncertainty not in (None, "weighed", "ignored"):
+        raise InputError(f"uncertainty is {uncertainty!r}; give weighed or ignored.")
+    return None if uncertainty is None else uncertainty == "weighed"
 
 
 def _bytes(size: str) -> int:

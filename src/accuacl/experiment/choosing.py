@@ -40,6 +40,7 @@ def choose(
     replayed = known.earlier if strategy == "accuacl-full" else memory
     given: dict[str, Any] = {"variant": config.variant, "keep": config.keep or None, "oversample": config.oversample}
     given["lam"] = config.lam if known.task.index + 1 >= config.lam_from else None
+    given |= {"share": config.share, "uncertainty": False if config.uncertainty == "ignored" else None}
     options = {name: given[name] for name in options_for(strategy) if given[name] is not None}
     if "total_classes" in strategies.options_of(strategy):
         options["total_classes"] = total_classes

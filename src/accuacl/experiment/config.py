@@ -115,6 +115,12 @@ class Config(Settings):
     )
     lam_from: int = Field(1, ge=1, description="The first task that --lam holds for.")
     oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
+    share: float | None = Field(
+        None, ge=0, le=1, description="accuacl+uniform, accuacl+coverage: the fraction that accuacl picks; unset: 0.5."
+    )
+    uncertainty: Literal["weighed", "ignored"] = Field(
+        "weighed", description="fisher-ratio: weighed (examples of which the model is unsure count more) or ignored."
+    )
     evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("auto", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")

@@ -10,7 +10,7 @@ from accuacl.experiment.stream_settings import is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
 from accuacl.strategies import options_of
 
-OPTIONS = ("variant", "keep", "lam", "oversample")  # settings that are options of strategies
+OPTIONS = ("variant", "keep", "lam", "oversample", "share", "uncertainty")  # settings that are options of strategies
 
 
 def options_for(strategy: str) -> set[str]:

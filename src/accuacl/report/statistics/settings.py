@@ -6,7 +6,7 @@ from typing import Any
 
 from accuacl.experiment import DEFAULTS, OWN, Config
 
-STRATEGY_SETTINGS = ("variant", "keep", "lam", "lam_from", "oversample", "first_round")
+STRATEGY_SETTINGS = ("variant", "keep", "lam", "lam_from", "oversample", "share", "uncertainty", "first_round")
 LEARNER_SETTINGS = ("learner_variant", "replay", "alpha", "beta", "memory_policy", "sampling")
 SETUP_SETTINGS = tuple(  # what the learners and strategies that are compared with each other have in common
     name
