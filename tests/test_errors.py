@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
 from accuacl import NAMES, Features, select
 from accuacl.base.errors import InputError
-from accuacl.strategies import TooLarge
+from accuacl.strategies import TooLarge, options_of
 from problems import features
 
 RNG = np.random.default_rng(0)
@@ -87,9 +89,13 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
 )
 def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
     monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)
-    with pytest.raises(TooLarge, match=rf"needs {need:,} bytes for 20 .*d=4, and 10,000 are free") as refusal:
+    says = rf"^{re.escape(name)} needs {need:,} bytes for 20 .*d=4, and 10,000 are free; give a smaller pool(.*)\.$"
+    with pytest.raises(TooLarge, match=says) as refusal:
         select(name, pool=POOL, budget=5)
     assert refusal.value.bytes == need
+    assert ("or sample=" in str(refusal.value)) == ("sample" in options_of(name))
+    if "sample" in options_of(name):
+        assert len(select(name, pool=POOL, budget=1, sample=4)) == 1
 
 
 @pytest.mark.parametrize(("scale", "lam"), [(1e9, 0.01), (1.0, 1e-300)])

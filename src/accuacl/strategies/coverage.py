@@ -66,7 +66,7 @@ def coverage(query: Query, *, sample: int | None = None) -> Selection:
     >>> picked.indices, picked.scores["gain"].round(2)
     (array([1, 3]), array([2.56, 1.78]))
     """
-    return _of_sample(query, sample, cover)
+    return _of_sample("coverage", query, sample, cover)
 
 
 @in_parts(in_parts_by_sample(lambda query: _with_memory(query)))
@@ -84,7 +84,7 @@ def coverage_memory(query: Query, *, sample: int | None = None) -> Selection:
     >>> select("coverage+memory", pool=pool, budget=1, memory=Features([[1, 0.02]], [[1.0]]), past=9).indices
     array([3])
     """
-    return _of_sample(query, sample, _with_memory)
+    return _of_sample("coverage+memory", query, sample, _with_memory)
 
 
 @in_parts(in_parts_by_sample(lambda query: _uncertain(query)))
@@ -104,7 +104,7 @@ def uncertain_coverage(query: Query, *, sample: int | None = None) -> Selection:
     >>> select("uncertain-coverage", pool=pool, budget=2).indices
     array([2, 0])
     """
-    return _of_sample(query, sample, _uncertain)
+    return _of_sample("uncertain-coverage", query, sample, _uncertain)
 
 
 def cover(
@@ -146,10 +146,11 @@ def _uncertain(query: Query) -> Selection:
     return cover(query, weights if weights.any() else None)
 
 
-def _of_sample(query: Query, sample: int | None, cover_pool: Cover) -> Selection:
+def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -> Selection:
     """The picks from a sample of the pool, if one is asked for that is smaller."""
-    n = len(query.pool)
+    n, d = len(query.pool), query.pool.d
     size = sampling.checked(sample, query.budget, n)
+    check_fits(name, needed(size, d, query.pool.K), size, d, ", or sample=, so many examples that represent it")
     if size == n:
         return cover_pool(query)
     rows = sampling.rows_of(query, size)

@@ -7,7 +7,7 @@ import numpy as np
 from accuacl.base.progress import portion
 from accuacl.strategies.accuacl import accuacl
 from accuacl.strategies.coverage import cover, needed
-from accuacl.strategies.limits import needs
+from accuacl.strategies.limits import check_fits, needs
 from accuacl.strategies.mix import Mix, in_turn, part
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Rows
@@ -71,7 +71,8 @@ def accuacl_coverage(
     (array([294, 181, 100, 384]), array([1., 0., 1., 0.]))
     """
     options = {"variant": variant, "keep": keep, "total_classes": total_classes, "lam": lam, "oversample": oversample}
-    some, n = part(share, query.count), len(query.pool)
+    some, n, d = part(share, query.count), len(query.pool), query.pool.d
+    check_fits("accuacl+coverage", needed(n, d, query.pool.K), n, d)
     tick = query.ticker(4 * query.count)
     passes = portion(tick, 2 * query.count, accuacl.passes * max(1, n))
     ranking = accuacl.prepare(context_of(query, passes), **options)

@@ -41,12 +41,13 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
     return said(n, d, K) if said else 0
 
 
-def check_fits(name: str, need: int, n: int, d: int) -> None:
-    """Refuse, with the bytes needed, before anything is allocated."""
+def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
+    """Refuse, with the bytes needed, before anything is allocated. instead: what may be given but a smaller pool."""
     free = available()
     if need > free:
         raise TooLarge(
-            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; give a smaller pool.",
+            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; "
+            f"give a smaller pool{instead}.",
             need,
         )
 
