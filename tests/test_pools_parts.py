@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, pools, select
-from accuacl.strategies import TooLarge
+from accuacl.strategies import REGISTRY, Selection, TooLarge
 from effort import times
 from pool_files import write
 from problems import features
@@ -78,6 +78,15 @@ def test_a_sample_that_is_no_number_is_refused(tmp_path):
     pool = write(tmp_path / "a.parquet", np.arange(400), POOL, 100)
     with pytest.raises(ValueError, match="sample is 'many'; give a whole number of at least 1"):
         pools.select(pool, "coverage", budget=5, sample="many")
+
+
+def test_a_strategy_of_ones_own_may_mean_something_else_by_a_sample(tmp_path, monkeypatch):
+    def mine(query, *, sample=0.5):
+        return Selection(np.arange(int(query.count * sample)), {})
+
+    monkeypatch.setitem(REGISTRY, "mine", mine)
+    with pytest.raises(ValueError, match=r"mine .*picked 1 rows; pick query\.count of them, here 4"):  # it was asked
+        pools.select(write(tmp_path / "a.parquet", np.arange(400), POOL, 100), "mine", budget=4, sample=0.25)
 
 
 def test_fisher_ratio_in_parts_looks_at_no_uncertainty_where_that_of_rows_of_zeros_is_all(tmp_path, too_large):

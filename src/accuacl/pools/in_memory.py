@@ -34,8 +34,9 @@ def fits(strategy: str, pool: Pool, others: int, limit: int | None, options: dic
     may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
     in_parts = parts_form(chosen, options)
     # A sample is drawn by the ids while the pool is read in parts; what is free must not change which rows are in it.
-    sampled = options.get("sample") is not None and whole_number("sample", options["sample"], 1) < pool.rows
-    if need <= may and not (in_parts and sampled):
+    by_sample = in_parts is not None and in_parts.only_with == "sample"
+    sampled = by_sample and whole_number("sample", options["sample"], 1) < pool.rows
+    if need <= may and not sampled:
         return True
     if in_parts is not None:
         least = others * row + in_parts.needed(pool.rows, *layout.shape, **options)
