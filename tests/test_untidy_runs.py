@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from matplotlib.figure import Figure as MatplotlibFigure
 from PIL import Image
 
 from accuacl import NAMES, learners
@@ -18,6 +19,7 @@ from accuacl.data import holds_tasks, load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import Config, LabelsPending, by_class, canonical, make, read_steps, run, run_row
 from accuacl.report import many_runs, one_run
+from accuacl.report.figures import class_figures
 from accuacl.report.formats.document import Figure, Points, Table
 from accuacl.report.statistics.over_time import labels_spent
 from accuacl.sweeps import runs_of
@@ -386,5 +388,21 @@ def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):
     assert sum(caption.startswith("The stream: examples of each class") for caption in captions) == 1
     assert sum(caption.startswith("How soon classes are found") for caption in captions) == 1
     assert "Recall at the end, classes in order of arrival." in captions
+    assert sum(caption.startswith("Recall at the end of each class in the tests of each task") for caption in captions)
+    assert sum(caption.startswith("Forgetting of each class since its task was learned") for caption in captions)
     said = [point for block in blocks if isinstance(block, Points) for point in block.texts]
     assert any(point.startswith("Labels of the rarest class, ") for point in said)
+
+
+def test_figures_by_class_have_every_class_and_task():
+    tasks = [{"ant": 80.0}, {"ant": 40.0, "bee": 70.0}, {"cow": 0.0}]
+    ((panel,), axes) = class_figures.recall_by_task(tasks).panels, MatplotlibFigure().add_subplot()
+    panel.draw(axes)
+    shown = {text.get_position(): text.get_text() for text in axes.texts}  # (task, class), in the middle of its cell
+    assert shown == {(0.5, 0.5): "80", (1.5, 0.5): "40", (1.5, 1.5): "70", (2.5, 2.5): "0"}
+    assert panel.alt.endswith("mean over the classes of each task: 80, 55, 0.")
+    many = {f"class {i}": float(i - 10) for i in range(40)}
+    (panel,), axes = class_figures.forgetting(many).panels, MatplotlibFigure().add_subplot()
+    panel.draw(axes)
+    assert [bar.get_height() for bar in axes.patches] == list(many.values())
+    assert panel.alt == "Forgetting of 40 classes: lowest -10, median 10, highest 29 points."

@@ -47,7 +47,7 @@ def advice(config: Config) -> list[str]:
             f"accuacl is the paper's strategy; with {config.learner}, --strategy coverage --memory-policy coverage was "
             f"{better}."
         )
-    tasks = config.tasks or (BENCHMARKS[config.benchmark].tasks if config.benchmark in BENCHMARKS else 0)
+    tasks = config.tasks  # of a whole stream `stream_notes` says it, which has counted its tasks
     if strategy != "full" and tasks > 1 and memory >= config.labels * tasks:
         sentences.append(
             f"a memory of {memory} keeps all labels of {tasks} tasks of {config.labels}, so that little can be "

@@ -8,7 +8,7 @@ from typing import Any
 
 from accuacl.experiment import CLASS_METRICS, Config, is_tidy, read_result, read_steps, stream_words
 from accuacl.report import provenance
-from accuacl.report.figures import contact_sheet, run_figures
+from accuacl.report.figures import class_figures, contact_sheet, run_figures
 from accuacl.report.figures.discovery import discovery
 from accuacl.report.figures.stream_map import stream_map
 from accuacl.report.formats.document import (
@@ -54,6 +54,10 @@ def document(run: Path, row: Row, title: str = "", data_dir: Path | None = None,
         add(Heading("Recall of each class"))
         add(Text(_extremes(recall)))
         add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_tidy(row) else 1))
+    if result.get("recall_by_task"):
+        add(class_figures.recall_by_task(result["recall_by_task"]))
+    if result.get("forgetting_by_class") and not is_tidy(row):
+        add(class_figures.forgetting(result["forgetting_by_class"]))
     report.blocks.extend(_class_findings(result))
     found = discovery([group])
     report.blocks.extend([found] if found else [])
