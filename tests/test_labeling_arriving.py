@@ -67,7 +67,8 @@ def test_folders_beside_others_or_beside_images_are_one_task(tmp_path):
 
 def test_texts_by_a_column(tmp_path):
     (tmp_path / "t.csv").write_text("id,text,task\n1,open it,May 10\n2,close it,May 9\n3,open that,May 10\n")
-    project("new", tmp_path / "p", "--texts", tmp_path / "t.csv", "--model", "none", *SMALL)
+    said = project("new", tmp_path / "p", "--texts", tmp_path / "t.csv", "--model", "none", *SMALL)
+    assert said.startswith("task 1 (May 9): 1 texts\ntask 2 (May 10): 2 texts\n")
     assert names(tmp_path / "p") == [["2"], ["1", "3"]]
     project("new", tmp_path / "one", "--texts", tmp_path / "t.csv", "--model", "none", "--task-column", "", *SMALL)
     assert names(tmp_path / "one") == [["1", "2", "3"]]

@@ -22,7 +22,10 @@ SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--ep
         ({"learner": "der++", "strategy": "entropy"}, "with der++ and up to 1000 labels a task entropy was"),
         ({}, "with er, --strategy coverage --memory-policy coverage was 9.8 points more accurate on the digits."),
         ({"learner": "der++"}, "was 6.3 and 3.1 points more accurate on CIFAR-10 and CIFAR-100, though accuacl forgot"),
-        ({"strategy": "uniform", "memory": 200, "labels": 40, "tasks": 5}, "a memory of 200 keeps all labels of 5 tasks"),
+        (
+            {"strategy": "uniform", "memory": 200, "labels": 40, "tasks": 5},
+            "a memory of 200 keeps all labels of 5 tasks",
+        ),
         ({"strategy": "uniform", "memory": 200, "labels": 40, "tasks": 0, "recurring": 1}, ""),  # of ten tasks
         ({"strategy": "accuacl", "memory": 0}, "accuacl weighs the past by the replay memory, and --memory is 0"),
         ({"strategy": "kcenter+memory", "memory": 0}, "it picks as kcenter does"),

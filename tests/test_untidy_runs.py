@@ -88,7 +88,8 @@ def test_parquet_names_the_tasks_and_looks(tmp_path, monkeypatch):
     settings = {"benchmark": str(tmp_path / "own"), "labels": 2, "rounds": 1, "memory": 4, "model": "conv4"}
     settings |= {"epochs": 1, "learner": "er"}
     given = make(settings | {"arrival": "given"})
-    assert run(given, tmp_path / "given")["stream"]["pools"] == [[4, 4], [2, 2]]
+    with pytest.warns(UserWarning, match="the tasks come in the order of their names: a, b; give numbers to them"):
+        assert run(given, tmp_path / "given")["stream"]["pools"] == [[4, 4], [2, 2]]
     looks = run(make(settings | {"domains": 3}), tmp_path / "looks")
     assert looks["stream"]["pools"] == [[2, 2]] * 3
     assert np.array_equal(load(str(tmp_path / "own")).train.labels, np.arange(12) % 2)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from accuacl.data import Stream, Task
+from accuacl.data import Dataset, Stream, Task, natural
 from accuacl.experiment.config import Config
 from accuacl.experiment.stream_settings import groups_of, is_tidy
 
@@ -27,6 +28,7 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
             sentences.append(
                 f"{classes} classes do not make whole tasks of {each}: {_named(stream, left)} left out; {remedy}."
             )
+    sentences += _order_by_name(data) if config.arrival == "given" else []
     inside = {c for task in tasks for c in task.classes}
     tested = np.concatenate([data.test.labels[task.test] for task in tasks])
     trained = np.concatenate([data.train.labels[task.train] for task in tasks])
@@ -48,6 +50,21 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
             "forgotten; a smaller --memory makes strategies differ more."
         )
     return sentences
+
+
+def _order_by_name(dataset: Dataset) -> list[str]:
+    """Where the names of tasks have no numbers, such as those of months, their order may not be the one that is meant.
+
+    >>> from accuacl.data import Split
+    >>> split = Split(np.zeros((3, 1)), np.zeros(3, np.int64), {"task": np.array(["May", "June", "July"])})
+    >>> _order_by_name(Dataset("mine", split, split, ("cat",)))[0]
+    'the tasks come in the order of their names: July, June, May; give numbers to them if another one is meant.'
+    """
+    names = sorted(map(str, np.unique(dataset.train.columns["task"])), key=natural)
+    if len(names) < 2 or all(re.search(r"\d", name) for name in names):
+        return []
+    shown = ", ".join(names[:NAMED]) + (", ..." if len(names) > NAMED else "")
+    return [f"the tasks come in the order of their names: {shown}; give numbers to them if another one is meant."]
 
 
 def _named(stream: Stream, classes: Collection[int]) -> str:

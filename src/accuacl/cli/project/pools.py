@@ -71,9 +71,10 @@ def _read(
     return projects.read_table(path, replace(given.options, task=given.task))
 
 
-def print_added(task: projects.TaskInfo, directory: Path) -> None:
-    """Say what the task has, and which files were left out."""
-    console.print(f"task {task.index + 1}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
+def print_added(task: projects.TaskInfo, directory: Path, name: str = "") -> None:
+    """Say what the task has, and which files were left out. name: what a column calls it."""
+    called = f" ({escape(name)})" if name else ""
+    console.print(f"task {task.index + 1}{called}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
     _print_left_out(list(task.bad.items())[:SHOWN])
     if len(task.bad) > SHOWN:
         more, file = len(task.bad) - SHOWN, projects.Tasks(directory).folder_of(task.index)
