@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -820,7 +821,18 @@ def test_a_strategy_is_handed_the_options_that_its_signature_has(tmp_path, own_s
 )
 def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypatch, strategy, given, handed):
     asked, select = [], strategies.select
-    known = ("pool", "labelled", "memory", "budget", "past", "seed", "total_classes", "variant", "oversample")
+    known = (
+        "pool",
+        "labelled",
+        "memory",
+        "budget",
+        "past",
+        "seed",
+        "progress",
+        "total_classes",
+        "variant",
+        "oversample",
+    )
 
     def spy(name, **arguments):
         asked.append((name, {key: value for key, value in arguments.items() if key not in known}))
@@ -834,6 +846,21 @@ def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypa
     asked.clear()
     run(small(strategy=strategy, tasks=1, rounds=2), tmp_path / "b")
     assert [options for name, options in asked if name == strategy] == [{}]
+
+
+@pytest.mark.parametrize(("a_second", "told"), [(1, True), (1000, False)])
+def test_a_choice_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, a_second, told):
+    ticks = itertools.count()
+    monkeypatch.setattr("accuacl.experiment.choosing.monotonic", lambda: next(ticks) / a_second)
+    seen = []
+    run(small(strategy="coverage", tasks=1, rounds=2), tmp_path / "a", progress=seen.append)
+    shares = [progress.share for progress in seen]
+    assert shares == sorted(shares)
+    parts = [progress for progress in seen if progress.step is not None]
+    assert bool(parts) == told
+    assert [part.step for part in parts] == sorted(part.step for part in parts)
+    for part in parts:
+        assert (part.stage, part.text) == ("choosing", f"task 1/1 round 2/2 choosing {100 * part.step:.0f} %")
 
 
 def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):

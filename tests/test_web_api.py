@@ -326,6 +326,13 @@ def test_texts_and_vectors_are_shown_too(tmp_path, kind):
             assert client.get(f"/item/{pick['item']}/image").status_code == 404
 
 
+def test_a_choice_that_takes_long_moves_the_bar(trainer):
+    trainer._report(Progress(0.4, 2, "task 1/2 round 2/4 choosing", "choosing", (0, 1)))
+    assert (trainer.now.text, trainer.now.done) == ("Choosing the next examples", None)
+    trainer._report(Progress(0.4, 2, "task 1/2 round 2/4 choosing 25 %", "choosing", (0, 1), step=0.25))
+    assert (trainer.now.text, trainer.now.done) == ("Choosing the next examples", 0.25)
+
+
 @pytest.mark.parametrize(
     ("first", "round", "by"),
     [("coverage", 0, "coverage"), ("coverage", 1, "uncertain-coverage"), ("uniform", 0, "uncertain-coverage")],

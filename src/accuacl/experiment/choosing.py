@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 import numpy as np
 
 from accuacl import strategies
+from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import numpy_generator
 from accuacl.experiment.config import Config
 from accuacl.experiment.known import QUERY, Ids, Known
@@ -35,8 +37,12 @@ def choose(
     features: Callable[[Ids], Features],
     memory: Ids,
     total_classes: int,
+    on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """What a strategy picks. features: of examples by id; memory: ids; total_classes: as many as there will be."""
+    """What a strategy picks. features: of examples by id; memory: ids; total_classes: as many as there will be.
+
+    on_progress: told how much of a choice is done that takes longer than a second.
+    """
     replayed = known.earlier if strategy == "accuacl-full" else memory
     given: dict[str, Any] = {"variant": config.variant, "keep": config.keep or None, "oversample": config.oversample}
     given["lam"] = config.lam if known.task.index + 1 >= config.lam_from else None
@@ -52,9 +58,22 @@ def choose(
         budget=budget,
         past=len(known.earlier),
         seed=_seed(config, known) % (2**32 if strategy not in strategies.NAMES else 2**62),  # all that NumPy takes
+        progress=_every_second(on_progress) if on_progress else None,
         **options,
     )
     return _as_result(known, picked)
+
+
+def _every_second(on_progress: OnProgress) -> OnProgress:
+    last = monotonic()
+
+    def told(progress: Progress) -> None:
+        nonlocal last
+        if monotonic() - last >= 1:
+            last = monotonic()
+            on_progress(progress)
+
+    return told
 
 
 def _seed(config: Config, known: Known) -> int:

@@ -61,10 +61,12 @@ def carried_over(before: Known | None) -> dict[str, Any]:
     return {"seen": before.seen, "earlier": earlier, "memory": before.memory, "start": weights, "weights": weights}
 
 
-def round_progress(known: Known, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> Progress:
+def round_progress(
+    known: Known, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
+) -> Progress:
     """How far the run is. A round costs as much as it has labels: round r of R begins at r (r + 1) / (R (R + 1))."""
     r, rounds = known.round, known.rounds or known.round + 1
     within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
     of = f"/{rounds}" if known.rounds else ""
     text = f"task {known.task.index + 1}/{tasks} round {r + 1}{of} {what}"
-    return Progress(known.task.index + within, tasks, text, stage, epochs)
+    return Progress(known.task.index + within, tasks, text, stage, epochs, step)

@@ -110,7 +110,11 @@ class ExperimentSteps:
             inputs = InputRows(self.data.train.inputs, ids)  # accuacl-full asks for all the past: read it in parts
             return Features(*self._predict(model, inputs, known.seen))
 
-        return choose(c, known, strategy, budget, features, self._memory(known).ids, len(self.stream.order))
+        def on_part(part: Progress) -> None:
+            self._say(known, f"choosing {100 * part.share:.0f} %", "choosing", step=part.share)
+
+        memory = self._memory(known).ids
+        return choose(c, known, strategy, budget, features, memory, len(self.stream.order), on_part)
 
     def label(self, known: Known, picked: dict[str, Any]) -> dict[str, Any]:
         """What the oracle says, as (row, class) pairs; examples it skipped are left out."""
@@ -208,5 +212,7 @@ class ExperimentSteps:
         """Decoding comes before the run itself, of which nothing is done yet."""
         self.on_progress(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
 
-    def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
-        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
+    def _say(
+        self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
+    ) -> None:
+        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs, step))

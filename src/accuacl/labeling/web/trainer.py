@@ -119,9 +119,11 @@ def places(project: Project) -> list[Path]:
 
 
 def _part(progress: Progress) -> float | None:
-    """How much of this training is done: the loop counts all rounds of all tasks, but people wait for one."""
+    """How much of this training, or of what comes before it, is done: people do not wait for all tasks and rounds."""
     if progress.stage == "preparing":
         return progress.share
+    if progress.stage == "choosing":
+        return progress.step
     epochs = _epochs(progress)
     return epochs[0] / epochs[1] if epochs else None
 

@@ -8,13 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from accuacl.base.progress import OnProgress
 from accuacl.experiment import Config, Ids, Known, choose, choose_uniformly
 from accuacl.features import Features
 from accuacl.labeling.project.learning.taught import held_out_count
 
 
 def cover_first_round(
-    config: Config, known: Known, budget: int, holdout: float, features: Callable[[Ids], Features], given_out: list[int]
+    config: Config,
+    known: Known,
+    budget: int,
+    holdout: float,
+    features: Callable[[Ids], Features],
+    given_out: list[int],
+    on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Picks whose uniform part is named by `held`; what it holds out does not count as covered.
 
@@ -26,6 +33,6 @@ def cover_first_round(
     more = min(max(0, budget - len(drawn)), len(rest.left))
     if not more:
         return {"ids": drawn, "scores": {}, "held": sorted(drawn)}
-    covering = choose(config, rest, "coverage", more, features, np.empty(0, np.int64), 1)
+    covering = choose(config, rest, "coverage", more, features, np.empty(0, np.int64), 1, on_progress)
     scores = {name: [None] * len(drawn) + values for name, values in covering["scores"].items()}
     return {"ids": drawn + covering["ids"], "scores": scores, "held": sorted(drawn)}

@@ -108,11 +108,15 @@ class PeopleSteps:
         if (ended or not len(known.left) or (total and not size)) and not first:
             return nothing
         self._say(known, "choosing", "choosing")
+
+        def on_part(part: Progress) -> None:
+            self._say(known, f"choosing {100 * part.share:.0f} %", "choosing", step=part.share)
+
         if known.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or known.weights):
             have, seen = [pick.item for pick in first], self._seen_first(known)
             part = self._part(known, "coverage", size)
             part = replace(part, pool=np.union1d(part.pool, np.array(have, np.int64)))
-            picked = cover_first_round(self.config, part, size, self.settings.holdout, seen, have)
+            picked = cover_first_round(self.config, part, size, self.settings.holdout, seen, have, on_part)
             picked = said_of(picked, part, known)
         elif first:
             ids, draws = rest_of_uniform(self.config, known, first, size)
@@ -126,7 +130,7 @@ class PeopleSteps:
             classes = max(len(living(self.store.classes())), len(set(known.taught.values())))
             memory, features = self._memory(known, known.memory).ids, self._features_by(known)
             part = self._part(known, self.config.strategy, size)
-            picked = choose(self.config, part, self.config.strategy, size, features, memory, classes)
+            picked = choose(self.config, part, self.config.strategy, size, features, memory, classes, on_part)
             picked = said_of(picked, part, known)
         return picked | self._guesses(known, picked["ids"])
 
@@ -276,5 +280,7 @@ class PeopleSteps:
             predictions += [[int(i), int(g), float(c)] for i, g, c in zip(ids, guess, p.max(axis=1), strict=True)]
         return {"accuracy": accuracy, "predictions": predictions}
 
-    def _say(self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1)) -> None:
-        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs))
+    def _say(
+        self, known: Known, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
+    ) -> None:
+        self.on_progress(round_progress(known, len(self.tasks), what, stage, epochs, step))
