@@ -848,6 +848,12 @@ def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypa
     assert [options for name, options in asked if name == strategy] == [{}]
 
 
+def test_half_accuacl_is_the_same_run_whether_it_is_said_or_not():
+    half, fifth, unset = (small(strategy="accuacl+uniform", share=share).model_dump() for share in (0.5, 0.2, None))
+    assert canonical(half) == canonical(unset) == unset
+    assert canonical(fifth) == fifth
+
+
 @pytest.mark.parametrize(("a_second", "told"), [(1, True), (1000, False)])
 def test_a_choice_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, a_second, told):
     ticks = itertools.count()

@@ -8,7 +8,7 @@ from accuacl.data import ARRIVALS
 from accuacl.experiment.config import Config
 from accuacl.experiment.stream_settings import is_tidy
 from accuacl.strategies import REGISTRY as STRATEGIES
-from accuacl.strategies import options_of
+from accuacl.strategies import defaults_of, options_of
 
 OPTIONS = ("variant", "keep", "lam", "oversample", "share", "uncertainty")  # settings that are options of strategies
 
@@ -32,6 +32,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
     strategy = str(config["strategy"])
     known = strategy == "full" or strategy in STRATEGIES  # of a plugin that is not loaded nothing is known
     unused = set(OPTIONS) - options_for(strategy) if known else set()
+    if known and strategy != "full" and config.get("share") == defaults_of(strategy).get("share"):
+        unused.add("share")  # as if it had not been set
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
     if strategy == "full":

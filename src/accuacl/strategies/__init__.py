@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accuacl.base.front import front_door
-from accuacl.strategies.registry import NAMES, REGISTRY, load_plugins, options_of, register
+from accuacl.strategies.registry import NAMES, REGISTRY, defaults_of, load_plugins, options_of, register
 
 if TYPE_CHECKING:
     from accuacl.strategies.lacking import WITHOUT_MEMORY, warn_without_memory
@@ -42,6 +42,7 @@ __all__ = [
     "among_smallest",
     "available",
     "bytes_needed",
+    "defaults_of",
     "get",
     "load_plugins",
     "made_exact",

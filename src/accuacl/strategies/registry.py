@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.front import Registry
@@ -93,6 +93,16 @@ def options_of(name: str) -> tuple[str, ...]:
     >>> options_of("uniform")
     ()
     """
+    return tuple(defaults_of(name))
+
+
+def defaults_of(name: str) -> dict[str, Any]:
+    """The options of a strategy and their default values.
+
+    >>> defaults_of("fisher-ratio")
+    {'ridge': 1.0, 'lam': None, 'uncertainty': True}
+    """
     if not isinstance(name, str) or name not in REGISTRY:
         raise no_such("strategy", name, REGISTRY)
-    return tuple(inspect.signature(REGISTRY[name]).parameters)[1:]
+    options = list(inspect.signature(REGISTRY[name]).parameters.values())[1:]
+    return {option.name: option.default for option in options}
