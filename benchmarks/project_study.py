@@ -6,7 +6,8 @@
 For every data set and learner: the true accuracy A and forgetting F at the end, and the area under the learning curve
 (the mean accuracy over all rounds, on the tasks so far), mean and standard deviation over seeds, in %; then OURS minus
 every baseline, with p-values by sign flips, corrected by Holm's method; then how many labels OURS needs for the
-accuracy that others reach with all of theirs, from runs of OURS with fewer labels (--fewer), by straight lines between.
+accuracy that others reach with all of theirs, from runs of OURS with fewer labels (--fewer), by straight lines between,
+with a 95 % interval from drawing the seeds again, with replacement.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import numpy as np
 from paired import Cells, comparisons, mean, show, summary
 
 METRICS = ("A", "F", "area")
+DRAWS = 2000  # of seeds, for an interval
 START, END = "<!-- benchmarks/project_study.py writes from here -->", "<!-- to here, benchmarks/project_study.py -->"
 
 
@@ -83,31 +85,50 @@ def needed(full: dict[tuple[str, str], Cells], fewer: list[dict[str, str]], ours
     """Labels that OURS needs for what uniform and badge reach with all, and as a share of all."""
     lines = ["| data, learner | ours: A by labels | as uniform with all | as badge with all |", "|---|---|--:|--:|"]
     for (data, learner), cells in full.items():
-        strategy, reached = ours[data], defaultdict(list)
+        strategy, reached = ours[data], defaultdict(dict)
         for row in fewer:
             if (row["data"], row["learner"], row["strategy"]) == (data, learner, strategy):
-                reached[int(row["labels"])].append(float(row["true_accuracy"]))
+                reached[int(row["labels"])][int(row["seed"])] = float(row["true_accuracy"])
         if not reached or strategy not in cells:
             continue
         all_labels = round(mean(cells[strategy], "labels"))
-        reached[all_labels] = [row["A"] for row in cells[strategy].values()]
-        points = [(labels, float(np.mean(values))) for labels, values in sorted(reached.items())]
-        shown = ", ".join(f"{labels}: {accuracy:.1f}" for labels, accuracy in points)
-        others = [other for other in ("uniform", "badge") if other in cells]
-        shares = [share(points, mean(cells[other], "A"), all_labels) for other in others]
+        reached[all_labels] = {seed: row["A"] for seed, row in cells[strategy].items()}
+        shown = ", ".join(f"{labels}: {np.mean(list(reached[labels].values())):.1f}" for labels in sorted(reached))
+        goals = [
+            {seed: row["A"] for seed, row in cells[other].items()} for other in ("uniform", "badge") if other in cells
+        ]
+        shares = [share(reached, goal, all_labels) for goal in goals]
         lines.append(f"| {data}, {learner} | {shown} | {' | '.join(shares)} |")
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
-def share(points: list[tuple[int, float]], goal: float, all_labels: int) -> str:
-    """Where the line through the points first reaches the goal."""
-    if points[0][1] >= goal:
-        return f"at most {points[0][0]} ({100 * points[0][0] / all_labels:.0f} %)"
+def share(reached: dict[int, dict[int, float]], goal: dict[int, float], all_labels: int) -> str:
+    """How many labels the goal takes, as a share of all, and between which numbers it is with 95 %.
+
+    reached: by labels and seed, the accuracy of OURS; goal: by seed, that of another with all labels.
+    """
+    least, seeds = min(reached), sorted(set(goal).intersection(*reached.values()))
+    labels = crossing(reached, goal, seeds)
+    if labels is None:
+        return "not reached"
+    rng = np.random.default_rng(0)
+    drawn = [crossing(reached, goal, rng.choice(seeds, len(seeds)).tolist()) for _ in range(DRAWS)]
+    low, high = np.quantile([np.inf if each is None else each for each in drawn], (0.025, 0.975), method="nearest")
+    limit = "more than all" if np.isinf(high) else f"{high:.0f}"
+    at_most = "at most " if labels == least else ""
+    return f"{at_most}{labels:.0f} ({100 * labels / all_labels:.0f} %; {low:.0f} to {limit})"
+
+
+def crossing(reached: dict[int, dict[int, float]], goal: dict[int, float], seeds: list[int]) -> float | None:
+    """Where the lines through the means of OURS first reach that of the goal; None: nowhere."""
+    wanted = np.mean([goal[seed] for seed in seeds])
+    points = [(labels, np.mean([reached[labels][seed] for seed in seeds])) for labels in sorted(reached)]
+    if points[0][1] >= wanted:
+        return float(points[0][0])
     for (fewer, low), (more, high) in pairwise(points):
-        if low < goal <= high:
-            labels = fewer + (more - fewer) * (goal - low) / (high - low)
-            return f"{labels:.0f} ({100 * labels / all_labels:.0f} %)"
-    return "not reached"
+        if low < wanted <= high:
+            return float(fewer + (more - fewer) * (wanted - low) / (high - low))
+    return None
 
 
 if __name__ == "__main__":
