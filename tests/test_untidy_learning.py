@@ -112,10 +112,11 @@ def test_features_must_fit():
 @pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which keeps everything
 def test_runs_whose_memory_doubts(tmp_path, learner):
     settings = SMALL | {"learner": learner, "label_noise": 0.4, "labels": 30, "epochs": 8, "memory": 12, "pool": 0}
+    settings |= {"seed": 3}
     shares = {}
     for policy in ("paper", "agreement"):
         run(make(settings | {"memory_policy": policy}), tmp_path / policy)
         (_, step) = read_steps(tmp_path / policy / "journal.sqlite", "memory")
         truth = load("digits").train.labels[step.result["ids"]]
         shares[policy] = float((truth == step.result["labels"]).mean())
-    assert shares["agreement"] >= shares["paper"]
+    assert shares["agreement"] > shares["paper"]

@@ -15,7 +15,7 @@ from PIL import Image
 
 from accuacl import NAMES, learners
 from accuacl.base.errors import InputError
-from accuacl.data import holds_tasks, load
+from accuacl.data import OWN_STREAMS, holds_tasks, load
 from accuacl.embed.checkpoint import of_run
 from accuacl.experiment import Config, LabelsPending, by_class, canonical, make, read_steps, run, run_row
 from accuacl.report import many_runs, one_run
@@ -61,6 +61,22 @@ def test_streams_that_the_data_name_resume_to_the_same_bytes(tmp_path, noise):
         ("looks", vectors(tmp_path / "looks-data", **looks) | {"domains": 3}),
     ):
         resumes(settings | {"label_noise": noise}, tmp_path / name)
+
+
+def test_a_stream_of_ones_own_resumes_to_the_same_bytes_and_is_known_again(tmp_path, monkeypatch):
+    rows = len(load("digits").train)
+    monkeypatch.setitem(OWN_STREAMS, "thirds", lambda dataset, seed: np.arange(rows) * 3 // rows)
+    settings = SMALL | {"arrival": "thirds", "blur": 0.1}
+    resumes(settings, tmp_path)
+
+    def stops(task, round, ids):
+        raise LabelsPending("later")
+
+    with pytest.raises(LabelsPending):
+        run(make(settings), tmp_path / "c", oracle=stops)
+    monkeypatch.setitem(OWN_STREAMS, "thirds", lambda dataset, seed: np.arange(rows) % 3)
+    with pytest.raises(InputError, match="the same --plugin, or start over with --fresh"):
+        run(make(settings), tmp_path / "c")
 
 
 def test_images_in_made_looks_resume_to_the_same_bytes(tmp_path, monkeypatch):

@@ -146,7 +146,11 @@ def natural(name: str) -> list[Any]:
 
     >>> sorted(["task-10", "task-9", "Task-1"], key=natural)
     ['Task-1', 'task-9', 'task-10']
+    >>> sorted(["0", "-1", "1", "-10"], key=natural)
+    ['-10', '-1', '0', '1']
     """
+    if re.fullmatch(r"-\d+", name):
+        return [["", int(name), ""], name]
     parts = re.split(r"(\d+)", name.casefold())
     return [[int(part) if i % 2 else part for i, part in enumerate(parts)], name]
 
