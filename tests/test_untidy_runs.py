@@ -395,7 +395,13 @@ def test_a_report_of_many_runs_compares_classes_where_the_stream_is_not_tidy(tmp
             f"{row['rarest_labels'][-1][-1]:.1f}",
         ]
     tidy = [row | {"blur": 0.0, "imbalance": 1.0, "label_noise": 0.0, "recurring": 0} for row in rows]
-    assert not [t for t in many_runs.document(tidy).blocks if isinstance(t, Table) and t.caption.startswith("By class")]
+    for gap, tables in (
+        (0.5, 0),
+        (3.0, 1),
+    ):  # points between the means over classes and examples: long tails of one's own
+        uneven = [row | {"example_accuracy": row["class_accuracy"] + gap} for row in tidy]
+        blocks = many_runs.document(uneven).blocks
+        assert sum(isinstance(block, Table) and block.caption.startswith("By class") for block in blocks) == tables
 
 
 def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):

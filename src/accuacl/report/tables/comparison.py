@@ -60,7 +60,8 @@ SPECS = (
 CLASSES = Spec(
     "By class",
     metrics=("class_accuracy", "example_accuracy", "class_forgetting", "found_mean", "rarest_end"),
-)  # where the stream is not tidy
+)  # where the stream is not tidy, or classes are not alike
+UNEVEN = 1.0  # points between the mean over classes and the mean over examples
 SPECIAL = {name for spec in SPECS for name in spec.needs}
 
 
@@ -72,9 +73,16 @@ def comparison_tables(groups: Sequence[Group]) -> list[Table]:
         for i, (spec, mine) in enumerate(chosen)
         if mine and not any(set(mine) <= set(more) for _, more in chosen[i + 1 :])
     ]
-    if not is_tidy(groups[0].rows[0]) and any(group.mean_std(CLASSES.metrics[0]) for group in groups):
+    known = any(group.mean_std(CLASSES.metrics[0]) for group in groups)
+    if known and (not is_tidy(groups[0].rows[0]) or any(_is_uneven(group) for group in groups)):
         tables.append(_table(CLASSES, groups))
     return tables
+
+
+def _is_uneven(group: Group) -> bool:
+    """Whether common classes fare otherwise than rare ones, so that it matters what a mean is over."""
+    by_class, by_example = (group.mean_std(metric) for metric in CLASSES.metrics[:2])
+    return by_class is not None and by_example is not None and abs(by_class.mean - by_example.mean) > UNEVEN
 
 
 def _chosen(spec: Spec, groups: Sequence[Group]) -> list[Group]:
