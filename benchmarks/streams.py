@@ -6,8 +6,8 @@ For every benchmark a table of streams and strategies: the mean over seeds (mean
 --metric says otherwise), the best in bold, with a star where it differs from BASELINE: p below 0.05 by sign flips,
 corrected by Holm's method over the strategies. The last line has the mean difference from BASELINE over all streams
 and its p-value, corrected in the same way, by stream and seed. A number in brackets: the mean is over so many seeds,
-or the difference over so many streams, because there are no more. Below the table: how the strategy with the highest mean
-compares with each other one, again by stream and seed and corrected over these.
+or the difference over so many streams, because there are no more. Below the table: how the strategy with the highest
+mean compares with each other one, again by stream and seed and corrected over these.
 """
 
 from __future__ import annotations
