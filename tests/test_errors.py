@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
+from torch.nn import Linear
 
-from accuacl import NAMES, Features, select
+from accuacl import NAMES, Features, data, experiment, pools, select, torch
 from accuacl.base.errors import InputError
 from accuacl.strategies import TooLarge, options_of
 from problems import features
@@ -26,6 +27,7 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"seed": -3}, "seed is -3"),
         ("accuacl", {"past": -1}, "past is -1"),
         ("accuacl", {"chunk": "x"}, "chunk is 'x'"),
+        ("coverage", {"progress": True}, "progress is True; give a function"),
         ("accuacl", {"pool": np.ones((3, 3))}, r"pool is a ndarray; give Features"),
         ("accuacl", {"memory": np.ones((3, 3))}, r"memory is a ndarray; give Features"),
         ("accuacl", {"memory": OTHER}, "memory was given without past or lam"),
@@ -146,3 +148,19 @@ def test_default_keep(variant, total, keep):
     np.testing.assert_array_equal(default.scores["distribution"], given.scores["distribution"])
     other = select("accuacl", pool=pool, budget=9, variant=variant, keep=keep + 1)
     assert not np.array_equal(default.scores["distribution"], other.scores["distribution"])
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda out: pools.select(out / "none.parquet", "entropy", budget=1, progress=True),
+        lambda out: torch.features(Linear(2, 2), [], classes=[0], progress=True),
+        lambda out: data.load("digits", progress=True),
+        lambda out: experiment.run(experiment.make({}), out / "run", progress=True),
+    ],
+    ids=["pools", "torch", "data", "run"],
+)
+def test_progress_that_cannot_be_called_is_refused_before_any_work(tmp_path, call):
+    with pytest.raises(InputError, match=r"^progress is True; give a function, which is called with a `Progress`, or"):
+        call(tmp_path)
+    assert not list(tmp_path.iterdir())

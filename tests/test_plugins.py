@@ -231,6 +231,38 @@ def test_a_function_that_makes_no_learner_names_the_file_and_the_line(tmp_path):
     assert f"the learner mine ({file}, line 4) is a int, which cannot `train` and `remember`" in str(refused.value)
 
 
+ANSWERS = """
+from accuacl import learners
+
+@learners.register("mine")
+class Mine(learners.Learner):
+    def observe(self, rows):
+        return {loss}
+
+    def remember(self):
+        return {memory}
+"""
+
+
+@pytest.mark.parametrize(
+    ("answers", "says"),
+    [
+        ({"loss": None}, "`observe` of Mine ({file}, line 4) gave a NoneType; return the mean loss of the batch, one"),
+        ({"loss": "rows * 1.0"}, "`observe` of Mine ({file}, line 4) gave a tensor of shape (4,); return the mean"),
+        ({"memory": None}, "`remember` of Mine ({file}, line 4) gave a NoneType; return a Memory, such as self.b"),
+        ({"memory": "[1, 2]"}, "`remember` of Mine ({file}, line 4) gave a list; return a Memory"),
+    ],
+)
+def test_a_run_checks_what_a_learner_gives(tmp_path, answers, says):
+    file = tmp_path / "mine.py"
+    file.write_text(ANSWERS.format(**{"loss": "0.0", "memory": "self.buffer"} | answers))
+    options = [f"--{key}={value}" for key, value in SMALL.items()]
+    ended = accuacl("run", *options, "--learner=mine", "--plugin=mine.py", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert says.format(file=file) in " ".join(ended.stderr.split())
+    assert "Traceback" not in ended.stderr
+
+
 @pytest.mark.parametrize("head", ["def mine(): ...", "def mine(memory, ids, labels): ...", "class Mine: ..."])
 def test_a_memory_policy_that_cannot_be_called_is_refused_when_it_is_registered(tmp_path, head):
     file = tmp_path / "mine.py"

@@ -283,6 +283,8 @@ def test_folders_of_images_for_each_task(tmp_path, monkeypatch):
     assert data.train.labels[rows].tolist() == [2, 0, 1]
     assert data.train.inputs[:].shape == data.train.inputs.shape == (12, 9, 9, 3)
     assert load(str(tmp_path / "own"), image_size=4).train.inputs.shape == (12, 4, 4, 3)
+    settings = {"labels": 4, "rounds": 2, "memory": 3, "model": "conv4", "epochs": 1, "tasks": 0, "image_size": 16}
+    resumes({"benchmark": str(tmp_path / "own")} | settings, tmp_path)
 
 
 def test_tasks_of_different_shapes_are_told(tmp_path):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from accuacl.base.errors import InputError
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -31,6 +33,17 @@ class Progress:
 
 OnProgress = Callable[[Progress], None]
 Tick = Callable[[int], None]  # called with how much more has been done
+
+
+def check_progress(progress: OnProgress | None) -> None:
+    """Refuse what cannot be called, such as True, before the work begins.
+
+    >>> check_progress(True)
+    Traceback (most recent call last):
+    accuacl.base.errors.InputError: progress is True; give a function, which is called with a `Progress`, or None.
+    """
+    if progress is not None and not callable(progress):
+        raise InputError(f"progress is {progress!r}; give a function, which is called with a `Progress`, or None.")
 
 
 def ignore(progress: Progress) -> None:

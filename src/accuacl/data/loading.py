@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from accuacl.base.errors import InputError
-from accuacl.base.progress import OnProgress
+from accuacl.base.progress import OnProgress, check_progress
 from accuacl.data import arrays, holdout, tables
 from accuacl.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.data.dataset import ColumnNames, Dataset, check_labels
@@ -54,6 +54,7 @@ def load(
     if not isinstance(name, str | os.PathLike):
         raise InputError(f"the data set is {name!r}; give its name, such as digits, or a file or folder.")
     name = os.fspath(name)
+    check_progress(progress)
     if image_size is not None and image_size < 1:
         raise InputError(f"image_size is {image_size}; give the side of an image in pixels, at least 1.")
     if name == "digits":

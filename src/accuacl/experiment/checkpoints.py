@@ -54,7 +54,7 @@ def update_memory(learning: Learning, known: Known, model: Classifier, memory: M
     assert known.weights is not None
     if "memory" in known.weights:  # made in training: by such learners, and by older versions for all
         return dict(known.weights["memory"])
-    return save_memory(learning, known, _start(learning, known, model, memory).remember())
+    return save_memory(learning, known, learners.remember(_start(learning, known, model, memory)))
 
 
 def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import accuacl
 from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.files import strangers, write_text
-from accuacl.base.progress import OnProgress
+from accuacl.base.progress import OnProgress, check_progress
 from accuacl.experiment import by_class, metrics
 from accuacl.experiment.config import Config
 from accuacl.experiment.configfile import settings_before
@@ -50,6 +50,7 @@ def run(
         return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)
 
     _check_out(out)
+    check_progress(progress)
     # A new run is made ready before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():

@@ -14,7 +14,7 @@ from accuacl.learners.registry import MEMORY_POLICIES, NAMES, PAPER, REGISTRY, c
 
 if TYPE_CHECKING:
     from accuacl.learners.augment import Transform
-    from accuacl.learners.loop import Diverged, Learner, diverged, train
+    from accuacl.learners.loop import Diverged, Learner, diverged, remember, train
     from accuacl.learners.round import Round
     from accuacl.learners.training import TaskData, Training
 
@@ -32,6 +32,7 @@ __all__ = [
     "check_policy",
     "diverged",
     "register",
+    "remember",
     "start",
     "train",
 ]

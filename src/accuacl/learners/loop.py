@@ -11,6 +11,7 @@ from torch import Tensor
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.userfile import with_place
 from accuacl.learners.batches import evenly, every
 from accuacl.learners.registry import AGREEMENT, PAPER
 from accuacl.learners.round import Round
@@ -50,7 +51,7 @@ class Learner:
             batches = every(rows, training.batch, order)
             total = torch.zeros((), device=training.device)
             for part in batches:
-                total += self.observe(part)
+                total += _loss(self, self.observe(part))
             mean = total.item() / len(batches)  # the only place where the loop waits for the device
             if not math.isfinite(mean):
                 raise diverged(training, f"the loss is {mean} after epoch {epoch + 1}")
@@ -89,6 +90,25 @@ class Learner:
 def train(learner: Learner, progress: OnProgress | None = None) -> None:
     """Train the learner's model in place."""
     learner.train(progress)
+
+
+def remember(learner: Learner) -> Memory:
+    """The memory as the task leaves it. The learner may be a user's own."""
+    kept: Any = learner.remember()
+    if not isinstance(kept, Memory):
+        raise InputError(f"{_who(learner, 'remember', kept)}; return a Memory, such as self.buffer.")
+    return kept
+
+
+def _loss(learner: Learner, loss: Any) -> Any:
+    if not isinstance(loss, Tensor | float | int) or (isinstance(loss, Tensor) and loss.ndim):
+        raise InputError(f"{_who(learner, 'observe', loss)}; return the mean loss of the batch, one number.")
+    return loss
+
+
+def _who(learner: Learner, verb: str, gave: Any) -> str:
+    what = f"tensor of shape {tuple(gave.shape)}" if isinstance(gave, Tensor) else type(gave).__name__
+    return with_place(f"`{verb}` of {type(learner).__name__}", type(learner)) + f" gave a {what}"
 
 
 class Diverged(InputError):

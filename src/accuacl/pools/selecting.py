@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from accuacl import engines, strategies
 from accuacl.base.errors import InputError
-from accuacl.base.progress import OnProgress
+from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.engines import Engine
 from accuacl.features import Features
@@ -78,6 +78,7 @@ def select(
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
     """
     strategies.get(strategy, **options)  # wrong names are refused before anything is read
+    check_progress(progress)
     if isinstance(engine, str):
         engines.check(engine, address)
     chosen, names = strategies.REGISTRY[strategy], columns or Columns()

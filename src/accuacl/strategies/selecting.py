@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.errors import InputError
-from accuacl.base.progress import OnProgress
+from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.features import Features
 from accuacl.strategies.answers import check_answer
@@ -71,6 +71,7 @@ def select(
     array([0.693, 0.673])
     """
     ask = get(strategy, **options)
+    check_progress(progress)
     warn_without_memory(strategy, memory, past, options)
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset, IterableDataset
 
 from accuacl.base.errors import InputError
-from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.progress import OnProgress, Progress, check_progress
 from accuacl.features import Features
 from accuacl.models import evaluating, output_layer
 from accuacl.torch.batch import GivenBatch
@@ -45,6 +45,7 @@ def features(
     Features(n=6, d=3, K=2, float32/float32)
     """
     _check(model, loader)
+    check_progress(progress)
     columns = _columns(classes)
     total = float(len(loader)) if isinstance(loader, Sized) else 0.0
     scale = 0.0  # of the model's output, in multiples of what the layer gives; 0: not known yet
