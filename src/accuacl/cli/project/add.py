@@ -26,5 +26,5 @@ def add(
     with projects.Project.open(directory) as project, drawn() as draw:
         how = projects.TableOptions(label=label_column)
         pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw, project)
-        for task in project.add_each(pools):
-            print_added(task, directory)
+        for task, items in project.add_each(pools):
+            print_added(task, items, directory)

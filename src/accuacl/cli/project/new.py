@@ -59,7 +59,7 @@ def new(
         settings = projects.make(chosen | {"kind": pools[0].kind}, embeddings)
         _name_alike([*names, *(label for pool in pools for label in pool.labels or () if label)])
         for task, pool in zip(projects.Project.begin(directory, settings, names, *pools), pools, strict=True):
-            print_added(task, directory, str(pool.arrived[0]) if pool.arrived else "")
+            print_added(task, pool, directory)
     if pools[0].kind == "tables":
         for line in projects.Tasks(directory).schema().summary():
             console.print(escape(line), soft_wrap=True)

@@ -71,9 +71,9 @@ def _read(
     return projects.read_table(path, replace(given.options, task=given.task))
 
 
-def print_added(task: projects.TaskInfo, directory: Path, name: str = "") -> None:
-    """Say what the task has, and which files were left out. name: what a column calls it."""
-    called = f" ({escape(name)})" if name else ""
+def print_added(task: projects.TaskInfo, items: projects.NewItems, directory: Path) -> None:
+    """Say what the task has, what a column calls it, and which files were left out."""
+    called = f" ({escape(str(items.arrived[0]))})" if items.arrived else ""
     console.print(f"task {task.index + 1}{called}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
     _print_left_out(list(task.bad.items())[:SHOWN])
     if len(task.bad) > SHOWN:

@@ -113,12 +113,12 @@ class Project:
             raise InputError(f"this project labels {self.settings.kind}, not {items.kind}; start another for those.")
         return self.tasks.add(items)
 
-    def add_each(self, several: Sequence[NewItems]) -> list[TaskInfo]:
+    def add_each(self, several: Sequence[NewItems]) -> list[tuple[TaskInfo, NewItems]]:
         """Add a task for each of these, without those in which nothing is new; InputError if that is all of them."""
-        added: list[TaskInfo] = []
+        added: list[tuple[TaskInfo, NewItems]] = []
         for i, items in enumerate(several):
             try:
-                added.append(self.add(items))
+                added.append((self.add(items), items))
             except NothingNew:
                 if i + 1 == len(several) and not added:
                     raise

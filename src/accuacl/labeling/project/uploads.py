@@ -103,7 +103,7 @@ class Uploads:
             final = self._folder / upload
             os.rename(self._place(upload), final)
         try:
-            return self._project.add_each(by_task(self._read(final, column)))
+            return [task for task, _ in self._project.add_each(by_task(self._read(final, column)))]
         except BaseException:
             shutil.rmtree(final, ignore_errors=True)
             raise
