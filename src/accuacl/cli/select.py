@@ -45,7 +45,7 @@ def select(
         typer.Option(help="A text file with the ids of rows of the pool that are labelled already, one a line."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help="For strategies that draw at random: uniform, badge, typiclust, accuacl+uniform.")
+        int, typer.Option(min=0, help="For strategies that draw at random, such as uniform and badge.")
     ] = 0,
     variant: Annotated[
         str | None, typer.Option(help="accuacl: released (as the authors' code, default) or paper (their text).")
