@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import os
@@ -11,6 +12,7 @@ import signal
 import sqlite3
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,7 @@ from accuacl.experiment import (
     read_steps,
     read_yaml,
     run,
+    runner,
     to_yaml,
 )
 from dying import run_until
@@ -879,3 +882,22 @@ def test_baits_own_lam_is_not_the_weight_of_the_past(tmp_path):
 def test_settings_are_a_dict(given):
     with pytest.raises(InputError, match=r"the settings are .*; give a dict of them, such as"):
         make(given)
+
+
+@pytest.mark.parametrize("learner", learners.NAMES)
+def test_a_finished_run_lets_go_of_its_data_at_once(tmp_path, monkeypatch, learner):
+    """A process that does many runs, as in a sweep, does not keep the data of each until memory is tidied."""
+    made = []
+
+    class Watched(runner.ExperimentSteps):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(weakref.ref(self))
+
+    monkeypatch.setattr(runner, "ExperimentSteps", Watched)
+    gc.disable()
+    try:
+        run(small(learner=learner, strategy="accuacl", tasks=1), tmp_path / "run")
+        assert [steps() for steps in made] == [None]
+    finally:
+        gc.enable()

@@ -56,7 +56,12 @@ class ExperimentSteps:
         self.device = device_of(config)
         self.transform = transform_of(self.data.name, self.data.train.inputs)
         training = training_of(config, len(self.stream.order), self.device)
-        self.learning = Learning(config, folder, training, self.transform, self._inputs)
+        inputs = self.data.train.inputs
+
+        def fetch(ids: Ids) -> torch.Tensor:  # no method: a cycle would keep the data open until memory is tidied
+            return torch.from_numpy(np.array(inputs[ids]))
+
+        self.learning = Learning(config, folder, training, self.transform, fetch)
         self._model(None)  # a network that does not fit the data is refused before anything is done
         self.loading = time.perf_counter() - started
 
@@ -204,9 +209,6 @@ class ExperimentSteps:
         if weights:
             model.load_state_dict(load_tensors(self.folder, weights))
         return model.to(self.device)
-
-    def _inputs(self, ids: Ids) -> torch.Tensor:
-        return torch.from_numpy(np.array(self.data.train.inputs[ids]))
 
     def _on_decoding(self, images: Progress) -> None:
         """Decoding comes before the run itself, of which nothing is done yet."""
