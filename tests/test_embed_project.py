@@ -91,6 +91,9 @@ def test_vectors(embed, tmp_path, given):
     assert embed("x.parquet", "--out", "other")[0] == 0
     same(tmp_path / "other", expected)
     assert pool(tmp_path / "other")[0] == blobs(0)[0].names
+    pq.write_table(pa.table({"id": blobs(0)[0].names, "features": blobs(0)[0].vectors.tolist()}), "x.parquet")
+    assert embed("x.parquet", "--out", "another")[0] == 0
+    same(tmp_path / "another", expected)
 
 
 def test_a_table_with_a_column_for_each_number(embed, tmp_path):

@@ -16,11 +16,12 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project, Tasks, make, read_images, read_texts, read_vectors
+from accuacl.labeling.project import NewItems, Project, Tasks, make, read_images, read_like, read_texts, read_vectors
 from accuacl.labeling.project.inputs import task_inputs as inputs
 from accuacl.labeling.project.inputs import words
 from accuacl.labeling.project.inputs.task_inputs import TaskInputs, fit_scale, scaled
 from accuacl.labeling.project.items.images import check_image, image_type, read_inside
+from commands import accuacl
 from scripted import answer, finish, records
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -265,6 +266,41 @@ def test_vectors_from_parquet(tmp_path):
             project.image_bytes(1)
 
 
+@pytest.mark.parametrize("name", ["embedding", "embeddings", "features", "vector"])
+def test_lists_are_taken_by_the_names_that_runs_know(tmp_path, name):
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"label": [0, 1], name: [[1.0, 2.0], [3.0, 4.0]]}), path)
+    source = read_vectors(path)
+    assert source.vectors.tolist() == [[1, 2], [3, 4]]
+    assert (source.columns, source.taken()) == (None, f"the column {name}, with 2 numbers a row")
+    assert source.shown == [{"label": 0}, {"label": 1}]
+
+
+def test_lists_beside_the_columns_that_a_project_has(tmp_path):
+    """An earlier version took `label` and `key` of such a file; later tasks must have these."""
+    path = tmp_path / "v.parquet"
+    with Project.create(tmp_path / "p", make({"kind": "vectors"})) as project:
+        project.add(NewItems("vectors", "v", ["a"], vectors=np.ones((1, 2), np.float32), columns=["label", "key"]))
+        for name in ("embeddings", "emb"):
+            pq.write_table(pa.table({"key": [1, 2], "label": [3, 4], name: [[1.0], [2.0]]}), path)
+            project.add(read_like(project.tasks, "vectors", path, ""))
+            assert np.load(project.tasks.folder_of(1) / "vectors.npy").tolist() == [[3, 1], [4, 2]]
+        pq.write_table(pa.table({"key": [1], "vector": [[1.0]]}), path)
+        with pytest.raises(InputError, match="has the lists in `vector`, the first task the columns label, key"):
+            read_like(project.tasks, "vectors", path, "")
+
+
+def test_what_vectors_are_made_of_is_printed(tmp_path):
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"id": range(9), "features": [[1.0, 2.0, 3.0]] * 9}), path)
+    said = accuacl("project", "new", tmp_path / "p", "--vectors", path).stdout
+    assert "task 1: 9 vectors\ntaken: the column features, with 3 numbers a row\n" in said
+    pq.write_table(pa.table({f"x{i}": range(9) for i in range(23)}), path)
+    said = accuacl("project", "new", tmp_path / "q", "--vectors", path).stdout
+    assert "\ntaken: 23 columns of numbers: x0, x1, " in said
+    assert ", x19 and 3 more\n" in said
+
+
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
@@ -279,6 +315,7 @@ def test_vectors_from_parquet(tmp_path):
         ({"embedding": ["one"]}, "holds string; give lists of numbers"),
         ({"embedding": [["one"]]}, "give lists of numbers"),
         ({"embedding": [[1.0], [None]]}, "some missing; give lists of numbers"),
+        ({"emb": [[1.0], [2.0]], "label": [0, 1]}, "column `emb` has lists of numbers, .*; call it `embedding`, or"),
         ({"id": ["a", None], "a": [1, 2]}, "row 1 has no id"),
     ],
 )

@@ -216,10 +216,13 @@ def test_parquet_has_its_own_kinds(tmp_path):
     columns = {"id": [5, 6], "n": [1.5, math.nan], "day": [datetime(2024, 1, 31), None], "ok": [True, None]}
     columns |= {"list": [[1], [2]], "bytes": [b"a", b"b"], "word": pa.array(["a", "b"]).dictionary_encode()}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
-    items = read_table(tmp_path / "t.parquet", TableOptions())
+    with pytest.warns(UserWarning, match=r"t.parquet: left out, .*: list, bytes; --vectors takes lists of numbers\."):
+        items = read_table(tmp_path / "t.parquet", TableOptions())
     assert items.names == ["5", "6"]
     assert items.shown[0] == {"n": 1.5, "day": "2024-01-31T00:00:00", "ok": True, "word": "a"}
     assert items.shown[1] == {"n": None, "day": None, "ok": None, "word": "b"}
+    ignored = read_table(tmp_path / "t.parquet", TableOptions(ignored=("list", "bytes")))  # says nothing
+    assert ignored.shown == items.shown
 
 
 @pytest.mark.parametrize(

@@ -34,12 +34,13 @@ if TYPE_CHECKING:
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
     from accuacl.data.table import DataTable, check_column, read_columnar, read_table
-    from accuacl.data.vectors import vectors_of
+    from accuacl.data.vectors import LISTS, list_column, vectors_of
 
 __all__ = [
     "ARRIVALS",
     "BENCHMARKS",
     "IMAGE_SUFFIXES",
+    "LISTS",
     "OWN_STREAMS",
     "PUBLISHED",
     "BadImage",
@@ -63,6 +64,7 @@ __all__ = [
     "holds_tasks",
     "holds_vectors",
     "is_task",
+    "list_column",
     "load",
     "make_stream",
     "natural",

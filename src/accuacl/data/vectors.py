@@ -26,8 +26,8 @@ def vectors_of(
     """
     if not len(table):
         raise InputError(f"{table.path} has no rows; give at least one.")
-    found = next((name for name in lists if name in table.names and is_lists(_type(table, name))), None)
-    if found is not None and columns is None:
+    found = list_column(table, lists)
+    if found and columns is None:
         return _finite(table, _from_lists(table, found)), None
     numbers = [name for name in table.names if name not in apart and _is_number(table, name)]
     made_of = numbers if columns is None else list(columns)
@@ -47,6 +47,11 @@ def vectors_of(
             f"{table.path} has neither a column `embedding` nor columns of numbers; give one or the other."
         )
     return _finite(table, np.stack([_numbers(table, name) for name in made_of], axis=1)), made_of
+
+
+def list_column(table: DataTable, names: Sequence[str] = LISTS) -> str:
+    """The first of these names that is a column of lists in the table; "" if none is."""
+    return next((name for name in names if name in table.names and is_lists(_type(table, name))), "")
 
 
 def _from_lists(table: DataTable, name: str) -> NDArray[np.float32]:

@@ -30,7 +30,9 @@ class InputColumns(NamedTuple):
 
 def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: Sequence[str]) -> InputColumns:
     """The columns to read of a file. numbers: columns of numbers that make a vector, instead of one column."""
-    column, id_column = options.column or options.usual, options.id_column
+    lists = [name for name in options.usual if name in schema.names and is_lists(schema.field(name).type)]
+    usual = next(iter((*lists, *options.usual)), "")
+    column, id_column = options.column or usual, options.id_column
     ids, has = "", f"{file} has the columns {', '.join(schema.names)}"
     if id_column in schema.names:
         ids = kind_of(schema.field(id_column).type)

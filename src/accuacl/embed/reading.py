@@ -15,12 +15,12 @@ class ReadOptions:
     """How inputs are read.
 
     image_size: the side to which images are brought (0: as they are). column: of Parquet files, the one with images or
-    vectors ("": `usual`, or else found by its name). id_column: the one with ids. skip_bad: leave out images that
-    cannot be read.
+    vectors ("": the first of `usual` that is there, or else found by its name). id_column: the one with ids. skip_bad:
+    leave out images that cannot be read.
     """
 
     image_size: int = 0
     column: str = ""
     id_column: str = "id"
     skip_bad: bool = False
-    usual: str = ""
+    usual: tuple[str, ...] = ()

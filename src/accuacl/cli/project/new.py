@@ -63,6 +63,8 @@ def new(
     if pools[0].kind == "tables":
         for line in projects.Tasks(directory).schema().summary():
             console.print(escape(line), soft_wrap=True)
+    if pools[0].kind == "vectors":
+        console.print(f"taken: {escape(pools[0].taken())}", soft_wrap=True)
     console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
 
 

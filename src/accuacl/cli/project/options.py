@@ -20,7 +20,9 @@ TaskColumn = Annotated[
     str | None,
     typer.Option(help="The column that names the task of each row. Unset: `task`, if there is one; '': none."),
 ]
-Vectors = Annotated[Path | None, typer.Option(help="A Parquet file: `id`, and `embedding` or columns of numbers.")]
+Vectors = Annotated[
+    Path | None, typer.Option(help="A Parquet file: `id`, and lists in `embedding` or columns of numbers.")
+]
 TableFile = Annotated[
     Path | None,
     typer.Option(help="A table with columns of any kind: .csv, .tsv or Parquet (.csv.xz, .csv.gz and .csv.bz2 too)."),

@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
+from accuacl.base.names import counted
 
 TASK = "task"  # the column that names the tasks, where no other is given
+SHOWN = 20  # columns of numbers, by name
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class NewItems:
     table: TableOptions | None = None
     labels: list[str | None] | None = None
     arrived: list[Any] | None = None
+    lists: str = ""  # the column of lists that has the vectors
 
     def only(self, rows: list[int]) -> NewItems:
         """The items in these rows."""
@@ -59,14 +62,21 @@ class NewItems:
         some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels", "arrived")}
         return replace(self, vectors=vectors, **some_lists)
 
+    def taken(self) -> str:
+        """Which columns the vectors are made of, in a few words."""
+        if self.columns is None:
+            width = 0 if self.vectors is None else self.vectors.shape[1]
+            return f"the column {self.lists}, with {counted(width, 'number')} a row"
+        more = f" and {len(self.columns) - SHOWN} more" if len(self.columns) > SHOWN else ""
+        return f"{counted(len(self.columns), 'column')} of numbers: {', '.join(self.columns[:SHOWN])}{more}"
+
     def like(self, columns: list[str] | None, width: int) -> NewItems:
         """The same vectors with their numbers in the order of the first task's columns, matched by name."""
         assert self.vectors is not None
         if columns is None or self.columns is None:
             if (columns is None) != (self.columns is None):
-                ours, theirs = (
-                    f"the column{'s ' + ', '.join(c) if c else ' `embedding`'}" for c in (self.columns, columns)
-                )
+                ours = f"the columns {', '.join(self.columns)}" if self.columns else f"the lists in `{self.lists}`"
+                theirs = f"the columns {', '.join(columns)}" if columns else "lists in one column"
                 raise InputError(f"{self.place} has {ours}, the first task {theirs}; give vectors of one kind.")
             if self.vectors.shape[1] != width:
                 raise InputError(

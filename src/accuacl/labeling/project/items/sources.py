@@ -33,5 +33,6 @@ def read_like(
     if kind == "tables":
         options = tasks.schema().options
         return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
-    feature = TASK in (tasks.all()[0].columns or ())
-    return tasks.as_first(read_vectors(path, "" if feature and task is None else task, label_column))
+    columns = tasks.all()[0].columns
+    feature = TASK in (columns or ())
+    return tasks.as_first(read_vectors(path, "" if feature and task is None else task, label_column, columns))

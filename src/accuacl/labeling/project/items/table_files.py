@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.labeling.project.items.new_items import NewItems, TableOptions, task_column, there
-from accuacl.labeling.project.items.tables import LONGEST_TEXT, encodable, labels_in, unique_names
+from accuacl.labeling.project.items.tables import LONGEST_TEXT, encodable, labels_in, lists_of_numbers, unique_names
 
 ID = "id"  # the column that names the rows, where it is there and no other is given
 
@@ -20,9 +21,12 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     later: the options are those of an earlier table; this one need not have the columns that were left out.
     """
     path = there(path, "a .csv, .tsv or Parquet file")
-    names, rows = _columns(path)
-    for name in (options.id, *(() if later else (options.label, *options.ignored))):
+    table = data.read_table(path).columns
+    names, rows = _columns(path, table)
+    for name in (options.id, *(() if later else (options.label,))):
         data.check_column(path, name, names)
+    if not later:
+        _check_ignored(path, table.schema, names, options.ignored)
     if not rows:
         raise InputError(f"{path} has no rows; give at least one.")
     id = options.id or (ID if ID in names and ID not in (options.label, *options.ignored) else "")
@@ -49,11 +53,21 @@ def _check_value(path: Path, number: int, value: Any) -> None:
             raise InputError(f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it.")
 
 
-def _columns(path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[str]) -> None:
+    """Refuse names that are not there, and say which columns are left out though nobody asked for it."""
+    for name in ignored:
+        data.check_column(path, name, schema.names)
+    left_out = [field for field in schema if field.name not in (*names, *ignored)]
+    if left_out:
+        hint = "; --vectors takes lists of numbers" if any(lists_of_numbers(f.type) for f in left_out) else ""
+        columns = ", ".join(field.name for field in left_out)
+        warnings.warn(f"{path}: left out, since rows cannot have lists or bytes: {columns}{hint}.", stacklevel=3)
+
+
+def _columns(path: Path, table: Any) -> tuple[list[str], list[dict[str, Any]]]:
     """Names of columns, and rows. Dates become text; what is neither text, number, date nor truth is left out."""
     import pyarrow as pa
 
-    table = data.read_table(path).columns
     kinds = pa.types
     binary = (kinds.is_nested, kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary)
     names = [field.name for field in table.schema if not any(test(field.type) for test in binary)]

@@ -15,10 +15,13 @@ LONGEST_TEXT = 100_000  # characters
 EMBEDDING = "embedding"  # the column of lists
 
 
-def read_vectors(path: Path, tasks: str | None = "", label_column: str = "") -> NewItems:
-    """Rows of a Parquet table: `id`, if it has one, and the list column `embedding`, or all columns of numbers.
+def read_vectors(
+    path: Path, tasks: str | None = "", label_column: str = "", columns: Sequence[str] | None = None
+) -> NewItems:
+    """Rows of a Parquet table: `id`, if it has one, and a column of lists such as `embedding`, or all of numbers.
 
-    tasks: the column that names the task of each row, as in `task_column`. label_column: one that has labels.
+    tasks: the column that names the task of each row, as in `task_column`. label_column: one that has labels. columns:
+    the columns of numbers that the first task has; a table that has them may have any lists beside them.
     """
     table = data.read_columnar(there(path, "a Parquet file"))
     schema = table.columns.schema
@@ -29,14 +32,30 @@ def read_vectors(path: Path, tasks: str | None = "", label_column: str = "") -> 
         kind = schema.field(EMBEDDING).type
         raise InputError(f"{path}: the column `{EMBEDDING}` holds {kind}; give lists of numbers.")
     texts = [field.name for field in schema if not is_numbers(field.type)]
-    vectors, columns = data.vectors_of(table, (*apart, *texts), lists=(EMBEDDING,))
+    lists = data.list_column(table)
+    if columns is not None and all(name in table.names and name not in texts for name in columns):
+        lists = ""
+    elif not lists and columns is None:
+        _refuse_lists(path, [field for field in schema if field.name not in apart])
+    vectors, made_of = data.vectors_of(table, (*apart, *texts), lists=(lists,))
     named = table.values("id") if "id" in table.names else range(len(vectors))
-    others = [f.name for f in schema if f.name not in (*apart, EMBEDDING) and not _is_nested(f.type)]
+    others = [f.name for f in schema if f.name not in apart and not _is_nested(f.type)]
     shown = table.columns.select(others).to_pylist() if others else None
     arrived = table.columns.column(task).to_pylist() if task else None
     labels = labels_in(table.values(label_column)) if label_column else None
     place, names = str(path.resolve()), unique_names(path, named)
-    return NewItems("vectors", place, names, None, vectors, shown, columns, arrived=arrived, labels=labels)
+    return NewItems("vectors", place, names, None, vectors, shown, made_of, {}, None, labels, arrived, lists)
+
+
+def _refuse_lists(path: Path, fields: Sequence[Any]) -> None:
+    """InputError: a column has lists of numbers, under a name that does not say that they are the vectors."""
+    for field in fields:
+        if lists_of_numbers(field.type):
+            known = ", ".join(f"`{name}`" for name in data.LISTS)
+            raise InputError(
+                f"{path}: the column `{field.name}` has lists of numbers, which are taken from {known}; "
+                f"call it `{EMBEDDING}`, or leave it out of the file."
+            )
 
 
 def read_texts(path: Path, column: str, tasks: str | None = "", label_column: str = "") -> NewItems:
@@ -94,6 +113,13 @@ def encodable(path: Path, number: int, text: str) -> str:
     except UnicodeEncodeError:  # half of a pair, which JSON lets through
         raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
     return text
+
+
+def lists_of_numbers(kind: Any) -> bool:
+    """Whether a column has lists that vectors can be made of."""
+    import pyarrow.types as types
+
+    return is_lists(kind) and bool(types.is_integer(kind.value_type) or types.is_floating(kind.value_type))
 
 
 def _is_nested(kind: Any) -> bool:

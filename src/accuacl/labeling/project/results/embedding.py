@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from accuacl import learners, models
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading
+from accuacl.data import LISTS
 from accuacl.embed import Checkpoint, Inputs, ReadOptions, open_inputs
 from accuacl.experiment import load_tensors, read_steps
 from accuacl.labeling.project.inputs import backbones
@@ -39,7 +40,7 @@ def open_for_embedding(
         if kind in ("texts", "tables"):
             return RowInputs(project, Path(data), options.column or "text"), checkpoint
         numbers = project.tasks.all()[0].columns or ()
-        usual = "embedding" if kind == "vectors" and not numbers else ""
+        usual = LISTS if kind == "vectors" and not numbers else ()
         options = replace(options, image_size=options.image_size or checkpoint.size, usual=usual)
         return open_inputs(data, options, numbers), checkpoint
 
