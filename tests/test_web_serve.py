@@ -103,17 +103,46 @@ def test_the_user_is_let_in_when_nobody_is_known(project, said):
     serve(project, port=0, say=said.append)
     assert len(project.store.people()) == 1
     assert "/login#token=" in said[0]
+    assert project.store.enter(said[0].partition("token=")[2]) is not None
     said.clear()
     serve(project, port=0, say=said.append)  # known now, by a cookie
     assert not any("token=" in line for line in said)
     assert said[0].endswith("can go on where they are logged in; --person NAME prints a new link.")
 
 
+def test_a_link_that_was_never_used_is_printed_anew(project, said):
+    for _ in range(2):
+        serve(project, port=0, say=said.append)
+    first, again = (line.partition("token=")[2] for line in said if "token=" in line)
+    assert project.store.enter(first) is None
+    session = project.store.enter(again)
+    assert [(person.name, person.lead) for person in project.store.people()] == [(module._user(), True)]
+    project.store.leave(session)
+    said.clear()
+    serve(project, port=0, say=said.append)  # nobody is logged in any more
+    assert "token=" in said[0]
+
+
+@pytest.mark.parametrize("by", ["imported", "me"])
+def test_people_whose_labels_came_in_a_file_cannot_log_in(project, said, monkeypatch, by):
+    monkeypatch.setattr(module, "_user", lambda: "me")
+    project.store.person_named(by)
+    serve(project, port=0, say=said.append)
+    assert said[0].startswith("me: http")
+    assert {person.name: person.lead for person in project.store.people()} == {by: False} | {"me": True}
+    assert project.store.enter(said[0].partition("token=")[2])
+    said.clear()
+    serve(project, port=0, say=said.append)
+    assert said[0].startswith("me can go on")
+
+
 def test_the_browser_opens_at_the_users_link(project, said):
     opened = queue.Queue()
-    for _ in range(2):
-        serve(project, port=0, say=said.append, open_browser=opened.put)
-    assert f": {opened.get(timeout=PATIENCE)}" in said[0]
+    serve(project, port=0, say=said.append, open_browser=opened.put)
+    link = opened.get(timeout=PATIENCE)
+    assert f": {link}" in said[0]
+    assert project.store.enter(link.partition("token=")[2]) is not None
+    serve(project, port=0, say=said.append, open_browser=opened.put)
     assert opened.get(timeout=PATIENCE) == said[-1].removesuffix(" (stop with Ctrl+C)")  # logged in already
 
 

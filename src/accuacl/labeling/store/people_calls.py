@@ -51,6 +51,11 @@ class PeopleCalls:
                 sessions.touch(tx, session)
         return person, old
 
+    def logged_in(self) -> list[records.Person]:
+        """Everyone who can go on without a new invitation."""
+        with self._db.read() as tx:
+            return sessions.logged_in(tx)
+
     def leave(self, session: str) -> None:
         """End a session: the person has left, and what they hold is free again."""
         with self._db.write() as tx:

@@ -71,6 +71,12 @@ def person_of(tx: Transaction, session: str) -> tuple[Person | None, bool]:
     return people.by_id(tx, row[0]), row[1] < tx.now + SESSION - TOUCHED
 
 
+def logged_in(tx: Transaction) -> list[Person]:
+    """The people who have a session that is not over, in the order in which they were added."""
+    inside = {row[0] for row in tx.all("SELECT person FROM sessions WHERE until >= ?", tx.now)}
+    return [person for person in people.everyone(tx) if person.id in inside and not person.revoked]
+
+
 def touch(tx: Transaction, session: str) -> None:
     """Count its time anew from now."""
     tx.all("UPDATE sessions SET until = ? WHERE hash = ?", tx.now + SESSION, hash_of(session))

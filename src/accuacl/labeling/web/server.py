@@ -48,7 +48,8 @@ def serve(
     """Serve the page until interrupted.
 
     Once it answers requests, a link is printed for each of `people`, with which they can log in once; links of theirs
-    that have not been used end. If nobody has access and nobody is named, the user gets one, and leads the project.
+    that have not been used end. If nobody is named and nobody is logged in, the user gets one; if they are new or the
+    project has no lead, they lead it.
     public_url: the address that people open, if a proxy stands before the server. open_browser: called with the user's
     link, or the page's address.
     """
@@ -137,20 +138,31 @@ def _raise_limit() -> None:
 
 
 def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list[str]:
-    """Print a login link for each of the people, or say who has access; the links."""
-    known = [person.name for person in project.store.people() if not person.revoked]
-    wanted = list(dict.fromkeys(people)) or ([] if known else [_user()])
+    """Print a login link for each of the people, or for the user if nobody is logged in, or say who is; the links."""
+    inside = [person.name for person in project.store.logged_in()]
+    tokens = {name: _token(project, name) for name in dict.fromkeys(people)}
+    if not people and not inside:
+        tokens = {_user(): _token(project, _user(), owner=True)}
     links = []
-    for name in wanted:
-        token = project.store.invite(name) if name in known else project.store.add_person(name)
+    for name, token in tokens.items():
         links.append(f"{url}/login#token={token}")
         say(f"{name}: {links[-1]}")
     if links:
         where = ", on this computer only" if is_loopback(host_name(url.partition("://")[2])) else ""
         say(f"Each link works once, within a week{where}; whoever has used it stays logged in.")
     else:
-        say(f"{', '.join(known)} can go on where they are logged in; --person NAME prints a new link.")
+        say(f"{', '.join(inside)} can go on where they are logged in; --person NAME prints a new link.")
     return links
+
+
+def _token(project: Project, name: str, owner: bool = False) -> str:
+    """An invitation, also for someone new. owner: they lead the project if they are new or nobody else does."""
+    living = [person for person in project.store.people() if not person.revoked]
+    if name not in [person.name for person in living]:
+        return project.store.add_person(name, lead=True if owner else None)
+    if owner and not any(person.lead for person in living):
+        project.store.set_role(name, lead=True)
+    return project.store.invite(name)
 
 
 def _user() -> str:
