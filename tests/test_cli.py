@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -14,14 +16,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from rich.console import Console
 
 import accuacl
 from accuacl import cli
-from accuacl.cli import project
+from accuacl.base.progress import Progress
+from accuacl.cli import project, screen
 from accuacl.cli.lazy import load
 from accuacl.cli.run import _usual_out
 from accuacl.experiment import make
 from accuacl.experiment.configfile import write_config
+from commands import accuacl as command
 from processes import start_command
 
 FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
@@ -225,3 +230,52 @@ def test_interrupted_while_it_loads_it_says_one_line(tmp_path, module):
     assert process.returncode in (130, -signal.SIGINT)  # the latter if it came through an `exec`; a shell says 130
     assert said.startswith("accuacl: interrupted")
     assert said.count("\n") == 1
+
+
+def test_help_of_a_run_names_choices_and_defaults():
+    run = load("accuacl.cli", "run")
+    told = {each.name: getattr(each, "help", "") for each in run.get_params(typer.Context(run))}
+    assert told["learner_variant"].endswith("(paper), or as first published (original). \\[default: paper]")
+    assert told["scale"].endswith("[default: smoke]")
+    assert told["labels"] == "Labels per task."  # whose default depends on benchmark and scale
+    assert not any("None" in text for text in told.values())
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("run", "--help"), ("run", *SMALL[:-1], "--strategy=uniform")])
+def test_output_that_cannot_be_written_is_told_in_one_sentence(tmp_path, arguments):
+    with Path("/dev/full").open("w") as full:
+        ended = subprocess.run(
+            [sys.executable, "-m", "accuacl", *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert ended.returncode == 2
+    said = "accuacl: the output cannot be written: the disk is full; make room, or send it somewhere else.\n"
+    assert ended.stderr == said
+
+
+def test_names_that_the_output_has_no_letters_for_are_shown_all_the_same(tmp_path):
+    (tmp_path / "g.csv").write_text("x,label\n" + "".join(f"{i},{'βγ'[i % 2]}\n" for i in range(40)))
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-m", "accuacl", "run", "--benchmark=g.csv", "--classes-per-task=1"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stderr
+    assert r"\u03b2: " in ended.stdout
+
+
+@pytest.mark.parametrize(("out", "err"), [(True, True), (False, True), (False, False)])
+def test_the_bar_is_drawn_on_the_terminal_that_there_is(monkeypatch, out, err):
+    pages = {name: io.StringIO() for name in ("console", "errors")}
+    for (name, page), terminal in zip(pages.items(), (out, err), strict=True):
+        monkeypatch.setattr(screen, name, Console(file=page, force_terminal=terminal, width=80))
+    with screen.drawn() as draw:
+        draw(Progress(1, 2, "half"))
+    drawn = {name for name, page in pages.items() if "half" in page.getvalue()}
+    assert drawn == ({"console"} if out else {"errors"} if err else set())
+
+
+def test_wide_tables_are_whole_in_80_columns(tmp_path):
+    ended = command("run", "--classes-per-task=1", "--strategy=uniform", "--epochs=1", cwd=tmp_path, width=80)
+    assert ended.returncode == 0, ended.stderr
+    assert "…" not in ended.stdout
+    assert "with plots: accuacl report runs/split-digits-er-uniform-" in ended.stdout

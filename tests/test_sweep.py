@@ -157,7 +157,7 @@ def test_one_failing_run_is_reported_and_does_not_stop_the_others(tmp_path):
     assert not list(tmp_path.rglob("error.txt"))  # wrong input is a sentence and leaves no trace
     done = accuacl("sweep", sweep_file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
     assert done.returncode == 1
-    assert "failed:" in done.stdout
+    assert "failed:" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
 
@@ -168,7 +168,7 @@ def test_the_traceback_of_a_failure_is_kept_and_named(tmp_path):
     done = accuacl(*command, workers=True)
     assert done.returncode == 1
     (trace,) = tmp_path.rglob("error.txt")
-    assert str(trace) in done.stdout
+    assert str(trace) in done.stderr
     assert "TypeError" in done.stdout
     assert 'mine.py", line' in trace.read_text()
     (tmp_path / "mine.py").write_text(PLUGIN)
@@ -266,7 +266,7 @@ def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
     (tmp_path / "nothing").mkdir()
     done = accuacl("sweep", path, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stdout.count("failed:") == 1
+    assert done.stderr.count("failed:") == 1
     assert len(read_csv(tmp_path / "runs/sweep/results.csv")) == 2
 
 

@@ -362,6 +362,10 @@ nothing
 rum
 --no-such
 sweep
+bench --memory 5
+bench --labelled 5
+bench --n 100 --full
+bench --compare-threads --threads 2
 sweep nowhere.yaml
 sweep words.txt
 sweep bad.yaml

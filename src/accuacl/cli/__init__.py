@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import sys
 from typing import Annotated
 
@@ -37,10 +39,14 @@ def main() -> None:
 
     That of a bug in a user's own file begins in that file: what led there says nothing to its author.
     """
+    for stream in (sys.stdout, sys.stderr):  # a name that a terminal or pipe has no letters for is still shown
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         code = _command()
         if code == 130:  # typer's, for Ctrl-C
             raise KeyboardInterrupt
+        sys.stdout.flush()
         sys.exit(code)
     except typer.TyperException as error:
         context = getattr(error, "ctx", None)
@@ -56,6 +62,8 @@ def main() -> None:
         goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
         _end(130, f"interrupted{goes_on}.")
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files that cannot be written are InputErrors
+            _end(2, "the output cannot be written: the disk is full; make room, or send it somewhere else.")
         if not (told := users_traceback(error)):
             raise
         print(told, end="", file=sys.stderr)

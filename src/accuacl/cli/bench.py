@@ -38,12 +38,16 @@ def bench(
         list[int] | None, typer.Option(min=1, help="Number of classes; may be repeated (default: 100).")
     ] = None,
     budget: Annotated[list[int] | None, typer.Option(min=1, help="Budget; may be repeated (default: 200).")] = None,
-    memory: Annotated[int, typer.Option(min=0, help="With --n: size of the replay memory.")] = 1000,
-    labelled: Annotated[int, typer.Option(min=0, help="With --n: how many examples are labelled already.")] = 0,
+    memory: Annotated[
+        int | None, typer.Option(min=0, help="With --n: size of the replay memory (default: 1000).")
+    ] = None,
+    labelled: Annotated[
+        int | None, typer.Option(min=0, help="With --n: how many examples are labelled already (default: 0).")
+    ] = None,
     full: Annotated[
         bool, typer.Option("--full", help="Also measure a pool of 1,000,000 and BAIT at its largest; takes 20 minutes.")
     ] = False,
-    threads: Annotated[int, typer.Option(min=1, help="Threads for each strategy.")] = 1,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads for each strategy (default: 1).")] = None,
     compare_threads: Annotated[
         bool,
         typer.Option(
@@ -63,10 +67,17 @@ def bench(
     for name in strategy or ():
         if name not in NAMES:
             raise no_such("strategy", name, NAMES)
+    if n and full:
+        raise InputError("--full adds to the standard cases, which --n replaces; leave out one of the two.")
+    if compare_threads and threads:
+        raise InputError("--compare-threads takes one thread and a strategy's own number; leave out --threads.")
     if n:
-        cases = benchmark.grid(strategy or NAMES, n, d or [512], classes or [100], budget or [200], memory, labelled)
-    elif d or classes or budget:
-        raise InputError("--d, --classes and --budget describe a pool of --n examples; give --n too.")
+        m = 1000 if memory is None else memory
+        cases = benchmark.grid(strategy or NAMES, n, d or [512], classes or [100], budget or [200], m, labelled or 0)
+    elif d or classes or budget or memory is not None or labelled is not None:
+        raise InputError(
+            "--d, --classes, --budget, --memory and --labelled describe a pool of --n examples; give --n too."
+        )
     else:
         cases = [case for case in benchmark.standard(full) if not strategy or case.strategy in strategy]
     if json_file:
@@ -76,11 +87,11 @@ def bench(
         results = [row for rows in _drawn(cases, benchmark.compare(cases)) for row in rows]
         tables = _tables("One thread, and a strategy's own", THREADS, _threads_rows(results))
     else:
-        results = _drawn(cases, benchmark.run(cases, threads))
+        results = _drawn(cases, benchmark.run(cases, threads or 1))
         tables = _tables("Query time and memory", MEASURED, _bench_rows(results))
     for table in tables:
         console.print(table)
-    machine = benchmark.machine(None if compare_threads else threads)
+    machine = benchmark.machine(None if compare_threads else threads or 1)
     console.print(f"[dim]{machine}; seed 0; best of a few; CPU seconds of all threads.[/dim]")
     if json_file:
         text = json.dumps({"machine": machine, "results": [result.as_dict() for result in results]}, indent=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -84,3 +85,5 @@ def embed(
         )
     left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""
     console.print(f"{rows:,} rows of {len(checkpoint.seen)} classes{left_out}: {escape(str(out))}")
+    pool = escape(shlex.quote(str(out)))
+    console.print(f"next: [bold]accuacl select --pool {pool} --budget 100 --out picked.csv[/bold]", soft_wrap=True)

@@ -97,6 +97,8 @@ def _option(name: str, field: Any, defaults: bool) -> inspect.Parameter:
     kinds = () if get_origin(field.annotation) is tuple else get_args(field.annotation) or (field.annotation,)
     kind: Any = next((kind for kind in kinds if kind in (bool, int, float)), str)
     flags = (f"--{name.replace('_', '-')}",) if kind is bool else ()
-    shown = f" [default: {field.default}]" if defaults and kind is not bool and field.default not in ("", ()) else ""
+    shown = (
+        f" [default: {field.default}]" if defaults and kind is not bool and field.default not in ("", (), None) else ""
+    )
     annotation = Annotated[kind | None, typer.Option(*flags, help=f"{field.description or ''}{escape(shown)}")]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

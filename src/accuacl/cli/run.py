@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.markup import escape
 from rich.progress import TimeRemainingColumn
 from rich.table import Table
@@ -15,6 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import console, drawn
 from accuacl.experiment import (
+    DEFAULTS,
     Config,
     advice,
     canonical,
@@ -30,8 +33,10 @@ from accuacl.experiment import (
 from accuacl.strategies import load_plugins
 from accuacl.sweeps import run_name
 
+BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
-@with_settings(Config, without=("model_digest",))
+
+@with_settings(Config, without=("model_digest",), defaults=True, varying=(*BY_SCALE, "strategy"))
 def run(
     *,
     out: Annotated[
@@ -73,6 +78,7 @@ def run(
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
+    console.print(f"with plots: [bold]accuacl report {escape(shlex.quote(str(out)))}[/bold]", soft_wrap=True)
 
 
 def _usual_out(config: Config, data_dir: Path | None) -> Path:
@@ -126,12 +132,12 @@ def _print_accuracy(result: dict[str, Any]) -> None:
     c, matrix = result["config"], result["accuracy_matrix"]
     stream = f", {words}" if (words := stream_words(c)) else ""
     run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"
-    table = Table()
-    table.add_column("after task \\ on task")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # ten tasks in 80 columns
+    table.add_column("after \\ on", no_wrap=True)
     for j in range(len(matrix)):
-        table.add_column(str(j + 1), justify="right")
+        table.add_column(str(j + 1), justify="right", no_wrap=True)
     for t, row in enumerate(matrix):
-        table.add_row(str(t + 1), *("" if x is None else f"{x:.1f}" for x in row))
+        table.add_row(f"task {t + 1}", *("" if x is None else f"{x:.1f}" for x in row))
     names = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy")
     console.print(f"[bold]{escape(run)}: accuracy (%)[/bold]", highlight=False)
     console.print(table)

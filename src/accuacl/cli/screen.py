@@ -16,24 +16,29 @@ from accuacl.base.progress import OnProgress
 
 PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
 console = Console()
+errors = Console(stderr=True)
 if not console.is_terminal and "COLUMNS" not in os.environ:
     console.width = PIPED
+    if not errors.is_terminal:
+        errors.width = PIPED
 
 
 def progress_bar(*more: ProgressColumn) -> Progress:
-    """A bar, the time spent, `more` columns, and the task's description, cut where the line ends."""
+    """A bar, the time spent, `more` columns, and the task's description, cut where the line ends.
+
+    Where the output goes to a file or another program, the bar is drawn where errors are, if that is a terminal.
+    """
     text = TextColumn("{task.description}", table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1))
     columns = (BarColumn(24), *more, TimeElapsedColumn(), text)
-    return Progress(*columns, console=console, transient=True, expand=True, disable=not console.is_terminal)
+    where = console if console.is_terminal else errors
+    return Progress(*columns, console=where, transient=True, expand=True, disable=not where.is_terminal)
 
 
 @contextmanager
 def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
     """A function that draws the progress it is told. Meanwhile Python's warnings are shown as notes."""
     with warnings.catch_warnings(), progress_bar(*more) as bar:
-        warnings.showwarning = lambda message, *_, **__: bar.console.print(
-            f"[yellow]note:[/yellow] {escape(str(message))}"
-        )
+        warnings.showwarning = lambda message, *_, **__: console.print(f"[yellow]note:[/yellow] {escape(str(message))}")
         job = bar.add_task("starting", total=None)
         yield lambda progress: bar.update(
             job, completed=progress.done, total=progress.total, description=escape(progress.text)

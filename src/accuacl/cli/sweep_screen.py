@@ -19,7 +19,7 @@ from rich.text import Text
 
 from accuacl import report
 from accuacl.base.progress import Progress
-from accuacl.cli.screen import console, duration, progress_bar
+from accuacl.cli.screen import console, duration, errors, progress_bar
 from accuacl.engines import Engine
 from accuacl.experiment import Row, canonical
 from accuacl.experiment import row_settings as settings_of
@@ -61,7 +61,7 @@ def print_failures(outcome: Outcome, out: Path) -> None:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         trace = out / names[0] / ERROR_FILE
         where = f" (where: {trace})" if trace.exists() else ""
-        console.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
+        errors.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
     if outcome.failed:
         raise typer.Exit(1)
 
@@ -146,7 +146,8 @@ def _means(rows: Sequence[Row]) -> Group:
             value = group.mean_std(metric)
             spread = f" ±{value.std:.1f}" if value and value.std is not None else ""
             numbers.append(f"{value.mean:.1f}{spread}" if value else "-")
-        table = tables.setdefault(group.title, Table("learner", Column("strategy", ratio=1), expand=True))
+        strategies = Column("strategy", ratio=1, overflow="fold", min_width=12)
+        table = tables.setdefault(group.title, Table("learner", strategies, expand=console.is_terminal))
         if not table.row_count:
             for name in ("runs", "A (%)", "F (%)", "LA (%)"):
                 table.add_column(name, no_wrap=True, justify="right", min_width=len("00.0 ±00.0") if "%" in name else 0)

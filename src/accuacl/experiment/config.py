@@ -46,8 +46,8 @@ class Config(Settings):
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field(
         "accuacl",
-        description=f"What gets labelled: {', '.join(STRATEGIES)}, or full. Unset: accuacl, as in the paper; coverage "
-        "with --memory-policy coverage was more accurate.",
+        description=f"What gets labelled: {', '.join(STRATEGIES)}, or full (all). Unset: accuacl, as in the paper; "
+        "coverage with --memory-policy coverage was more accurate.",
     )
     scale: Scale = Field("smoke", description="Defaults for all below: smoke (seconds), cpu (minutes), paper (exact).")
     memory: int = Field(
@@ -90,15 +90,15 @@ class Config(Settings):
     model: str = Field("mlp", description=f"Network: {', '.join(models.NAMES)}, or your own: net.py:build.")
     width: int = Field(0, ge=0, description="Its width; 0: its own default.")
     learner_variant: Literal["paper", "original"] = Field(
-        "paper", description="As in the paper, or as first published."
+        "paper", description="The learner as in the paper's experiments (paper), or as first published (original)."
     )
     replay: Literal["once", "cycled"] = Field(
-        "once", description="ER: go through the memory once an epoch, as the paper's did, or replay at every step."
+        "once", description="ER: replay the memory once an epoch, as the paper's did (once), or at every step (cycled)."
     )
     alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     sampling: Literal["plain", "balanced"] = Field(
-        "plain", description="An epoch has every label once, or, balanced, as many of each class."
+        "plain", description="An epoch has every label once (plain), or as many of each class (balanced)."
     )
     memory_policy: str = Field(
         "paper",
@@ -106,9 +106,12 @@ class Config(Settings):
     )
     first_round: Literal["uniform", "coverage"] = Field(
         "uniform",
-        description="How each task's first round is chosen: at random, or to cover the pool once there is a model.",
+        description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
+        "the pool (coverage).",
     )
-    variant: Literal["released", "paper"] = Field("released", description="AccuACL as the authors' code or their text.")
+    variant: Literal["released", "paper"] = Field(
+        "released", description="AccuACL as in the authors' code (released) or in their text (paper)."
+    )
     keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
     lam: float | None = Field(
         None, ge=0, le=1, description="AccuACL: weight of the past; unset: its share of all data."
@@ -121,12 +124,14 @@ class Config(Settings):
     uncertainty: Literal["weighed", "ignored"] = Field(
         "weighed", description="fisher-ratio: weighed (examples of which the model is unsure count more) or ignored."
     )
-    evaluate: Literal["task", "round"] = Field("task", description="Test after every task, or after every round too.")
+    evaluate: Literal["task", "round"] = Field(
+        "task", description="Test after every task (task), or after every round too (round)."
+    )
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
-    device: str = Field("auto", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
+    device: str = Field("auto", pattern=DEVICE, description="Where it runs: cpu, cuda, cuda:1 or auto.")
     image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
     label_column: str | None = Field(
-        None, description="Your own table's column of classes, unless it is called label or class."
+        None, description="Your own table's column of classes, unless it is called label, class, target or y."
     )
     task_column: str | None = Field(
         None, description="Your own table's column that says in which task a row arrived, unless it is called task."
