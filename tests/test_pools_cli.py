@@ -7,6 +7,7 @@ import json
 import sys
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -159,6 +160,50 @@ def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, st
     assert ask.errors == ""
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("column", ["id", "name"])
+@pytest.mark.parametrize("spelling", ["{}", "a {}", '"{}", ; 日本'])
+def test_the_picks_of_one_night_are_left_out_the_next(ask, tmp_path, ending, column, spelling):
+    ids = list(range(500)) if spelling == "{}" else [spelling.format(i) for i in range(500)]
+    columns = pq.read_table(tmp_path / "pool.parquet").set_column(0, column, pa.array(ids))
+    pq.write_table(columns, tmp_path / "named.parquet")
+    common = ("--pool", "named.parquet", "--id-column", column, "--strategy", "margin", "--budget", 9)
+    assert ask(*common, "--out", f"picked.{ending}")[0] == 0
+    code, said = ask(*common, "--exclude", f"picked.{ending}", "--out", "next.parquet")
+    assert (code, "9 of 491 picked by margin, 9 left out" in said) == (0, True), said
+    assert "not in the pool" not in said
+    assert ask(*common[:-1], 18, "--out", "both.parquet")[0] == 0
+    both, later = (pq.read_table(tmp_path / f"{name}.parquet")["id"].to_pylist() for name in ("both", "next"))
+    assert both[9:] == later
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", "-1\n7\n"),
+        ("b.csv", "id\n7\n-1\n"),
+        ("c.csv", "rank;id\n1;7\n2;-1\n"),
+        ("d.csv", 'id,why\n"7","a, b"\n-1,\n'),
+        ("e.CSV", "\ufeffid\r\n7\r\n-1\r\n"),
+        ("f.jsonl", '{"id": 7}\n{"id": -1}\n'),
+        ("g.txt", "7\n-1\n"),
+    ],
+)
+def test_ids_to_leave_out_as_a_list_or_a_table(ask, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    code, said = ask(*COMMON, "--exclude", name, "--out", "p.csv")
+    assert (code, "20 of 499 picked by accuacl, 1 left out" in said) == (0, True), said
+    assert ask.errors == f"note: 1 of the 2 ids in {name} are not in the pool.\n"
+
+
+def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
+    (tmp_path / "other.txt").write_text("-1\n-2\n")
+    code, _ = ask(*COMMON[:-1], 500, "--strategy", "uniform", "--exclude", "other.txt", "--out", "p.csv")
+    first = (tmp_path / "p.csv").read_text().splitlines()[1].split(",")[0]
+    said = f"none of the 2 ids in other.txt is in the pool, which has ids like {first}."
+    assert (code, ask.errors) == (0, f"note: nothing was left out: {said}\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
@@ -170,7 +215,12 @@ def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, st
         (["--out", "p.csv", "--embedding-column", "h"], "none called 'h'; say which one is the embedding"),
         (["--out", "p.csv", "--exclude", "none.txt"], "there is no file none.txt"),
         (["--out", "p.csv", "--exclude", "words.txt"], "'abc' is to be left out, but the pool's ids are whole numbers"),
-        (["--out", "p.csv", "--exclude", "pool.parquet"], "pool.parquet is not text; write the ids"),
+        (["--out", "p.csv", "--exclude", "binary.txt"], "binary.txt is not text; write the ids"),
+        (
+            ["--out", "p.csv", "--exclude", "other.csv"],
+            "has the columns name, rank and none called 'id'; call the",
+        ),
+        (["--out", "p.csv", "--exclude", "gaps.jsonl"], "gaps.jsonl: 1 of 2 rows have no id; fill it in or drop them."),
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
         (["--out", "p.csv", "--memory-limit", "much"], "memory-limit is 'much'; give a number of bytes, such as 16G."),
         (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give the weight of the past, a number in [0, 1]."),
@@ -180,6 +230,9 @@ def test_ids_to_leave_out_that_are_not_in_the_pool_are_counted(ask, tmp_path, st
 )
 def test_one_sentence_and_exit_code_2(ask, tmp_path, arguments, says):
     (tmp_path / "words.txt").write_text("abc\n")
+    (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
+    (tmp_path / "other.csv").write_text("name,rank\n3,1\n")
+    (tmp_path / "gaps.jsonl").write_text('{"id": 3}\n{"rank": 2}\n')
     code, said = ask(*COMMON, *arguments)
     assert code == 2
     assert says in said

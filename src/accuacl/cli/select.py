@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
@@ -14,10 +14,13 @@ from rich.text import Text
 
 from accuacl import strategies
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
+from accuacl.cli.ids_file import read_ids
 from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
 from accuacl.cli.screen import console, drawn
 from accuacl.strategies import NAMES, load_plugins
+
+if TYPE_CHECKING:
+    from accuacl.pools import Picked
 
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -42,7 +45,10 @@ def select(
     ] = None,
     exclude: Annotated[
         Path | None,
-        typer.Option(help="A text file with the ids of rows of the pool that are labelled already, one a line."),
+        typer.Option(
+            help="Rows of the pool that are labelled already: a text file with an id a line, or a .csv, .jsonl or "
+            ".parquet with a column id, such as earlier picks."
+        ),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="For strategies that draw at random, such as uniform and badge.")
@@ -126,7 +132,7 @@ def select(
             memory=memory or None,
             past=past,
             seed=seed,
-            exclude=_read_ids(exclude) if exclude else (),
+            exclude=read_ids(exclude, id_column) if exclude else (),
             columns=Columns(id_column, embedding_column, probability_column),
             engine=engine,
             workers=workers,
@@ -138,9 +144,7 @@ def select(
         )
     write_picks(out, picked)
     seconds = time.perf_counter() - start
-    if picked.unknown:
-        total = picked.unknown + picked.excluded
-        typer.echo(f"note: {picked.unknown:,} of the {total:,} ids in {exclude} are not in the pool.", err=True)
+    _tell_unknown(picked, exclude)
     left_out = f", {picked.excluded:,} left out" if exclude else ""
     part = f" from a random sample of {sample:,}" if sample and sample < picked.rows else ""
     console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{part}{left_out}: {escape(str(out))}")
@@ -154,16 +158,17 @@ class _Speed(ProgressColumn):
         return Text(f"{task.speed:,.0f} rows/s" if task.speed else "")
 
 
-def _read_ids(path: Path) -> list[str]:
-    try:
-        lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
-    except FileNotFoundError:
-        raise InputError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; give a text file of ids, one a line.") from None
-    except UnicodeDecodeError:
-        raise InputError(f"{path} is not text; write the ids to leave out there, one a line.") from None
-    return [line for line in lines if line.strip()]
+def _tell_unknown(picked: Picked, exclude: Path | None) -> None:
+    """Say which of the ids to leave out are not in the pool, most likely those of another pool."""
+    if not picked.unknown:
+        return
+    if picked.excluded:
+        total = picked.unknown + picked.excluded
+        said = f"{picked.unknown:,} of the {total:,} ids in {exclude} are not in the pool."
+    else:
+        alike = f", which has ids like {picked.ids[0]}" if len(picked) else ""
+        said = f"nothing was left out: none of the {picked.unknown:,} ids in {exclude} is in the pool{alike}."
+    typer.echo(f"note: {said}", err=True)
 
 
 def _weighed(uncertainty: str | None) -> bool | None:
