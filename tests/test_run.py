@@ -626,6 +626,23 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
         assert says in error
 
 
+MERGED = "base: &base\n  lr: 1\nfirst: &first\n  <<: *base\n  lr: 2\nsecond:\n  <<: *first\n  lr: 3\n"
+
+
+def test_a_setting_twice_in_yaml_is_refused(tmp_path):
+    path = tmp_path / "twice.yaml"
+    for content, says in (
+        ("seed: 0\n# again\n'seed': 1\n", "line 3 gives seed a second time; keep one of the two lines"),
+        ("runs:\n  - lr: 1\n    batch: 2\n    lr: 3\n", "line 4 gives lr a second time"),
+        ("runs: {lr: 1, lr: 1}", "line 1 gives lr a second time"),
+    ):
+        path.write_text(content)
+        with pytest.raises(InputError, match=says):
+            read_yaml(path)
+    path.write_text(MERGED)
+    assert read_yaml(path) == {"base": {"lr": 1}, "first": {"lr": 2}, "second": {"lr": 3}}
+
+
 def test_two_processes_on_one_directory(tmp_path):
     held = Journal(tmp_path, small().model_dump(), {})
     ended = start_command("run", "--out", tmp_path, *[f"--{key}={value}" for key, value in SMALL.items()]).wait()

@@ -17,7 +17,10 @@ ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Settings from a YAML file."""
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), _EachKeyOnce)
+    except _RepeatedKey as error:
+        line = error.mark.line + 1
+        raise InputError(f"{path}: line {line} gives {error.key} a second time; keep one of the two lines.") from None
     except yaml.YAMLError as error:
         raise InputError(f"{path} is not YAML: {one_line(error)}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -26,6 +29,28 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise InputError(f"{path} holds no settings; write lines like 'learner: er'.")
     return content
+
+
+class _RepeatedKey(Exception):
+    """A mapping has the same key twice, the second time at `mark`."""
+
+    def __init__(self, key: Any, mark: yaml.Mark) -> None:
+        super().__init__(key, mark)
+        self.key, self.mark = key, mark
+
+
+class _EachKeyOnce(yaml.SafeLoader):
+    """YAML's safe loader, which lets the last of several equal keys win, but refusing these."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node = super().compose_mapping_node(anchor)  # before `<<` merges others, whose keys may be given anew
+        keys = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+                if (key.tag, key.value) in keys:
+                    raise _RepeatedKey(key.value, key.start_mark)
+                keys.add((key.tag, key.value))
+        return node
 
 
 def renamed(settings: dict[str, Any]) -> dict[str, Any]:
