@@ -91,7 +91,7 @@ def test_a_folder_without_images_or_none_at_all(tmp_path, photos, project):
     with pytest.raises(InputError, match="is not a folder"):
         read_images(photos / "000.png", quiet)
     (tmp_path / "void").mkdir()
-    with pytest.raises(InputError, match="has nothing new to label"):
+    with pytest.raises(InputError, match="void has no images; give a folder"):
         project.add(read_images(tmp_path / "void", quiet))
     assert len(project.tasks.all()) == 1
 
@@ -288,6 +288,16 @@ def test_lists_beside_the_columns_that_a_project_has(tmp_path):
         pq.write_table(pa.table({"key": [1], "vector": [[1.0]]}), path)
         with pytest.raises(InputError, match="has the lists in `vector`, the first task the columns label, key"):
             read_like(project.tasks, "vectors", path, "")
+
+
+def test_a_folder_without_images_says_which_are_looked_for(tmp_path):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "a.heic").write_bytes(b"x")
+    new = ("project", "new", tmp_path / "p", "--images", tmp_path / "photos")
+    says = "photos has no images; give a folder with files that end in .jpg, .jpeg, "
+    assert says in accuacl(*new, width=500).stderr
+    (tmp_path / "photos" / "a.png").write_bytes(b"x")
+    assert "photos has nothing to label; 1 file could not be read." in accuacl(*new, width=500).stderr
 
 
 def test_what_vectors_are_made_of_is_printed(tmp_path):

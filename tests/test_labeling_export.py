@@ -317,7 +317,7 @@ def test_of_two_who_make_the_same_project_one_does(tmp_path, monkeypatch):
         return add(self, source)
 
     monkeypatch.setattr(Tasks, "add", slowly)
-    with pytest.raises(InputError, match="p is not empty"):
+    with pytest.raises(InputError, match="p is a project already"):
         Project.begin(tmp_path / "p", make(SMALL), ["second"], blobs(0)[0])
     assert [one.name for one in tmp_path.iterdir()] == ["p"]
     with Project.open(tmp_path / "p") as project:

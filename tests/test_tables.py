@@ -361,6 +361,23 @@ def test_new_and_add_from_the_command_line(tmp_path):
     assert "go with --table" in wrong.stderr
 
 
+def test_columns_that_look_like_answers_are_named(tmp_path):
+    rows = "".join(f"{i % 7},{'ab'[i % 2]},{i % 3}\n" for i in range(30))
+    (tmp_path / "t.csv").write_text(f"size,Class,y\n{rows}")
+    new = ("project", "new", "--table", tmp_path / "t.csv")
+    said = accuacl(*new, tmp_path / "a b").stdout
+    start = "warning: the model learns from the column {!r}, which looks like the answers; start again with "
+    for name in ("Class", "y"):
+        assert f"{start.format(name)}--label-column {name} to take them as labels, or give --ignore {name}.\n" in said
+    assert f"next: accuacl project serve '{tmp_path / 'a b'}'\n" in said
+    assert "warning" not in accuacl(*new, tmp_path / "q", "--label-column", "Class", "--ignore", "y").stdout
+    pq.write_table(pa.table({"size": range(9), "label": range(9)}), tmp_path / "v.parquet")
+    new = ("project", "new", "--vectors", tmp_path / "v.parquet")
+    said = accuacl(*new, tmp_path / "r").stdout
+    assert f"{start.format('label')}--label-column label to take them as labels, or leave it out of the file." in said
+    assert "warning" not in accuacl(*new, tmp_path / "s", "--label-column", "label").stdout
+
+
 @pytest.mark.parametrize("suffix", [".csv.xz", ".csv.gz", ".jsonl.bz2"])
 def test_a_damaged_compressed_file_is_named(tmp_path, suffix):
     (tmp_path / f"t{suffix}").write_bytes(b"not compressed at all")

@@ -34,12 +34,14 @@ if TYPE_CHECKING:
     from accuacl.data.source import RawImage, fingerprint
     from accuacl.data.streams import Stream, Task
     from accuacl.data.table import DataTable, check_column, read_columnar, read_table
+    from accuacl.data.tables import LABELS
     from accuacl.data.vectors import LISTS, list_column, vectors_of
 
 __all__ = [
     "ARRIVALS",
     "BENCHMARKS",
     "IMAGE_SUFFIXES",
+    "LABELS",
     "LISTS",
     "OWN_STREAMS",
     "PUBLISHED",

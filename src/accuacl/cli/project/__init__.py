@@ -12,7 +12,7 @@ COMMANDS = {
     "gold": "Name items whose answers are known, to see how often people are right.",
     "status": "Show what the project is waiting for, what people have done, and how good the model is.",
     "train": "Do what can be done now: close a complete round, train, choose the next batch.",
-    "label": "Take labels that you have already from a file; they cost none of the budget.",
+    "label": "Take labels that you have already from a file; those of items that nobody was asked for cost nothing.",
     "forget": "Remove items, their labels and what was learned from them.",
     "relocate": "Say where data lie that were moved: a folder of images, or one that has those of several tasks.",
     "export": "Write the labels (CSV, Parquet), the model (safetensors, a loader), and predictions for new data.",

@@ -29,11 +29,11 @@ def label(
     train: Annotated[bool, typer.Option("--train", help="Then learn from them and choose what to label next.")] = False,
     trust_code: TrustCode = False,
 ) -> None:
-    """Take labels that you have already from a file; they cost none of the budget.
+    """Take labels that you have already from a file; those of items that nobody was asked for cost nothing.
 
     Rows that cannot be taken are named and the others taken; the same file again changes nothing. Labels of items that
-    nobody has been asked for yet are learned with the present round; those of later tasks wait for theirs. Exit code 2:
-    some rows were refused.
+    the open round asks for are answers to it, and count in the budget; those of items that nobody has been asked for
+    are learned with the present round; those of later tasks wait for theirs. Exit code 2: some rows were refused.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
         from accuacl.labeling.project import take_file

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
 from rich.markup import escape
 
+from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
 from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
@@ -54,24 +56,37 @@ def new(
         pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)
         for source in pools:
             if not source.names:
-                raise InputError(f"{source.place} has nothing to label; {len(source.bad)} files could not be read.")
+                raise InputError(source.none_to_label())
         embeddings = pools[0].kind == "vectors" and pools[0].columns is None
         settings = projects.make(chosen | {"kind": pools[0].kind}, embeddings)
         _name_alike([*names, *(label for pool in pools for label in pool.labels or () if label)])
         for task, pool in zip(projects.Project.begin(directory, settings, names, *pools), pools, strict=True):
             print_added(task, pool, directory)
     if pools[0].kind == "tables":
-        for line in projects.Tasks(directory).schema().summary():
+        schema = projects.Tasks(directory).schema()
+        for line in schema.summary():
             console.print(escape(line), soft_wrap=True)
+        _name_answers(schema.inputs(), "give --ignore {}")
     if pools[0].kind == "vectors":
         console.print(f"taken: {escape(pools[0].taken())}", soft_wrap=True)
-    console.print(f"next: [bold]accuacl project serve {escape(str(directory))}[/bold]", soft_wrap=True)
+        _name_answers(pools[0].columns or [], "leave it out of the file")
+    console.print(f"next: [bold]accuacl project serve {escape(shlex.quote(str(directory)))}[/bold]", soft_wrap=True)
 
 
 def _name_alike(names: list[str]) -> None:
     for first, other in alike_pairs(names)[:SHOWN]:
         said = f"the classes {first!r} and {other!r} look alike; did you mean one class?"
         console.print(f"[yellow]warning:[/yellow] {escape(said)}", soft_wrap=True)
+
+
+def _name_answers(columns: list[str], otherwise: str) -> None:
+    """Warn of columns that the model learns from and that may have what people shall answer."""
+    for name in columns:
+        if name.lower() in data.LABELS:
+            typed = shlex.quote(name)
+            said = f"the model learns from the column {name!r}, which looks like the answers; start again with"
+            said += f" --label-column {typed} to take them as labels, or {otherwise.format(typed)}."
+            console.print(f"[yellow]warning:[/yellow] {escape(said)}", soft_wrap=True)
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:

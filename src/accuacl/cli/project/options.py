@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -47,7 +48,7 @@ Server = Annotated[
 
 def next_step(directory: Path) -> str:
     """What to do with a round that has all its labels, to be printed."""
-    return f" Next: [bold]accuacl project train {escape(str(directory))}[/bold]"
+    return f" Next: [bold]accuacl project train {escape(shlex.quote(str(directory)))}[/bold]"
 
 
 def open_project(directory: Path, trust_code: bool) -> projects.Project:

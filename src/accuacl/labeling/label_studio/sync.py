@@ -10,6 +10,7 @@ project's directory `label_studio.json` remembers which Label Studio project it 
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 import warnings
 from collections.abc import Callable
@@ -54,9 +55,8 @@ def push(project: Project, url: str, token: str, *, client: Any = None) -> Pushe
     client = client or connect(url, token)
     status = project.store.status()
     if status is None or not status.open:
-        raise InputError(
-            f"there is nothing to push; {project.state().text} Next: `accuacl project train {project.directory}`."
-        )
+        typed = shlex.quote(str(project.directory))
+        raise InputError(f"there is nothing to push; {project.state().text} Next: `accuacl project train {typed}`.")
     with alone(project), clear_errors(url):
         link = load(project, url) or Link(url, secrets.token_hex(8))
         offer(link, project.store.classes())

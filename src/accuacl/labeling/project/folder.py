@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,12 @@ def check_empty(directory: Path) -> None:
         raise InputError(f"{directory} is a file; choose a directory for the project.")
     with reading(directory):
         empty = not directory.exists() or not any(directory.iterdir())
+    if all((directory / name).exists() for name in ("config.json", "labels.sqlite")):
+        typed = shlex.quote(str(directory))
+        raise InputError(
+            f"{directory} is a project already; add data with `accuacl project add {typed}`, label with "
+            f"`accuacl project serve {typed}`, or choose another directory."
+        )
     if not empty:
         raise InputError(f"{directory} is not empty; choose another directory for the project.")
 
@@ -26,8 +33,8 @@ def check_empty(directory: Path) -> None:
 @contextlib.contextmanager
 def whole_or_not_at_all(directory: Path) -> Iterator[Path]:
     """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
-    directory = directory.resolve()
     check_empty(directory)
+    directory = directory.resolve()
     make_folder(directory.parent)
     aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
     try:

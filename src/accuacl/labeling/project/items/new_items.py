@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.names import counted
+from accuacl.data import IMAGE_SUFFIXES
 
 TASK = "task"  # the column that names the tasks, where no other is given
 SHOWN = 20  # columns of numbers, by name
@@ -69,6 +70,13 @@ class NewItems:
             return f"the column {self.lists}, with {counted(width, 'number')} a row"
         more = f" and {len(self.columns) - SHOWN} more" if len(self.columns) > SHOWN else ""
         return f"{counted(len(self.columns), 'column')} of numbers: {', '.join(self.columns[:SHOWN])}{more}"
+
+    def none_to_label(self) -> str:
+        """What to say where nothing was found, or nothing that could be read."""
+        if self.bad:
+            return f"{self.place} has nothing to label; {counted(len(self.bad), 'file')} could not be read."
+        endings = ", ".join(IMAGE_SUFFIXES)
+        return f"{self.place} has no images; give a folder with files that end in {endings}, in it or below."
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
         """The same vectors with their numbers in the order of the first task's columns, matched by name."""

@@ -76,6 +76,10 @@ class TableSchema:
             warnings.warn(f"left out, since the first task does not have them: {', '.join(new)}", stacklevel=2)
         return replace(items, shown=[{name: row.get(name) for name in known} for row in rows], table=self.options)
 
+    def inputs(self) -> list[str]:
+        """The columns that the model learns from."""
+        return [column["name"] for column in self.columns if column["kind"] in KINDS]
+
     def summary(self) -> list[str]:
         """How the columns are used, in a few lines."""
         lines = []

@@ -93,6 +93,8 @@ class Tasks:
             for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
                 shutil.rmtree(leftover)
             before = self.all()
+            if items.kind == "images" and not items.names and not items.bad:
+                raise NothingNew(items.none_to_label())
             if items.kind == "images":
                 known = {os.path.join(t.place, name) for t in before for name in self.table(t.index)["name"]}
                 new = [i for i, name in enumerate(items.names) if os.path.join(items.place, name) not in known]
