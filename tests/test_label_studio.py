@@ -401,8 +401,11 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
     says('no <Choices name="class"> any more')
     (project.directory / "label_studio.json").write_text("{")
     says("is damaged")
-    with new_project(tmp_path / "none") as empty:
-        with pytest.raises(InputError, match=r"nothing to push; task 1: ready to train and to choose\. Next"):
+    with new_project(tmp_path / "no ne") as empty:
+        with pytest.raises(
+            InputError,
+            match=r"nothing to push; task 1: ready to train and to choose\. Next: `accuacl project train '.*no ne'`",
+        ):
             push(empty, **both(server))
         empty.advance()
         with pytest.raises(InputError, match="no classes"):

@@ -47,7 +47,11 @@ Server = Annotated[
 
 
 def next_step(directory: Path) -> str:
-    """What to do with a round that has all its labels, to be printed."""
+    """What to do with a round that has all its labels, to be printed.
+
+    >>> next_step(Path("my photos"))
+    " Next: [bold]accuacl project train 'my photos'[/bold]"
+    """
     return f" Next: [bold]accuacl project train {escape(shlex.quote(str(directory)))}[/bold]"
 
 
