@@ -230,6 +230,7 @@ def test_parquet_has_its_own_kinds(tmp_path):
     [
         ("a,b\n1,2,3\n", TableOptions(), "line 2 has 3 fields and the header 2"),
         ("a,a\n1,2\n", TableOptions(), "two columns named 'a'"),
+        ("1.5,x\n2,y\n,z\n", TableOptions(), r"looks like data \(1\.5, x\); write a header line above it"),
         ('a,b\n1,"2\n3,4\n', TableOptions(), "a quotation mark in the row that begins in line 2 does not fit"),
         ("a,b\n", TableOptions(), "has no rows"),
         ("", TableOptions(), "has no rows"),
@@ -246,6 +247,13 @@ def test_files_that_cannot_be_used_get_a_sentence(tmp_path, text, options, says)
     path.write_bytes(text.encode("utf-8", "surrogateescape"))
     with pytest.raises(InputError, match=says):
         read_table(path, options)
+
+
+@pytest.mark.parametrize("header", ["2019,2020,n", "0,1,label", ",0,1", "7,a,b", "nan,inf,x"])
+def test_numbers_may_name_columns(tmp_path, header):
+    (tmp_path / "t.csv").write_text(f"{header}\n0.5,-1,2\n1.5,3,4\n")
+    items = read_table(tmp_path / "t.csv", TableOptions())
+    assert [list(row) for row in items.shown] == [[name for name in header.split(",") if name]] * 2
 
 
 @pytest.fixture

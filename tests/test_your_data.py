@@ -368,6 +368,18 @@ WRONG = {
     "missing": ("a.csv", "n,label\n1,a\n,b\n", "line 3 has a number that is missing or not finite"),
     "huge": ("a.csv", "n,label\n1,a\n1e99,b\n", "line 3 has a number that is missing or not finite"),
     "twice": ("a.csv", "n,n,label\n1,2,a\n", "two columns named 'n'"),
+    "headless": (
+        "a.csv",
+        "0.134,a,no\n0.5,b,no\n",
+        r"first line of .*a\.csv looks like data \(0\.134, a, no\); write a",
+    ),
+    "negative": ("a.csv", "a,-3\nb,4\n", r"looks like data \(a, -3\); write a header line above it"),
+    "wide": ("a.csv", "1,1,2.5,3,4,a\n1,2,3,4,5,a\n", r"looks like data \(1, 1, 2\.5, 3, 4, \.\.\.\); write"),
+    "same numbers": (
+        "a.csv",
+        "1,1,a\n2,3,b\n",
+        "two columns named '1'; give each its own name, or write a header line",
+    ),
     "empty": ("a.csv", "", "a.csv is empty; give a table"),
     "header": ("a.csv", "n,label\n", r"a\.csv has no rows"),
     "split": ("a.csv", "n,label,split\n1,a,train\n2,a,exam\n", "line 3 has the split 'exam'; give train or test"),

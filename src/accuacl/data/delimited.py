@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import warnings
 from pathlib import Path
 from typing import IO
@@ -11,6 +12,8 @@ from accuacl.base.errors import InputError
 from accuacl.data.textfile import opened
 
 OTHER_DELIMITERS = ";\t|"  # in files that are called .csv all the same
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
 INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
@@ -49,9 +52,7 @@ def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], li
             'write "" for one inside a quoted text.'
         ) from None
     header = rows[0] if rows else []
-    for name in header:
-        if header.count(name) > 1:
-            raise InputError(f"{path} has two columns named {name!r}; give each its own name.")
+    _check_header(path, header, rows[1:])
     if several:
         warnings.warn(
             f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
@@ -59,6 +60,28 @@ def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], li
             stacklevel=4,
         )
     return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in INDEX}, lines[1:]
+
+
+def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    """Refuse a first line that is a row of the data: a header would be missing, and the row lost."""
+    for i, name in enumerate(header):
+        if NUMBER.fullmatch(name) and not NUMBERED.fullmatch(name) and _are_numbers([row[i] for row in rows]):
+            cells = [cell if len(cell) <= 20 else f"{cell[:17]}..." for cell in header[:5]]
+            shown = ", ".join(cells + ["..."] * (len(header) > 5))
+            raise InputError(f"the first line of {path} looks like data ({shown}); write a header line above it.")
+    for name in header:
+        if header.count(name) > 1:
+            missing = ", or write a header line above it if there is none" if NUMBER.fullmatch(name) else ""
+            raise InputError(f"{path} has two columns named {name!r}; give each its own name{missing}.")
+
+
+def _are_numbers(cells: list[str]) -> bool:
+    """Whether all cells that are not empty are numbers.
+
+    >>> _are_numbers(["1", "", "-2.5e3"]), _are_numbers(["1", "no"])
+    (True, False)
+    """
+    return all(NUMBER.fullmatch(cell) for cell in cells if cell.strip())
 
 
 def _delimiter(file: IO[str], usual: str) -> str:
