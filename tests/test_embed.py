@@ -279,7 +279,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "x.npy", "--model", "net.py:nothing"], "net.py has no function nothing; define it there"),
         (["--data", "x.npy", "--model", "net.py:number"], "net.py:number gave a int; return a torch module"),
         (["--data", "x.npy", "--model", "net.py:build", "--weights", "x.npy"], "x.npy cannot be read as safetensors"),
-        (["--data", "x.npy", "--model", "net.py:wide"], "the model does not take inputs of shape"),
+        (["--data", "x.npy", "--model", "net.py:wide"], "are vectors of 4 numbers and the model wants 9; give"),
         (
             ["--data", "cube.npy", "--model", "net.py:build"],
             r"cube.npy holds float64 of shape \(2, 3, 4\); give vectors",

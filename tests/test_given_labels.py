@@ -129,6 +129,9 @@ def test_rows_that_cannot_be_taken_are_named_and_the_others_taken(project, tmp_p
     assert "'t0-0' is labelled 'class 0' and not 'class 9'" in taken.refused[0]
     with pytest.raises(InputError, match=r"has the columns a; give `name`"):
         take_file(project, write(tmp_path / "l.csv", [{"a": 1}]), "Bob")
+    (tmp_path / "l.csv").write_text("")
+    with pytest.raises(InputError, match=r"l\.csv is empty; give `name`"):
+        take_file(project, tmp_path / "l.csv", "Bob")
     project.store.add_person("Eve")
     project.store.revoke("Eve")
     with pytest.raises(InputError, match="'Eve' has lost access"):

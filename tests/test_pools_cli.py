@@ -208,6 +208,9 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
     ("arguments", "says"),
     [
         (["--out", "picked.txt"], "picked.txt ends in '.txt'; give a name that ends in .parquet, .csv, .jsonl."),
+        (["--out", "picked"], "picked has no ending; give a name that ends in .parquet, .csv, .jsonl."),
+        (["--out", "full"], "full is a folder; give the name of a file, such as full/picked.csv."),
+        (["--out", "p.csv", "--pool", "words.txt"], "); make a pool of other files with `accuacl embed`."),
         (["--out", "nowhere/picked.csv"], "to write picked.csv to; make it first."),
         (["--out", "p.csv", "--strategy", "best"], "there is no strategy 'best'; the strategies are uniform"),
         (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has none."),
@@ -229,6 +232,7 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
     ],
 )
 def test_one_sentence_and_exit_code_2(ask, tmp_path, arguments, says):
+    (tmp_path / "full").mkdir()
     (tmp_path / "words.txt").write_text("abc\n")
     (tmp_path / "binary.txt").write_bytes(bytes(range(256)))
     (tmp_path / "other.csv").write_text("name,rank\n3,1\n")
@@ -238,6 +242,11 @@ def test_one_sentence_and_exit_code_2(ask, tmp_path, arguments, says):
     assert says in said
     assert len(said.strip().splitlines()) == 1
     assert not list(tmp_path.glob("p*.csv*"))
+
+
+def test_a_memory_without_its_past(ask):
+    code, said = ask("--pool", "pool.parquet", "--memory", "memory.parquet", "--budget", 3, "--out", "p.csv")
+    assert (code, "give past (--past), the number of examples" in said, "or lam (--lam)." in said) == (2, True, True)
 
 
 def test_sizes():

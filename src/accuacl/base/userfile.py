@@ -113,8 +113,10 @@ def takes(function: Any, count: int) -> bool:
 def check_function(place: str) -> tuple[str, str]:
     """The file and the function that `file.py:function` names; the file must be there."""
     file, _, name = place.rpartition(":")
-    if not file.endswith(".py") or not name.isidentifier() or not Path(file).is_file():
+    if not file.endswith(".py") or not name.isidentifier():
         raise InputError(f"model is {place!r}; give a Python file and a function in it, such as net.py:build.")
+    if not Path(file).is_file():
+        raise InputError(f"model is {place!r}, but there is no file {file}; write it or give the path of another.")
     return file, name
 
 

@@ -19,7 +19,10 @@ def open_columnar(path: Path) -> Any:
     try:
         return ArrowFile(path) if kind == "Arrow" else pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path} is not a readable {kind} file ({reason(error)}); download it again.") from error
+        to_do = "download it again"
+        if path.suffix.lower() not in (".parquet", ".pq", ".arrow"):
+            to_do = "convert it to Parquet, or give a table such as CSV with --table"
+        raise InputError(f"{path} is not a readable {kind} file ({reason(error)}); {to_do}.") from error
 
 
 class ArrowFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,11 +101,24 @@ def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
     try:
         model = models.wrap(module.eval(), example=transform.plain(example))
     except RuntimeError as error:  # what torch raises if the shapes do not fit
-        why = one_line(error)
-        raise InputError(
-            f"the model does not take inputs of shape {tuple(example.shape[1:])}: {why}; give others."
-        ) from None
+        raise InputError(misfit(error, tuple(example.shape[1:]))) from None
     return Checkpoint(model, transform, list(range(model.head.out_features)), 0, digest)
+
+
+def misfit(error: Exception, shape: tuple[int, ...]) -> str:
+    """The sentence about a model that raised `error` for inputs of this shape.
+
+    >>> misfit(RuntimeError("mat1 and mat2 shapes cannot be multiplied (30x64 and 2x128)"), (64,))
+    'the data are vectors of 64 numbers and the model wants 2; give data like those that it learned, or another model.'
+    """
+    why = one_line(error)
+    shapes = re.search(r"\(\d+x(\d+) and (\d+)x\d+\)", why)  # of the batch and of the first layer, as torch says them
+    if shapes and shape == (int(shapes[1]),):
+        return (
+            f"the data are vectors of {shape[0]} numbers and the model wants {shapes[2]}; give data like those that it "
+            "learned, or another model."
+        )
+    return f"the model does not take inputs of shape {shape}: {why}" + ("" if why.endswith(".") else "; give others.")
 
 
 def _weights(file: Path) -> tuple[dict[str, Tensor], str]:

@@ -20,10 +20,10 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl import models
-from accuacl.base.errors import InputError, one_line
+from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, making, write_text
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.embed.checkpoint import Checkpoint
+from accuacl.embed.checkpoint import Checkpoint, misfit
 from accuacl.embed.inputs import Inputs, fingerprint
 from accuacl.embed.places import LOCK, MANIFEST, check_out
 from accuacl.experiment import DEVICE
@@ -142,8 +142,7 @@ def _predict(checkpoint: Checkpoint, raw: NDArray[Any], batch: int, device: str)
             checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
         )
     except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
-        why = one_line(error)
-        raise InputError(f"the model does not take inputs of shape {raw.shape[1:]}: {why}") from None
+        raise InputError(misfit(error, raw.shape[1:])) from None
 
 
 def _features(h: NDArray[Any], p: NDArray[Any], half: bool) -> Features:

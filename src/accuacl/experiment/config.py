@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 import pydantic
@@ -70,7 +71,7 @@ class Config(Settings):
     imbalance: float = Field(
         1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: as the data are."
     )
-    label_noise: float = Field(0.0, ge=0, lt=1, description="The share of answers that are wrong.")
+    label_noise: float = Field(0.0, description="The share of answers that are wrong.")
     noise: Literal["uniform", "alike"] = Field(
         "uniform", description="Wrong answers: uniform (any class so far), or alike (the one with the nearest mean)."
     )
@@ -128,7 +129,7 @@ class Config(Settings):
         "task", description="Test after every task (task), or after every round too (round)."
     )
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
-    device: str = Field("auto", pattern=DEVICE, description="Where it runs: cpu, cuda, cuda:1 or auto.")
+    device: str = Field("auto", description="Where it runs: cpu, cuda, cuda:1 or auto.")
     image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
     label_column: str | None = Field(
         None, description="Your own table's column of classes, unless it is called label, class, target or y."
@@ -138,6 +139,20 @@ class Config(Settings):
     )
 
     model_digest: str | None = Field(None, description="A hash of the file of your own --model; made by itself.")
+
+    @pydantic.field_validator("label_noise")
+    @classmethod
+    def _share(cls, value: float) -> float:
+        if not 0 <= value < 1:
+            raise ValueError("give a share of at least 0 and below 1, such as 0.1")
+        return value
+
+    @pydantic.field_validator("device")
+    @classmethod
+    def _device(cls, value: str) -> str:
+        if not re.fullmatch(DEVICE, value):
+            raise ValueError("give cpu, cuda, cuda:1 or auto")
+        return value
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> Config:

@@ -37,6 +37,11 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
         raise no_such("net", name, NAMES)
     make, default = NETS[name]
     wanted = 1 if name in VECTORS else 3
+    if (len(input_shape), wanted) == (1, 3):
+        raise InputError(
+            f"{name} is a net for images, and the data are vectors of {input_shape[0]:,} numbers; "
+            "take mlp (--model mlp)."
+        )
     if len(input_shape) != wanted or min(input_shape) < 1:
         expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
         raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")

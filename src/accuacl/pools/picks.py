@@ -27,8 +27,11 @@ def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = 
     sources: files, folders and patterns of Parquet files that are read; exclude: another file that is read. The picks
     may neither overwrite one of these nor be matched by a folder or pattern the next time.
     """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; give the name of a file, such as {path / 'picked.csv'}.")
     if path.suffix not in ENDINGS:
-        raise InputError(f"{path} ends in {path.suffix or 'nothing'!r}; give a name that ends in {', '.join(ENDINGS)}.")
+        has = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
+        raise InputError(f"{path} {has}; give a name that ends in {', '.join(ENDINGS)}.")
     check_new_file(path)
     read = {exclude.resolve()} if exclude else set()
     read |= {Path(file).resolve() for source in sources for file in files_of(source, "pool")}

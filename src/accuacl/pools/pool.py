@@ -90,8 +90,9 @@ def open_pool(source: PoolSource, columns: Columns, wanted: tuple[str, ...], wha
         groups += row_groups_of(file, parquet.metadata)
     layout = layout or empty
     if layout is None:
+        given = ", ".join(map(str, source)) if isinstance(source, list | tuple) else source
         raise InputError(
-            f"{what}: {source} holds no Parquet files; give a file, a folder or a pattern like 'a/*.parquet'."
+            f"{what}: {given} holds no Parquet files; give a file, a folder or a pattern like 'a/*.parquet'."
         )
     return Pool(layout, tuple(groups))
 

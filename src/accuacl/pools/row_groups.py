@@ -45,7 +45,9 @@ def open_parquet(file: str) -> pq.ParquetFile:
         # Without a buffer size Arrow reads a whole column of a row group at once, which takes longer.
         return pq.ParquetFile(file, buffer_size=1 << 20, pre_buffer=False)
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{file} is not a readable Parquet file ({_why(error)}); write it again.") from None
+        ours = file.lower().endswith((".parquet", ".pq"))
+        to_do = "write it again" if ours else "make a pool of other files with `accuacl embed`"
+        raise InputError(f"{file} is not a readable Parquet file ({_why(error)}); {to_do}.") from None
 
 
 def row_groups_of(file: str, metadata: pq.FileMetaData) -> list[RowGroup]:

@@ -168,7 +168,10 @@ def weight_of_past(lam: float | None, past: int | None, remembered: int, current
     if lam is not None:
         return number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
     if past is None and remembered:
-        raise InputError("memory was given without past or lam; say how many examples the finished tasks had (past=).")
+        raise InputError(
+            "memory was given without past or lam; give past (--past), the number of examples that the finished tasks "
+            "had, or lam (--lam)."
+        )
     return fisher.past_weight(past or 0, current)
 
 

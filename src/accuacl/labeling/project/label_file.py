@@ -81,8 +81,9 @@ def _columns(table: DataTable, kind: str, label_column: str) -> tuple[str, str]:
     wanted = (label_column,) if label_column else CLASSES
     columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
     if not all(columns):
+        has = f"has the columns {', '.join(table.names)}" if table.names else "is empty"
         raise InputError(
-            f"{table.path} has the columns {', '.join(table.names)}; give `name` (or `id`, `item`, for texts `text`) "
+            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) "
             "and `class` (or `label`, or name it with --label-column)."
         )
     return columns[0], columns[1]
