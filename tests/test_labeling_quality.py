@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 from sklearn.metrics import cohen_kappa_score
@@ -20,7 +23,7 @@ from accuacl.labeling.project.measuring.intervals import share
 from accuacl.labeling.project.measuring.mistakes import doubtful
 from accuacl.ridge import fit
 from effort import times
-from scripted import answer, blobs, class_of, finish, new_project, truth
+from scripted import answer, blobs, class_of, finish, new_project, texts_project, truth
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -161,10 +164,10 @@ def test_gold_items_come_from_a_file(tmp_path):
         assert add_gold(project, file) == (2, 1)
         assert project.store.gold() == {item: 0, other: 1}
         for text, said in (
-            ("name,label\n", "needs the columns"),
+            ("name,kind\n", r"has the columns name, kind; give .* and `class` \(or `label`\)\."),
             ("name,class\n", "has no rows"),
             (f"name,class\nnobody,{names[0]}\n", "there is no item 'nobody'"),
-            (f"item,class\n{item},unicorn\n", r"line 2: there is no class 'unicorn'"),
+            (f"item,class\n{item},unicorn\n", r"line 2: there is no class 'unicorn'; fix it, or add it on the page\."),
         ):
             file.write_text(text)
             with pytest.raises(InputError, match=said):
@@ -173,6 +176,26 @@ def test_gold_items_come_from_a_file(tmp_path):
         with pytest.raises(InputError, match="is not a readable"):
             add_gold(project, file)
         assert project.store.gold() == {item: 0, other: 1}
+
+
+def test_gold_items_come_from_every_kind_of_table(tmp_path):
+    """Those that `project label` takes."""
+    rows = [{"id": "t0-4", "label": "class 0"}, {"id": "t0-7", "label": "class 1"}]
+    pq.write_table(pa.Table.from_pylist(rows), tmp_path / "g.parquet")
+    (tmp_path / "g.json").write_text(json.dumps(rows))
+    (tmp_path / "g.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "g.csv").write_text("id;label\nt0-4;class 0\nt0-7;class 1\n")
+    (tmp_path / "g.tsv").write_text("item\tclass\n4\tclass 0\n7\tclass 1\n")
+    for file in ("g.parquet", "g.json", "g.jsonl", "g.csv", "g.tsv"):
+        with new_project(tmp_path / file[2:]) as project:
+            class_of(project, "class 0"), class_of(project, "class 1")
+            assert add_gold(project, tmp_path / file) == (2, 0)
+            assert project.store.gold() == {4: 0, 7: 1}
+    with texts_project(tmp_path) as project:
+        names = {c.name: c.id for c in project.store.classes()}
+        (tmp_path / "g.csv").write_text("text,class\nclose it 2,close\n")
+        assert add_gold(project, tmp_path / "g.csv")[0] == 1
+        assert project.store.gold() == {5: names["close"]}
 
 
 def test_gold_items_of_one_name_are_told_apart(tmp_path):
@@ -188,7 +211,7 @@ def test_gold_items_of_one_name_are_told_apart(tmp_path):
         for row, said in (
             ("9,class 0,,", "line 2: 2 items are called '9'; say which with a column `task` or `item`"),
             ("9,class 0,70,", "line 2: item 70 is called '10', not '9'; fix either"),
-            (",class 0,180,", "line 2: there is no item '180'; items have the numbers 0 to 179"),
+            (",class 0,180,", "line 2: there is no item '180' in this project; fix it"),
         ):
             file.write_text(f"name,class,item,task\n{row}\n")
             with pytest.raises(InputError, match=said):

@@ -15,7 +15,11 @@ from accuacl.labeling import project as projects
 def gold(
     directory: Directory,
     file: Annotated[
-        Path, typer.Argument(metavar="FILE.csv", help="Columns `name` (or `item`, its number) and `class`.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A table (CSV, TSV, JSON, JSON lines, Parquet) with `name` (texts: `text`) and `class`.",
+        ),
     ],
 ) -> None:
     """Name items whose answers are known, to see how often people are right.

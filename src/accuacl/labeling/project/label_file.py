@@ -37,7 +37,7 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     by: whose labels they are, where no column `person` says it. The same file again changes nothing.
     """
     table = read_table(path)
-    columns = _columns(table, project.settings.kind, label_column)
+    columns = columns_of(table, project.settings.kind, label_column)
     people = table.values("person") if "person" in table.names else [None] * len(table)
     by = clean_name(by, "a person")
     wait = given.waiting(project.store, project.tasks)  # their classes are added when their task begins
@@ -51,7 +51,7 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     for row, value in enumerate(table.values(columns[1])):
         try:
             items = found.items(columns[0], table, row)
-            label = _class(_spellings(value, table), classes, new_classes)
+            label = class_of(value, table, classes, new_classes)
             for item in items:
                 old = answers.get(item)
                 before = names[old] if old is not None else labels.get(item, (label,))[0]
@@ -75,16 +75,16 @@ def _kept(project: Project, labels: given.Labels, known: int, refused: list[str]
     return Taken(taken, len(labels.keys() - answered), known, tuple(refused))
 
 
-def _columns(table: DataTable, kind: str, label_column: str) -> tuple[str, str]:
-    """The columns that name the item and its class."""
+def columns_of(table: DataTable, kind: str, label_column: str | None) -> tuple[str, str]:
+    """The columns that name the item and its class. label_column None: there is no such option."""
     items = (*(["text"] if kind == "texts" else []), *ITEMS)
     wanted = (label_column,) if label_column else CLASSES
     columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
     if not all(columns):
         has = f"has the columns {', '.join(table.names)}" if table.names else "is empty"
+        option = "" if label_column is None else ", or name it with --label-column"
         raise InputError(
-            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) "
-            "and `class` (or `label`, or name it with --label-column)."
+            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
         )
     return columns[0], columns[1]
 
@@ -97,7 +97,9 @@ def _spellings(value: Any, table: DataTable) -> list[str]:
     return both if table.delimited else both[::-1]
 
 
-def _class(spellings: list[str], known: list[str], new_classes: bool) -> str:
+def class_of(value: Any, table: DataTable, known: list[str], new_classes: bool | None) -> str:
+    """The class that a cell names; a new one joins those that are known. new_classes None: there is no such option."""
+    spellings = _spellings(value, table)
     if not spellings:
         raise InputError("it has no class; give one or leave the row out")
     names = [clean_name(each, "a class") for each in spellings]
@@ -109,9 +111,16 @@ def _class(spellings: list[str], known: list[str], new_classes: bool) -> str:
         if not new_classes:
             probably = meant(name, known)
             hint = f"did you mean {probably}? Else" if probably else "fix it, or"
-            raise InputError(f"there is no class {name!r}; {hint} give --new-classes to add it")
+            how = "add it on the page" if new_classes is None else "give --new-classes to add it"
+            raise InputError(f"there is no class {name!r}; {hint} {how}")
         known.append(name)
     return name
+
+
+def _cell(table: DataTable, column: str, row: int) -> Any:
+    """A value; None if it or the column is missing."""
+    value = table.columns.column(column)[row].as_py() if column in table.names else None
+    return None if value == "" else value
 
 
 class Finder:
@@ -138,18 +147,25 @@ class Finder:
         return self.tasks.item(item).name
 
     def items(self, column: str, table: DataTable, row: int) -> list[int]:
-        """The item that a row is of; several where a text is there more than once."""
-        spellings = _spellings(table.columns.column(column)[row].as_py(), table) or [""]
-        wanted = spellings[0]
-        if column == "item":
-            return [self._number(wanted)]
+        """The item that a row is of; several where a text is there more than once.
+
+        `task` and `item` tell those of one name apart, and `item` alone is enough where the name is missing.
+        """
+        spellings = _spellings(_cell(table, column, row), table) or [""]
+        wanted, number = spellings[0], _cell(table, "item", row)
+        if column == "item" or (not wanted and number is not None):
+            return [self._number(wanted or str(number))]
         if column == "text":
             texts = (self.by["text"].get(each, []) for each in spellings)
             return self._one_kind(wanted, next((items for items in texts if items), []))
         found = next((items for items in self._called(spellings) if items), [])
-        if len(found) > 1 and "task" in table.names:
-            task = str(table.columns.column("task")[row].as_py())
-            found = [item for item in found if str(self.tasks.find(item).index + 1) == task]
+        if len(found) > 1 and (task := _cell(table, "task", row)) is not None:
+            found = [item for item in found if str(self.tasks.find(item).index + 1) == str(task)]
+        if len(found) > 1 and number is not None:
+            item = self._number(str(number))
+            if item not in found:
+                raise InputError(f"item {item} is called {self.name(item)!r}, not {wanted!r}; fix either")
+            found = [item]
         if len(found) > 1:
             raise InputError(f"{len(found)} items are called {wanted!r}; say which with a column `task` or `item`")
         return self._one_kind(wanted, found)
