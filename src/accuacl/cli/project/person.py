@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from typing import Annotated
 
 import typer
@@ -28,11 +30,15 @@ def person(
         raise InputError(f"{action!r} is nothing that can be done with a person; give {', '.join(ACTIONS)}.")
     with projects.Project.open(directory) as project:
         store = project.store
-        if action == "add":
-            print(store.add_person(name))
-        elif action == "link":
-            print(store.invite(name))
+        if action in ("add", "link"):
+            print(store.add_person(name) if action == "add" else store.invite(name), flush=True)
+            where = f"the page that `accuacl project serve {shlex.quote(str(directory))}` prints the address of"
+            print(f"{name} can log in with this token once, within a week, on {where}.", file=sys.stderr)
         elif action == "revoke":
             store.revoke(name)
+            print(f"{name} has no access any more; their labels stay.")
+            if not any(person.lead and not person.revoked for person in store.people()):
+                print("nobody leads the project now; make somebody a lead with `lead NAME`, or `add` someone.")
         else:
             store.set_role(name, lead=action == "lead")
+            print(f"{name} is {'a lead' if action == 'lead' else 'an annotator'} now.")
