@@ -251,23 +251,37 @@ def test_the_commands_from_new_to_export(tmp_path):
     code, text, error = cli("new", folder, "--vectors", one, *options)
     assert code == 0, error
     assert "task 1: 60 vectors" in text
-    code, token, _ = cli("person", folder, "add", "Ada")
-    assert code == 0
+    code, token, note = cli("person", folder, "add", "Ada")
+    assert (code, len(token.split())) == (0, 1)
+    assert note.startswith(
+        "Ada can log in with this token once, within a week, on the page that `accuacl project serve"
+    )
+    assert f"ready to train and to choose. Next: accuacl project train {folder}\n" in cli("status", folder)[1]
     code, text, error = cli("train", folder)
     assert (code, len(error.splitlines())) == (75, 1)
     assert "6 of 6" in error
+    assert text == f"task 1, round 1: 6 are chosen to be labelled: accuacl project serve {folder}\n"
+    assert cli("train", folder)[:2] == (75, "")  # nothing to do
+    assert f"6 of 6 to be labelled. Next: accuacl project serve {folder}\n" in cli("status", folder)[1]
+    code, text, _ = cli("export", folder, "--out", tmp_path / "early")
+    assert "note: nothing has been learned yet, so there is no model; label a round first.\n" in text
     code, text, _ = cli("add", folder, "--vectors", two)
-    assert "task 2: 60 vectors" in text
+    assert text == "task 2: 60 vectors\nit begins when the tasks before are done\n"
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()).name == "Ada"
         assert [c.name for c in project.store.classes()] == ["class 0", "class 1"]
         assert project.settings.strategy == "uniform"
         answer(project)
-    assert cli("train", folder)[0] == 75
+    code, text, _ = cli("train", folder)
+    assert code == 75
+    learned, chosen = text.splitlines()
+    assert learned == "task 1, round 1: learned from 4 labels; 2 more are held out to test it"
+    assert chosen == f"task 2, round 1: 6 are chosen to be labelled: accuacl project serve {folder}"
     with Project.open(folder) as project:
         answer(project)
     code, text, _ = cli("train", folder)
     assert (code, "everything is labelled and learned" in text) == (0, True)
+    assert text.startswith("task 2, round 1: learned from ")
     code, text, _ = cli("status", folder)
     assert code == 0
     for part in ("Estimates", "class 0", "Ada 12", "labels of task 2: 6 of 6"):
@@ -275,9 +289,25 @@ def test_the_commands_from_new_to_export(tmp_path):
     code, text, error = cli("export", folder, "--out", tmp_path / "e", "--predict", two)
     assert code == 0, error
     assert len((tmp_path / "e" / "predictions.csv").read_text().splitlines()) == 61
-    assert cli("person", folder, "revoke", "Ada")[0] == 0
+    assert "no model" not in text
+    assert cli("add", folder, "--vectors", write_blobs(tmp_path / "2.parquet", 2))[1].endswith(
+        f"next: accuacl project serve {folder}\n"
+    )
+    cli("person", folder, "add", "Bob")
+    assert cli("person", folder, "lead", "Bob")[1] == "Bob is a lead now.\n"
+    assert cli("person", folder, "annotator", "Bob")[1] == "Bob is an annotator now.\n"
+    said, warned = cli("person", folder, "revoke", "Ada")[1].splitlines()
+    assert said == "Ada has no access any more; their labels stay."
+    assert warned.startswith("nobody leads the project now; ")
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()) is None
+
+
+def test_commands_that_are_named_can_be_pasted(tmp_path):
+    folder = tmp_path / "my [red] project"
+    _, text, _ = cli("new", folder, "--vectors", write_blobs(tmp_path / "0.parquet", 0), "--classes=a,b")
+    assert text.endswith(f"next: accuacl project serve '{folder}'\n")
+    assert f"Next: accuacl project train '{folder}'\n" in cli("status", folder)[1]
 
 
 def test_a_folder_that_cannot_be_made_and_a_file_that_cannot_be_read_are_sentences(tmp_path):

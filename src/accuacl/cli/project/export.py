@@ -33,3 +33,5 @@ def export(
         written = write(project, out, predict, column, draw, onnx)
     for path in written:
         console.print(f"written: {escape(str(path))}", soft_wrap=True)
+    if out / "model.safetensors" not in written:
+        console.print("[yellow]note:[/yellow] nothing has been learned yet, so there is no model; label a round first.")

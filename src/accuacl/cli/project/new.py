@@ -11,7 +11,7 @@ from rich.markup import escape
 from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
-from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors
+from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors, command
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
 from accuacl.labeling import project as projects
@@ -70,7 +70,7 @@ def new(
     if pools[0].kind == "vectors":
         console.print(f"taken: {escape(pools[0].taken())}", soft_wrap=True)
         _name_answers(pools[0].columns or [], "leave it out of the file")
-    console.print(f"next: [bold]accuacl project serve {escape(shlex.quote(str(directory)))}[/bold]", soft_wrap=True)
+    console.print(f"next: {command('serve', directory)}", soft_wrap=True)
 
 
 def _name_alike(names: list[str]) -> None:

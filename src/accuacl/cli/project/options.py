@@ -46,13 +46,18 @@ Server = Annotated[
 ]
 
 
+def command(name: str, directory: Path) -> str:
+    """A command for a project, to be printed, which a shell takes as it stands."""
+    return f"[bold]{escape(f'accuacl project {name} {shlex.quote(str(directory))}')}[/bold]"
+
+
 def next_step(directory: Path) -> str:
     """What to do with a round that has all its labels, to be printed.
 
     >>> next_step(Path("my photos"))
     " Next: [bold]accuacl project train 'my photos'[/bold]"
     """
-    return f" Next: [bold]accuacl project train {escape(shlex.quote(str(directory)))}[/bold]"
+    return f" Next: {command('train', directory)}"
 
 
 def open_project(directory: Path, trust_code: bool) -> projects.Project:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.columns import Columns
 from rich.markup import escape
 from rich.table import Table
 
-from accuacl.cli.project.options import Directory
+from accuacl.cli.project.options import Directory, command, next_step
 from accuacl.cli.project.pools import print_unreadable
 from accuacl.cli.screen import console
 from accuacl.labeling import project as projects
@@ -26,7 +27,7 @@ def status(directory: Directory) -> None:
         checked, budget = projects.quality(project.store), project.budget_text(state)
         used = project.store.used(state.task)
         given = projects.given_text(project.store, project.tasks, state.task)
-        console.print(escape(state.text))
+        console.print(escape(state.text) + _next(state, directory), soft_wrap=True)
         if sample := project.sample_text():
             console.print(sample, soft_wrap=True)
         for pool in project.tasks.all():
@@ -54,6 +55,13 @@ def status(directory: Directory) -> None:
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
     _print_counts("labels by person", {people[id]: count for id, count in estimates.labels_by_person.items()})
     _print_quality(checked, people)
+
+
+def _next(state: projects.ProjectState, directory: Path) -> str:
+    """The command that goes on, to be printed; "" if the project waits for data."""
+    if state.waiting == "labels":
+        return f" Next: {command('serve', directory)}"
+    return next_step(directory) if state.ready else ""
 
 
 def _print_quality(checked: projects.Quality, people: Mapping[int, str]) -> None:

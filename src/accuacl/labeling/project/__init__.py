@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.items.unreadable import unreadable_images, why_unreadable
     from accuacl.labeling.project.label_file import Taken, take_file
     from accuacl.labeling.project.learning.given import given_text
+    from accuacl.labeling.project.learning.rounds_done import RoundsDone
     from accuacl.labeling.project.loading import load_learning
     from accuacl.labeling.project.making import make
     from accuacl.labeling.project.measuring.advice import Advice, Doubts, advise
@@ -59,6 +60,7 @@ __all__ = [
     "ProjectSettings",
     "ProjectState",
     "Quality",
+    "RoundsDone",
     "TableOptions",
     "Taken",
     "TaskInfo",
