@@ -173,7 +173,7 @@ def test_gold_items_come_from_a_file(tmp_path):
             with pytest.raises(InputError, match=said):
                 add_gold(project, file)
         file.write_bytes(b"name,class\n\xff,\xfe\n")
-        with pytest.raises(InputError, match="is not a readable"):
+        with pytest.raises(InputError, match="is not text in UTF-8"):
             add_gold(project, file)
         assert project.store.gold() == {item: 0, other: 1}
 
