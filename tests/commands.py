@@ -51,7 +51,7 @@ def accuacl(*arguments, cwd: Path | None = None, width: int = 80, workers: bool 
             patch.chdir(cwd)
         with pytest.raises(SystemExit) as end:
             main()
-    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+    for name in [name for name in list(sys.modules) if name.startswith(PREFIX)]:
         del sys.modules[name]
     return Ended(end.value.code or 0, out.getvalue(), err.getvalue())
 

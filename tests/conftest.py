@@ -54,6 +54,6 @@ def pytest_collection_finish():
 def pytest_runtest_teardown(item, nextitem):
     """Forget the users' files that were imported, or every worker of a later test would import them, or miss them."""
     goes_on = nextitem is not None and nextitem.path == item.path
-    for name in [name for name in sys.modules if name.startswith(PREFIX)]:
+    for name in [name for name in list(sys.modules) if name.startswith(PREFIX)]:
         if not goes_on or not os.path.exists(sys.modules[name].__file__):
             del sys.modules[name]

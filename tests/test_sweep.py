@@ -251,13 +251,14 @@ def test_the_bar_stays_on_a_small_screen(tmp_path):
     assert frames
     assert all("/24" in lines[0] and len(lines) < 24 for lines in plain)
     assert all(len(line) <= 80 for lines in plain for line in lines)
-    assert "uniform, seed 11: conv4 was given" in shown.replace("\x1b[31m", "")
+    assert "uniform, seed 11: conv4 is a net for" in shown.replace("\x1b[31m", "")
 
 
 def test_what_is_printed_elsewhere_counts_all_runs(tmp_path):
     path = sweep_file(tmp_path, strategy="uniform", seeds=[0, 1, 2])
     accuacl("sweep", path, "--only", "seed=1", "--out", tmp_path / "out")
     done = accuacl("sweep", path, "--out", tmp_path / "out", "--workers", 1)
+    assert f"with plots: accuacl report {tmp_path / 'out'}\n" in done.stdout
     assert [line.split()[0] for line in done.stdout.splitlines()[:2]] == ["2/3", "3/3"]
 
 

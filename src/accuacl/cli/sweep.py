@@ -44,4 +44,5 @@ def sweep(
     with engines.get(engine, workers, address, gpus) as workplace:
         outcome = run_and_show(runs, out, results or out / "results.csv", workplace, data_dir, plugin or ())
     print_failures(outcome, out)
-    console.print(f"with plots: [bold]accuacl report {escape(shlex.quote(str(out)))}[/bold]", soft_wrap=True)
+    place = escape(shlex.quote(str(results or out)))
+    console.print(f"with plots: [bold]accuacl report {place}[/bold]", soft_wrap=True)
