@@ -61,7 +61,7 @@ def test_the_list_of_commands_says_what_each_says_of_itself(package, name, line)
 
 
 def test_every_file_of_a_command_is_in_the_list():
-    shared = {"__init__", "lazy", "only", "options", "screen", "sweep_screen", "pools"}
+    shared = {"__init__", "ids_file", "lazy", "only", "options", "screen", "sweep_screen", "pools"}
     names = {file.stem for file in FILES} - shared
     assert names == {name for _, name, _ in COMMANDS} - {"project"}
 
