@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
 
 import pytest
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import Error, expect
 
 from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab, wait_on
 from web_project import PATIENCE, TestTrainer, image_project, link, running
@@ -798,7 +799,8 @@ def test_script_in_names_does_not_run(chromium, watch, server, project):
 def test_a_revoked_person_is_sent_to_the_login(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     project.store.revoke("Ada")
-    page.keyboard.press("1")
+    with suppress(Error):  # what the page asks for by itself may have sent it there already
+        page.keyboard.press("1")
     page.wait_for_url("**/login")
     assert labels(project) == []
     watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
