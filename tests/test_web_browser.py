@@ -833,7 +833,7 @@ def test_after_the_login_comes_the_page_that_was_wanted(chromium, watch, server,
     page.keyboard.press("Enter")
     page.wait_for_url(f"{server}/review?show=labelled&task=0")
     project.store.revoke("Ada")
-    page.evaluate("() => import('/static/api.js').then((api) => api.get('/api/state')).catch(() => {})")
+    page.evaluate("() => { import('/static/api.js').then((api) => api.get('/api/state')).catch(() => {}) }")
     page.wait_for_url("**/login?next=%2Freview%3Fshow%3Dlabelled%26task%3D0")
     page.goto(f"{page.url}#token={project.store.add_person('Grace')}")
     page.wait_for_url(f"{server}/review?show=labelled&task=0")
