@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from rich.markup import escape
 from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.cli.options import Fresh, IdColumn, SkipBad, TrustCode
-from accuacl.cli.screen import console, drawn
+from accuacl.cli.screen import command, console, drawn
 from accuacl.pools import GROUP_ROWS
 
 
@@ -85,5 +84,4 @@ def embed(
         )
     left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""
     console.print(f"{rows:,} rows of {len(checkpoint.seen)} classes{left_out}: {escape(str(out))}")
-    pool = escape(shlex.quote(str(out)))
-    console.print(f"next: [bold]accuacl select --pool {pool} --budget 100 --out picked.csv[/bold]", soft_wrap=True)
+    console.print(f"next: {command('select', '--pool', out, '--budget', 100, '--out', 'picked.csv')}", soft_wrap=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from rich.table import Table
 
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
-from accuacl.cli.screen import console, drawn
+from accuacl.cli.screen import command, console, drawn
 from accuacl.experiment import (
     DEFAULTS,
     Config,
@@ -78,7 +77,7 @@ def run(
     console.print(f"calibration: confidence is off by {result['calibration_error']:.1f} points on average")
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
-    console.print(f"with plots: [bold]accuacl report {escape(shlex.quote(str(out)))}[/bold]", soft_wrap=True)
+    console.print(f"with plots: {command('report', out)}", soft_wrap=True)
 
 
 def _usual_out(config: Config, data_dir: Path | None) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,6 +44,15 @@ def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
         yield lambda progress: bar.update(
             job, completed=progress.done, total=progress.total, description=escape(progress.text)
         )
+
+
+def command(*words: object) -> str:
+    """A command of accuacl, to be printed, which a shell takes as it stands.
+
+    >>> command("report", "my runs")
+    "[bold]accuacl report 'my runs'[/bold]"
+    """
+    return f"[bold]{escape(shlex.join(['accuacl', *map(str, words)]))}[/bold]"
 
 
 def duration(seconds: float) -> str:

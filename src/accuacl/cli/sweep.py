@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from accuacl import engines
 from accuacl.cli.only import narrow_runs
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
-from accuacl.cli.screen import console
+from accuacl.cli.screen import command, console
 from accuacl.cli.sweep_screen import print_failures, run_and_show
 from accuacl.experiment import read_yaml
 from accuacl.strategies import load_plugins
@@ -44,5 +42,4 @@ def sweep(
     with engines.get(engine, workers, address, gpus) as workplace:
         outcome = run_and_show(runs, out, results or out / "results.csv", workplace, data_dir, plugin or ())
     print_failures(outcome, out)
-    place = escape(shlex.quote(str(results or out)))
-    console.print(f"with plots: [bold]accuacl report {place}[/bold]", soft_wrap=True)
+    console.print(f"with plots: {command('report', results or out)}", soft_wrap=True)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 
 from accuacl.base.allocation import one_heap
+from accuacl.cli import screen
 from accuacl.labeling import project as projects
 from accuacl.labeling.label_studio import TOKEN
 
@@ -48,7 +47,7 @@ Server = Annotated[
 
 def command(name: str, directory: Path) -> str:
     """A command for a project, to be printed, which a shell takes as it stands."""
-    return f"[bold]{escape(f'accuacl project {name} {shlex.quote(str(directory))}')}[/bold]"
+    return screen.command("project", name, directory)
 
 
 def next_step(directory: Path) -> str:
