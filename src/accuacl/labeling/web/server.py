@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
-from accuacl.labeling.web.connections import BoundedProtocol, Seldom
+from accuacl.labeling.web.connections import BoundedProtocol, Config, Seldom
 from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
 from accuacl.labeling.web.trainer import Trainer
 
@@ -109,9 +109,9 @@ def _run(
     _Server(config, on_start).run(sockets=[listener])
 
 
-def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> uvicorn.Config:
+def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> Config:
     """How uvicorn serves. No access log and no headers of proxies: neither is needed, and both can be abused."""
-    return uvicorn.Config(
+    return Config(
         app,
         **{"http": BoundedProtocol} | more,
         log_level="warning",
