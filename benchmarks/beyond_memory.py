@@ -19,7 +19,7 @@ from accuacl import Features, pools, select
 from accuacl.bench import Case
 from accuacl.bench.measuring import problem
 from accuacl.bench.timing import timed
-from accuacl.greedy import squared_width, unit
+from accuacl.strategies.facility import squared_width, unit
 
 
 def covered(pool: Features, picks: np.ndarray) -> float:

@@ -22,19 +22,16 @@ from pathlib import Path
 import torch
 from first_item import photographs
 
-from accuacl.base.ahead import in_order
-from accuacl.base.allocation import memory_kept, one_heap
-from accuacl.base.machine import cores
+from accuacl.base.machine import cores, memory_kept, one_heap
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Project, make, read_images
-from accuacl.labeling.project.inputs import backbones
-from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.base.threads import ordered_thread_map
+from accuacl.labeling.project import Project, backbones, make, read_images, task_inputs as inputs
 
 
 def turn(project: Project, batches: list[slice], encode: Callable[[slice], object]) -> float:
     """Seconds in which a project embeds the batches."""
     begun = time.monotonic()
-    for _ in in_order(encode, batches, cores(), partial(torch.set_num_threads, project.settings.threads)):
+    for _ in ordered_thread_map(encode, batches, cores(), partial(torch.set_num_threads, project.settings.threads)):
         pass
     return time.monotonic() - begun
 

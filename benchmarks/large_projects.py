@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from first_item import photographs
 
-from accuacl.base.allocation import one_heap
+from accuacl.base.machine import one_heap
 from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images, read_texts
 

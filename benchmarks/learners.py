@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def one(name: str, seed: int, epochs: int, runs: Path) -> dict[str, object]:
-    from accuacl.experiment import make, run
+    from accuacl.experiments import make, run
 
     learner, memory = LEARNERS[name]
     config = {"benchmark": "split-cifar10", "scale": "cpu", "learner": learner, "learner_variant": "original"}

@@ -8,13 +8,10 @@ import numpy as np
 import torch
 from project_data import Data
 
-from accuacl import models
 from accuacl.base.progress import ignore
-from accuacl.experiment import load_tensors, metrics
-from accuacl.labeling.project import Project, ProjectSettings, Tasks
-from accuacl.labeling.project.inputs import task_inputs as inputs
-from accuacl.labeling.project.inputs import texts
-from accuacl.learners import Transform
+from accuacl.experiments import load_tensors, metrics, models
+from accuacl.experiments.learners import Transform
+from accuacl.labeling.project import Project, ProjectSettings, Tasks, task_inputs as inputs, texts
 
 
 class Judge:

@@ -39,9 +39,8 @@ from project_truth import Judge
 
 from accuacl.base.files import Lock, write_text
 from accuacl.base.progress import ignore
-from accuacl.experiment import read_steps
-from accuacl.labeling.project import Project, ProjectSettings, Tasks, make
-from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.experiments import read_steps
+from accuacl.labeling.project import Project, ProjectSettings, Tasks, make, task_inputs as inputs
 
 START, END = "<!-- benchmarks/projects.py writes from here -->", "<!-- to here -->"
 CURVE = "curve.json"

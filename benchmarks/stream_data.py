@@ -30,8 +30,8 @@ import torch
 from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
-from accuacl.data import Dataset, Split, Untidiness, load, make_stream
-from accuacl.labeling.project.inputs.pretrained import MEAN, STD, efficientnet_lite0
+from accuacl.experiments.data import Dataset, Split, StreamOptions, load, make_stream
+from accuacl.labeling.project.backbones import MEAN, STD, efficientnet_lite0
 
 LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]
@@ -62,7 +62,7 @@ def cifar100(data_dir: Path, looks: bool = False) -> tuple[Arrays, list[str]]:
     small = Dataset("cifar100", _some(data.train, 100), _some(data.test, 20), data.classes)
     columns = {}
     if looks:
-        stream = make_stream(small, None, Untidiness(domains=LOOKS, seed=SEED))
+        stream = make_stream(small, None, StreamOptions(domains=LOOKS, seed=SEED))
         small = stream.dataset
         for split, rows in (("train", [t.train for t in stream]), ("test", [t.test for t in stream])):
             look = np.empty(sum(map(len, rows)), np.int64)

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from accuacl.base.files import write_text
-from accuacl.experiment import read_csv
-from accuacl.report.statistics.significance import holm, sign_flip_test
+from accuacl.experiments import read_csv
+from accuacl.experiments.report.significance import holm, sign_flip_test
 
 START, END = "<!-- benchmarks/streams.py writes from here -->", "<!-- to here -->"
 STREAMS = {

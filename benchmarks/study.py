@@ -16,7 +16,7 @@ from pathlib import Path
 
 from paired import Cells, comparisons, mean, show, summary
 
-from accuacl.experiment import read_csv
+from accuacl.experiments import read_csv
 
 METRICS = {"A": "average_accuracy", "F": "forgetting", "LA": "learning_accuracy"}
 START, END = "<!-- benchmarks/study.py writes from here -->", "<!-- to here, benchmarks/study.py -->"

@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-import accuacl.learners.er
-from accuacl.learners import Round, TaskData, Training, Transform, start, train
-from accuacl.learners.loop import learning_rate
-from accuacl.memory import Memory
-from accuacl.models import Classifier, build
+import accuacl.experiments.learners.er
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners.loop import learning_rate
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import Classifier, build
 
 LIMIT = 1.10
 Batches = list[list[tuple[Tensor, Tensor]]]  # by epoch
@@ -122,9 +122,9 @@ def recorded(er: Callable[[Classifier], None], model: Classifier, training: Trai
         return cross_entropy(z, y)
 
     hook = model.register_forward_pre_hook(lambda _, given: xs.append(given[0]))
-    accuacl.learners.er.cross_entropy = catch
+    accuacl.experiments.learners.er.cross_entropy = catch
     er(model)
-    accuacl.learners.er.cross_entropy = cross_entropy
+    accuacl.experiments.learners.er.cross_entropy = cross_entropy
     hook.remove()
     size = len(xs) // training.epochs
     pairs = list(zip(xs, ys, strict=True))

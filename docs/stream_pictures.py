@@ -14,17 +14,17 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-from accuacl.data import Untidiness, benchmark_tasks, load, make_stream
-from accuacl.data.looks import LOOKS
+from accuacl.experiments.data import StreamOptions, benchmark_tasks, load, make_stream
+from accuacl.experiments.data.corruptions import LOOKS
 
 OUT = Path(__file__).parent / "images"
 DARK = ["dark_background", {"figure.facecolor": "#1e2129", "savefig.facecolor": "#1e2129"}]
 STREAMS = {
-    "tidy": Untidiness(),
-    "--blur 0.1": Untidiness(blur=0.1),
-    "--imbalance 0.02": Untidiness(imbalance=0.02),
-    "--recurring 1": Untidiness(recurring=1),
-    "--blur 0.1 --imbalance 0.02 --recurring 1": Untidiness(blur=0.1, imbalance=0.02, recurring=1),
+    "tidy": StreamOptions(),
+    "--blur 0.1": StreamOptions(blur=0.1),
+    "--imbalance 0.02": StreamOptions(imbalance=0.02),
+    "--recurring 1": StreamOptions(recurring=1),
+    "--blur 0.1 --imbalance 0.02 --recurring 1": StreamOptions(blur=0.1, imbalance=0.02, recurring=1),
 }
 
 
@@ -42,8 +42,8 @@ def draw_all(out: Path) -> None:
     for place, (title, how) in zip(flat, STREAMS.items(), strict=False):
         draw(place, make_stream(digits, groups, how).pools().T, "task", title)
     pictures = as_images(digits)
-    draw(flat[5], make_stream(pictures, None, Untidiness(domains=4)).pools().T, "task", "--domains 4")
-    noisy = make_stream(digits, groups, Untidiness(label_noise=0.2))
+    draw(flat[5], make_stream(pictures, None, StreamOptions(domains=4)).pools().T, "task", "--domains 4")
+    noisy = make_stream(digits, groups, StreamOptions(label_noise=0.2))
     confusion = np.zeros((10, 10))
     np.add.at(confusion, (digits.train.labels, noisy.answers), 1)
     draw(flat[6], confusion, "answer", "--label-noise 0.2 (class by answer)")
@@ -80,7 +80,7 @@ def as_images(digits):
 
 def sheet(pictures) -> np.ndarray:
     """A row of images for each look."""
-    stream = make_stream(pictures, None, Untidiness(domains=len(LOOKS)))
+    stream = make_stream(pictures, None, StreamOptions(domains=len(LOOKS)))
     rows = [np.concatenate(list(stream.dataset.train.inputs[task.train[:12]]), axis=1) for task in stream]
     return np.concatenate(rows)
 

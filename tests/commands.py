@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accuacl import data, engines, learners, memory
+from accuacl import engines
 from accuacl.base.userfile import PREFIX
 from accuacl.cli import main
 from accuacl.cli.screen import console
+from accuacl.experiments import data, learners, memory
 from accuacl.strategies import REGISTRY
 from pool_files import Inline
 from processes import Ended

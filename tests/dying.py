@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import accuacl.labeling.project.inputs.task_inputs
-import accuacl.labeling.project.items.tasks
+import accuacl.labeling.project.task_inputs
+import accuacl.labeling.project.tasks
 from accuacl.base import files
-from accuacl.experiment import Config, Journal, run
+from accuacl.experiments import Config, Journal, run
 from accuacl.labeling.project import Project
 from accuacl.labeling.store.database import Transaction
 from scripted import answer, blobs
@@ -86,7 +86,7 @@ def project_until(folder: Path, writes: int = 0, seconds: float = 0.0) -> None:
 
     if writes:
         Transaction.event = counted(Transaction.event)
-        for module in (files, accuacl.labeling.project.inputs.task_inputs, accuacl.labeling.project.items.tasks):
+        for module in (files, accuacl.labeling.project.task_inputs, accuacl.labeling.project.tasks):
             for name in ("write_bytes", "write_text", "save_arrays", "_write"):
                 if hasattr(module, name):
                     setattr(module, name, counted(getattr(module, name)))

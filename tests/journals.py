@@ -6,7 +6,7 @@ import fnmatch
 from pathlib import Path
 from typing import Any
 
-from accuacl.experiment import Step, read_steps
+from accuacl.experiments import Step, read_steps
 
 
 def key(step: Step) -> str:

@@ -17,8 +17,13 @@ from typing import NamedTuple
 
 from effort import PATIENCE
 
-SLOW = ["accuacl.experiment.runner", "accuacl.learners.er", "accuacl.sweeps.worker", "accuacl.labeling.project.project"]
-SLOW += ["accuacl.ridge.fit", "pyarrow.dataset", "pyarrow.parquet", "sklearn.datasets"]
+SLOW = [
+    "accuacl.experiments.runner",
+    "accuacl.experiments.learners.er",
+    "accuacl.experiments.sweeps.running",
+    "accuacl.labeling.project.project",
+]
+SLOW += ["accuacl.experiments.heads.ridge", "pyarrow.dataset", "pyarrow.parquet", "sklearn.datasets"]
 SERVER = multiprocessing.get_context("forkserver")
 SERVER.set_forkserver_preload(SLOW)
 

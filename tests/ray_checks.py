@@ -19,9 +19,9 @@ from accuacl import engines, pools
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.engines.ray import Ray
+from accuacl.experiments.sweeps import run_missing, runs_of
 from accuacl.pools import write_pool
 from accuacl.strategies import REGISTRY, Context, Ranking, Rows, register, row_strategy
-from accuacl.sweeps import run_missing, runs_of
 from pool_files import Inline
 
 

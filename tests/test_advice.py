@@ -6,11 +6,22 @@ import numpy as np
 import pytest
 
 from accuacl.labeling.project import make
-from accuacl.labeling.project.measuring.advice import Doubts, advise
-from accuacl.labeling.project.measuring.by_class import ClassEstimate, by_class, mean_over_classes
-from accuacl.labeling.project.measuring.estimates import Estimates, Moment, TaskEstimate, TrainingGain, gain
-from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
-from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, foreseen
+from accuacl.labeling.project.advice import Doubts, advise
+from accuacl.labeling.project.estimates import (
+    ClassEstimate,
+    Estimates,
+    Moment,
+    TaskEstimate,
+    TrainingGain,
+    by_class,
+    change,
+    exact,
+    gain,
+    mean,
+    mean_over_classes,
+    share,
+)
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen
 
 NAMES = {0: "cat", 1: "dog", 2: "tiger"}
 NOTHING = Estimates((), None, None, (), {}, {}, {})

@@ -7,9 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from accuacl.base.ahead import in_order
-from accuacl.labeling.project import Project, make, read_images
-from accuacl.labeling.project.inputs import task_inputs as inputs
+from accuacl.base.threads import ordered_thread_map
+from accuacl.labeling.project import Project, make, read_images, task_inputs as inputs
 from test_labeling_data import IMAGES, folder_of, quiet
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")
@@ -48,7 +47,7 @@ def test_work_ahead_is_bounded_and_stops_with_an_error():
             raise Killed
         return number
 
-    results = in_order(work, range(1000), workers=2)
+    results = ordered_thread_map(work, range(1000), workers=2)
     assert [next(results) for _ in range(3)] == [0, 1, 2]
     with pytest.raises(Killed):
         next(results)

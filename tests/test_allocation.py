@@ -8,8 +8,8 @@ import resource
 import numpy as np
 import pytest
 
-from accuacl.base import allocation
-from accuacl.base.allocation import memory_kept, one_heap
+from accuacl.base import machine
+from accuacl.base.machine import memory_kept, one_heap
 
 PAGES = 64 * 2**20 // resource.getpagesize()
 
@@ -22,7 +22,7 @@ def faults() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
 
 
-@pytest.mark.skipif(allocation._gnu() is None, reason="another C library")
+@pytest.mark.skipif(machine._gnu() is None, reason="another C library")
 def test_freed_memory_is_kept_within_the_block_alone(monkeypatch):
     with memory_kept():
         np.ones(64 * 2**20, np.uint8)

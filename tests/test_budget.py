@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import Journal
+from accuacl.experiments import Journal
 from accuacl.labeling.project import Project, make
-from accuacl.labeling.project.measuring.budget import Gains, Purse, measured_curves
-from accuacl.labeling.project.measuring.stopping import Measured, expected_errors
+from accuacl.labeling.project.budget import Gains, LabelBudget, measured_curves
+from accuacl.labeling.project.stopping import Measured, expected_errors
 from commands import accuacl
 from effort import examples
 from scripted import SMALL, answer, blobs, finish, new_project, outcome, records
@@ -34,7 +33,7 @@ def whole(folder, total, tasks=1, **more):
 
 def purse(left, task=0, waiting=(), **settings):
     given = {"kind": "vectors", "budget_total": 900, "per_round": 50} | settings
-    return Purse(make(given), left, task, waiting)
+    return LabelBudget(make(given), left, task, waiting)
 
 
 def test_expected_errors_are_the_mean_over_all_curves_by_their_likelihood():

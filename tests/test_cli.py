@@ -24,8 +24,8 @@ from accuacl.base.progress import Progress
 from accuacl.cli import project, screen
 from accuacl.cli.lazy import load
 from accuacl.cli.run import _usual_out
-from accuacl.experiment import make
-from accuacl.experiment.configfile import write_config
+from accuacl.experiments import make
+from accuacl.experiments.config_files import write_config
 from commands import accuacl as command
 from processes import start_command
 
@@ -220,7 +220,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["accuacl.cli", "typer", "pydantic", "accuacl.experiment.config", "torch"])
+@pytest.mark.parametrize("module", ["accuacl.cli", "typer", "pydantic", "accuacl.experiments.config", "torch"])
 def test_interrupted_while_it_loads_it_says_one_line(tmp_path, module):
     command = [sys.executable, "-c", WAITING, module, "run", "--strategy", "uniform", "--out", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.data import BadImage, InputRows, images, load
+from accuacl.experiments.data import BadImage, InputRows, cache, load
 from effort import PATIENCE, times
 from test_data_layouts import NAMES, TEST, TRAIN, same, write_parquet
 
@@ -35,8 +35,8 @@ def place(tmp_path):
 def decoded(monkeypatch):
     """How many images were decoded so far."""
     seen = []
-    plain = images.decode
-    monkeypatch.setattr(images, "decode", lambda *args: seen.append(1) or plain(*args))
+    plain = cache.decode
+    monkeypatch.setattr(cache, "decode", lambda *args: seen.append(1) or plain(*args))
     return lambda: len(seen)
 
 
@@ -172,19 +172,19 @@ def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
 
 def test_decoding_in_parallel_keeps_the_order(monkeypatch):
     """The first image of every other chunk is decoded only after the next chunk has been."""
-    monkeypatch.setattr(images, "cores", lambda: 2)
-    count = images.CHUNK * 9 + 1  # more than may wait at once
-    last_of_chunk = {i: threading.Event() for i in range(images.CHUNK - 1, count, images.CHUNK)}
+    monkeypatch.setattr(cache, "cores", lambda: 2)
+    count = cache.CHUNK * 9 + 1  # more than may wait at once
+    last_of_chunk = {i: threading.Event() for i in range(cache.CHUNK - 1, count, cache.CHUNK)}
 
     def decoded(i):
-        if i % (2 * images.CHUNK) == 0 and i + 2 * images.CHUNK - 1 in last_of_chunk:
-            assert last_of_chunk[i + 2 * images.CHUNK - 1].wait(PATIENCE)
+        if i % (2 * cache.CHUNK) == 0 and i + 2 * cache.CHUNK - 1 in last_of_chunk:
+            assert last_of_chunk[i + 2 * cache.CHUNK - 1].wait(PATIENCE)
         if i in last_of_chunk:
             last_of_chunk[i].set()
         return np.full((1, 1, 3), i % 251, np.uint8)
 
     items = ((str(i), functools.partial(decoded, i)) for i in range(count))
-    done = [pixels for chunk in images.decode_all(items) for pixels in chunk]
+    done = [pixels for chunk in cache.decode_all(items) for pixels in chunk]
     assert [int(pixels[0, 0, 0]) for pixels in done] == [i % 251 for i in range(count)]
 
 
@@ -234,7 +234,7 @@ def test_what_a_killed_process_left_is_cleared_away_but_not_what_is_being_writte
 START = """
 import sys
 from pathlib import Path
-from accuacl.data import load, loading
+from accuacl.experiments.data import load, loading
 loading.build_cache = None  # nothing is decoded a second time
 data = load(sys.argv[1], cache_dir=Path(sys.argv[2]))
 print(len(data.train), len(data.test), len(data.classes), data.train.inputs.mean() / 255)

@@ -21,8 +21,8 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.data import PUBLISHED, folders, load
-from accuacl.experiment import make, open_stream
+from accuacl.experiments import make, open_stream
+from accuacl.experiments.data import PUBLISHED, folders, load
 
 
 def pictures(count, classes, side=32, seed=0):

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.data import holds_vectors, load
+from accuacl.experiments.data import holds_vectors, load
 from test_data_layouts import encoded, pictures
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, fisher, reference, select
-from accuacl.strategies.ratio import Ratio
+from accuacl.strategies.fisher_ratio import Ratio
 from effort import times
 from problems import Problem, features, random_problem, with_copies
 

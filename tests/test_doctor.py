@@ -7,7 +7,7 @@ from pathlib import Path
 
 from accuacl.base.machine import cpu_name
 from accuacl.cli import doctor
-from accuacl.data import caches
+from accuacl.experiments.data import caches
 from commands import accuacl
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]

@@ -17,12 +17,12 @@ import safetensors.torch
 import torch
 from PIL import Image
 
-from accuacl import models, pools
+from accuacl import pools
 from accuacl.base.files import Lock
 from accuacl.cli import main
-from accuacl.data import load
-from accuacl.embed.checkpoint import of_run
-from accuacl.experiment import make, run
+from accuacl.experiments import make, models, run
+from accuacl.experiments.data import load
+from accuacl.experiments.embed.checkpoint import of_run
 from effort import wait_until
 from processes import start_command
 
@@ -232,7 +232,7 @@ def test_the_model_of_a_run(finished, tmp_path, monkeypatch, capsys):
     assert p.shape == (len(digits.test), len(checkpoint.seen))
     assert ids == list(range(len(digits.test)))
     # The run's own accuracy comes out again: same weights, same inputs, same classes.
-    from accuacl.experiment import open_stream
+    from accuacl.experiments import open_stream
 
     stream = open_stream(make({"benchmark": "split-digits", "order": "classes"}), None, False)
     guess = np.array(checkpoint.seen)[p.argmax(axis=1)]

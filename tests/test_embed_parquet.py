@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from accuacl.cli import main
-from accuacl.embed import ReadOptions, open_inputs, parquet
+from accuacl.experiments.embed import ReadOptions, inputs as parquet, open_inputs
 
 NET = """
 import torch

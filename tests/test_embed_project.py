@@ -12,10 +12,10 @@ from PIL import Image
 
 from accuacl.base.progress import ignore
 from accuacl.cli import main
-from accuacl.experiment import Journal
+from accuacl.experiments import Journal
 from accuacl.labeling.project import Project, make, read_images, read_vectors
-from accuacl.labeling.project.learning.people_steps import PeopleSteps
-from accuacl.labeling.project.making import has_pretrained
+from accuacl.labeling.project.people_steps import PeopleSteps
+from accuacl.labeling.project.settings import has_pretrained
 from scripted import answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")

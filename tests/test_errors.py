@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from torch.nn import Linear
 
-from accuacl import NAMES, Features, data, experiment, pools, select, torch
+from accuacl import NAMES, Features, experiments, pools, select, torch
 from accuacl.base.errors import InputError
+from accuacl.experiments import data
 from accuacl.strategies import TooLarge, options_of
 from problems import features
 
@@ -90,7 +91,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
     ],
 )
 def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
-    monkeypatch.setattr("accuacl.strategies.limits.available", lambda: 10_000)
+    monkeypatch.setattr("accuacl.strategies.api.available", lambda: 10_000)
     says = rf"^{re.escape(name)} needs {need:,} bytes for 20 .*d=4, and 10,000 are free; give a smaller pool(.*)\.$"
     with pytest.raises(TooLarge, match=says) as refusal:
         select(name, pool=POOL, budget=5)
@@ -156,7 +157,7 @@ def test_default_keep(variant, total, keep):
         lambda out: pools.select(out / "none.parquet", "entropy", budget=1, progress=True),
         lambda out: torch.features(Linear(2, 2), [], classes=[0], progress=True),
         lambda out: data.load("digits", progress=True),
-        lambda out: experiment.run(experiment.make({}), out / "run", progress=True),
+        lambda out: experiments.run(experiments.make({}), out / "run", progress=True),
     ],
     ids=["pools", "torch", "data", "run"],
 )

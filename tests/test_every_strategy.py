@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl import NAMES, Features, get, select
 from accuacl.strategies import REGISTRY, Query

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import NewItems, Project, export, make
-from accuacl.labeling.project.results import loader, onnx_export
+from accuacl.labeling.project import NewItems, Project, export, loader, make, onnx_export
 from commands import accuacl
 from processes import run_alone
 from scripted import SMALL, answer, blobs, finish, new_project, texts_project

@@ -6,8 +6,7 @@ import mpmath
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl import Features, fisher, reference
 from accuacl.fisher import FisherSum, Target, rough, scores

@@ -12,10 +12,9 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import Project, make, read_texts, read_vectors
-from accuacl.labeling.project.learning import forgetting
-from accuacl.ridge import examples_of, fit, fit_like, sums_of, without
+from accuacl.experiments import load_tensors, read_steps
+from accuacl.experiments.heads import examples_of, fit, fit_like, sums_of, without
+from accuacl.labeling.project import Project, forgetting, make, read_texts, read_vectors
 from commands import accuacl
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, records, truth
 from test_keep_statistics import all_rows, held_items

@@ -10,9 +10,9 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import Project, TableOptions, make, read_images, read_table, read_texts
-from accuacl.labeling.project.items.erasing import erase, forget_items
-from accuacl.labeling.project.items.suppressed import FILE
-from accuacl.labeling.project.results.model_card import model_card
+from accuacl.labeling.project.erasing import erase, forget_items
+from accuacl.labeling.project.exporting import model_card
+from accuacl.labeling.project.tasks import FILE
 from test_labeling_data import IMAGES, folder_of
 from test_places import upload
 from test_tables import claims

@@ -11,8 +11,9 @@ import sys
 import pytest
 
 import accuacl
-from accuacl import learners, memory, models, strategies
-from accuacl.base.front import Registry, front_door
+from accuacl import strategies
+from accuacl.base.lazy import Registry, front_door
+from accuacl.experiments import learners, memory, models
 
 PACKAGES = [
     info.name
@@ -34,7 +35,7 @@ def test_a_file_does_not_take_the_place_of_the_function_that_has_its_name(tmp_pa
     room = tmp_path / "small_room"
     room.mkdir()
     (room / "__init__.py").write_text(
-        "from accuacl.base.front import front_door\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n"
+        "from accuacl.base.lazy import front_door\n\nTYPE_CHECKING = False\nif TYPE_CHECKING:\n"
         "    from small_room.pick import pick\n    from small_room import tool\n\n__getattr__ = front_door(__name__)\n"
     )
     (room / "pick.py").write_text("def pick():\n    return 7\n")
@@ -84,7 +85,7 @@ def test_a_front_door_reads_from_imports_only(tmp_path, monkeypatch):
 
 
 def test_names_that_are_written_twice_are_the_same():
-    assert tuple(importlib.import_module("accuacl.models.nets").NETS) == models.NAMES
+    assert tuple(importlib.import_module("accuacl.experiments.models.nets").NETS) == models.NAMES
     for variants in learners.REGISTRY.values():
         assert set(variants) == {"paper", "original"}
 

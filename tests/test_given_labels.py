@@ -13,15 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.data import read_table
+from accuacl.experiments.data import read_table
 from accuacl.labeling.project import NewItems, Project, export, given_text, make, read_texts, read_vectors, take_file
-from accuacl.labeling.project.learning.given import keep, take_given
-from accuacl.labeling.project.results.answer_files import write_answers
-from accuacl.labeling.project.results.cells import plain, write_csv
+from accuacl.labeling.project.exporting import plain, write_answers, write_csv
+from accuacl.labeling.project.taught import keep, take_given
 from commands import accuacl as command
 from effort import examples
 from scripted import answer, blobs, finish, new_project, records, texts_project

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.greedy import distinct, facility_location, sample, squared_width, unit
-from accuacl.greedy.coverage import Coverage
-from accuacl.greedy.kernel import Kernel
+from accuacl.strategies.facility import Coverage, Kernel, distinct, facility_location, sample, squared_width, unit
 
 
 def plain(x, width, count, weights, start, first=()):
@@ -57,7 +55,7 @@ def test_picks_where_float32_cannot_tell_the_gains_apart(offset, monkeypatch):
     rng = np.random.default_rng(3)
     x = unit(rng.normal(size=(500, 3000)) + offset)  # nearly the same distance between all
     width = squared_width(x, 1 / 20)
-    monkeypatch.setattr("accuacl.greedy.coverage.MANY", 1)
+    monkeypatch.setattr("accuacl.strategies.facility.MANY", 1)
     levels = []
     bound = Coverage._bound
     monkeypatch.setattr(Coverage, "_bound", lambda *given: (levels.append(given[-1]), bound(*given))[1])

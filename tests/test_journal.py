@@ -14,7 +14,7 @@ import torch
 
 from accuacl.base import files
 from accuacl.base.errors import InputError
-from accuacl.experiment import Journal, load_tensors, save_tensors
+from accuacl.experiments import Journal, load_tensors, save_tensors
 
 FIRST = {"task": 0, "round": 0}
 CONFIG = {"seed": 0, "learner": "er"}
@@ -158,7 +158,7 @@ def test_what_is_written_can_be_read_by_others(tmp_path):
 def test_a_second_process_is_told_who_holds_the_run(tmp_path):
     journal = opened(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from accuacl.experiment import Journal\n"
+        "import sys; from pathlib import Path; from accuacl.experiments import Journal\n"
         "try: Journal(Path(sys.argv[1]), {'seed': 0, 'learner': 'er'}, {})\n"
         "except ValueError as error: print(error); sys.exit(2)"
     )

@@ -9,10 +9,9 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import load_tensors, read_steps
-from accuacl.labeling.project import Project, make
-from accuacl.labeling.project.inputs import task_inputs as inputs
-from accuacl.ridge import fit
+from accuacl.experiments import load_tensors, read_steps
+from accuacl.experiments.heads import fit
+from accuacl.labeling.project import Project, make, task_inputs as inputs
 from scripted import answer, blobs, class_of, finish, new_project, records
 
 SUMS = {"learner": "ridge", "keep": "statistics"}

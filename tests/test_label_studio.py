@@ -17,9 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.cli import app
 from accuacl.cli.screen import console
-from accuacl.labeling.label_studio import pull, push
-from accuacl.labeling.label_studio import sync as label_studio
-from accuacl.labeling.label_studio import tasks as label_studio_tasks
+from accuacl.labeling.label_studio import pull, push, sync as label_studio, sync as label_studio_tasks
 from accuacl.labeling.label_studio.sync import connect
 from accuacl.labeling.project import NewItems, Project, make, read_images
 from accuacl.labeling.store import StoreUnavailable

@@ -16,11 +16,20 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import NewItems, Project, Tasks, make, read_images, read_like, read_texts, read_vectors
-from accuacl.labeling.project.inputs import task_inputs as inputs
-from accuacl.labeling.project.inputs import words
-from accuacl.labeling.project.inputs.task_inputs import TaskInputs, fit_scale, scaled
-from accuacl.labeling.project.items.images import check_image, image_type, read_inside
+from accuacl.labeling.project import (
+    NewItems,
+    Project,
+    Tasks,
+    make,
+    read_images,
+    read_like,
+    read_texts,
+    read_vectors,
+    task_inputs as inputs,
+    texts as words,
+)
+from accuacl.labeling.project.images import check_image, image_type, read_inside
+from accuacl.labeling.project.task_inputs import TaskInputs, fit_scale, scaled
 from commands import accuacl
 from scripted import answer, finish, records
 

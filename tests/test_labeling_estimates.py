@@ -9,7 +9,7 @@ import pytest
 
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import by_class
-from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
+from accuacl.labeling.project.estimates import change, exact, mean, share
 from scripted import answer, blobs, class_of, finish, new_project, records, truth
 
 
@@ -138,8 +138,8 @@ def test_estimates_are_near_the_truth(tmp_path):
             person = project.store.people()[0]
             while (pick := project.store.lease(person)) is not None:
                 project.store.label(person, pick.item, class_of(project, names[pick.item]), uuid.uuid4().hex)
-        from accuacl.labeling.project.results.exporting import export
-        from accuacl.labeling.project.results.loader import load
+        from accuacl.labeling.project.exporting import export
+        from accuacl.labeling.project.loader import load
 
         export(project, tmp_path / "e", None, "text", ignore)
         asked = set(project.store.labels())

@@ -12,14 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from accuacl import models
 from accuacl.base.errors import InputError
 from accuacl.cli import app
-from accuacl.experiment import Journal, load_tensors
+from accuacl.experiments import Journal, load_tensors, models
 from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
-from accuacl.labeling.project.learning.people_steps import PeopleSteps
-from accuacl.labeling.project.making import has_pretrained
-from accuacl.labeling.project.results.loader import load
+from accuacl.labeling.project.loader import load
+from accuacl.labeling.project.people_steps import PeopleSteps
+from accuacl.labeling.project.settings import has_pretrained
 from accuacl.labeling.store import Store
 from commands import accuacl
 from processes import run_alone
@@ -216,7 +215,7 @@ def test_a_model_of_texts_says_the_same_alone(tmp_path):
 def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
     import torch
 
-    from accuacl.labeling.project.inputs.backbones import load as load_backbone
+    from accuacl.labeling.project.backbones import load as load_backbone
 
     torch.manual_seed(5)
     before = torch.get_rng_state()

@@ -13,7 +13,7 @@ from accuacl.labeling.project import load_learning
 
 LIBRARY = """
 import sys, threading
-from accuacl.labeling.project.loading import _load_libraries
+from accuacl.labeling.project.backbones import _load_libraries
 
 turns, loaded = 0, threading.Event()
 def count():
@@ -36,7 +36,7 @@ def test_other_threads_run_while_the_library_of_torch_is_loaded():
 
 
 def test_nothing_is_collected_while_it_is_loaded_and_what_is_loaded_is_left_alone(monkeypatch):
-    name, calls = "accuacl.labeling.project.learning.people_steps", []
+    name, calls = "accuacl.labeling.project.people_steps", []
     monkeypatch.setattr(gc, "freeze", lambda: calls.append(("freeze", gc.isenabled())))
     load_learning()  # it may be there already
     module = sys.modules[name]

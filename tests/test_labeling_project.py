@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from accuacl import NAMES, learners
+from accuacl import NAMES
 from accuacl.base import files
 from accuacl.base.errors import InputError
-from accuacl.experiment import Journal
+from accuacl.experiments import Journal, learners
 from accuacl.labeling.project import Project, ProjectSettings, make
-from accuacl.labeling.project.learning.taught import held_out
+from accuacl.labeling.project.taught import held_out
 from dying import project_until
 from effort import times
 from processes import Running

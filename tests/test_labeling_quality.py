@@ -16,12 +16,11 @@ import torch
 from sklearn.metrics import cohen_kappa_score
 
 from accuacl.base.errors import InputError
+from accuacl.experiments.heads import fit
 from accuacl.labeling.project import add_gold, likely_mistakes, quality
-from accuacl.labeling.project.learning.first_items import asked_twice
-from accuacl.labeling.project.measuring.agreement import cohen, fleiss
-from accuacl.labeling.project.measuring.intervals import share
-from accuacl.labeling.project.measuring.mistakes import doubtful
-from accuacl.ridge import fit
+from accuacl.labeling.project.estimates import share
+from accuacl.labeling.project.first_round import asked_twice
+from accuacl.labeling.project.quality import cohen, doubtful, fleiss
 from effort import times
 from scripted import answer, blobs, class_of, finish, new_project, texts_project, truth
 
@@ -256,7 +255,7 @@ def test_wrong_labels_are_found_and_the_most_doubtful_comes_first(tmp_path):
         doubts = [doubt for doubt, _ in found.values()]
         assert doubts == sorted(doubts, reverse=True)
         # The same from scratch: a head fitted without this example gives it the probabilities that it was judged by.
-        from accuacl.labeling.project.learning import learned
+        from accuacl.labeling.project import learned
 
         rows = torch.from_numpy(learned.rows(project.settings, project.tasks, items))
         labels = torch.tensor([project.store.labels()[item] for item in items])

@@ -8,11 +8,12 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive
-from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
-from accuacl.learners.batches import cycle, every
-from accuacl.learners.registry import CHANGE_MEMORY_IN_TRAINING
-from accuacl.memory import FEATURE_POLICIES, Memory
-from accuacl.models import build, evaluating, predict
+from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners.registry import CHANGE_MEMORY_IN_TRAINING
+from accuacl.experiments.learners.round import cycle, every
+from accuacl.experiments.memory import FEATURE_POLICIES, Memory
+from accuacl.experiments.models import build, predict
+from accuacl.torch import evaluating
 
 RNG = np.random.default_rng(5)
 LABELS = np.repeat(np.arange(6), 20)

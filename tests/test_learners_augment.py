@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.learners import Transform
+from accuacl.experiments.learners import Transform
 
 IMAGES = torch.from_numpy(np.random.default_rng(0).integers(1, 256, (200, 6, 5, 3), dtype=np.uint8))
 

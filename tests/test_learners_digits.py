@@ -7,9 +7,9 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from accuacl.learners import Round, TaskData, Training, Transform, start, train
-from accuacl.memory import Memory
-from accuacl.models import build, predict
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import build, predict
 
 
 def average_accuracy(name, variant, capacity, seed=0):

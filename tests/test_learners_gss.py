@@ -11,10 +11,11 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from accuacl.base.errors import InputError
-from accuacl.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
-from accuacl.learners.gradients import direction, similarities, similarity
-from accuacl.memory import Memory
-from accuacl.models import build, evaluating
+from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners.gss import direction, similarities, similarity
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import build
+from accuacl.torch import evaluating
 
 RNG = np.random.default_rng(3)
 IMAGES = torch.from_numpy(RNG.integers(0, 256, (40, 8, 8, 3), dtype=np.uint8))
@@ -108,7 +109,7 @@ def test_the_first_batch_scores_a_tenth_and_later_ones_their_cosine():
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_full_memory_opens_only_to_batches_that_point_elsewhere(sign, monkeypatch):
-    monkeypatch.setattr("accuacl.learners.gss.similarity", lambda *given: sign * 0.3)
+    monkeypatch.setattr("accuacl.experiments.learners.gss.similarity", lambda *given: sign * 0.3)
     made = started(epoch=1)
     for first in range(0, 20, 4):
         made.observe(torch.arange(first, first + 4))

@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from accuacl.base.randomness import torch_generator
-from accuacl.learners import Round, TaskData, Training, Transform, start, train
-from accuacl.learners.batches import every
-from accuacl.learners.erace import absent
-from accuacl.learners.loop import learning_rate
-from accuacl.memory import Memory
-from accuacl.models import build
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners.erace import absent
+from accuacl.experiments.learners.loop import learning_rate
+from accuacl.experiments.learners.round import every
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import build
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 3)).astype(np.float32)  # the data set; ids are its rows

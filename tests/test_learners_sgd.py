@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from accuacl.learners.sgd import SGD
+from accuacl.experiments.learners.round import SGD
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.8])
@@ -39,7 +39,7 @@ def test_the_same_bits_as_torch(momentum, weight_decay):
 
 def test_training_does_not_import_the_compiler():
     code = (
-        "import sys, torch; from accuacl.learners.sgd import SGD\n"
+        "import sys, torch; from accuacl.experiments.learners.round import SGD\n"
         "w = torch.ones(3, requires_grad=True); (w * w).sum().backward(); SGD([w], 0.9, 0.1).step(0.1)\n"
         "sys.exit('torch._dynamo' in sys.modules)"
     )

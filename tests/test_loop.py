@@ -5,19 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.data import Task
-from accuacl.experiment import (
-    Journal,
-    Known,
-    LabelsPending,
-    all_tasks,
-    carried_over,
-    load_arrays,
-    make,
-    read_steps,
-    run,
-)
-from accuacl.experiment.tensors import save_arrays
+from accuacl.base.errors import LabelsPending
+from accuacl.experiments import Journal, LoopState, all_tasks, carried_over, load_arrays, make, read_steps, run
+from accuacl.experiments.checkpoints import save_arrays
+from accuacl.experiments.data import Task
 from journals import key
 
 EMPTY = np.empty(0, np.int64)
@@ -34,7 +25,7 @@ class NotedSteps:
         self.done, self.given = [], []
 
     def begin(self, task, before):
-        return Known(task, 2, task.train, **carried_over(before))
+        return LoopState(task, 2, task.train, **carried_over(before))
 
     def note(self, kind, known):
         self.done.append((known.task.index, known.round, kind))
@@ -53,7 +44,7 @@ class NotedSteps:
     def with_labels(self, known, answer):
         ids = np.append(known.ids, answer["labels"])
         labels = np.full(len(ids), known.task.index)
-        return Known(**{**vars(known), "ids": ids, "labels": labels, "seen": np.union1d(known.seen, labels)})
+        return LoopState(**{**vars(known), "ids": ids, "labels": labels, "seen": np.union1d(known.seen, labels)})
 
     def needs_training(self, known):
         return True

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import chi2
 
 from accuacl.base.errors import InputError
-from accuacl.memory import Memory, append_scored, class_balanced, replace_scored, reservoir
-from accuacl.memory.class_balanced import quotas
+from accuacl.experiments.memory import Memory, append_scored, class_balanced, replace_scored, reservoir
+from accuacl.experiments.memory.policies import quotas
 
 IDS = np.arange(60)
 LABELS = IDS % 3

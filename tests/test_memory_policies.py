@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.greedy import unit
-from accuacl.memory import FEATURE_POLICIES, Memory, class_balanced, coverage, herding
-from accuacl.memory.coverage import coverage_order
-from accuacl.memory.herding import herding_order
+from accuacl.experiments.memory import FEATURE_POLICIES, Memory, class_balanced, coverage, herding
+from accuacl.experiments.memory.feature_policies import coverage_order, herding_order
+from accuacl.strategies.facility import unit
 from effort import times
 
 TIE = 1e-11

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from accuacl.experiment import metrics
+from accuacl.experiments import metrics
 
 
 @given(st.integers(1, 12), st.integers(0, 10**6))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import reference, select
-from accuacl.strategies.mix import in_turn
+from accuacl.strategies.ranking import in_turn
 from problems import random_problem
 
 SEEDS = range(20)

@@ -10,9 +10,9 @@ import torch
 from torch import nn
 
 from accuacl.base.errors import InputError
-from accuacl.data import InputRows
-from accuacl.learners import Transform
-from accuacl.models import NAMES, Frozen, build, nets, predict, wrap
+from accuacl.experiments.data import InputRows
+from accuacl.experiments.learners import Transform
+from accuacl.experiments.models import NAMES, Frozen, build, nets, predict, wrap
 
 IMAGES = torch.randint(0, 256, (5, 32, 32, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(0))
 PLAIN = Transform((0.5,), (0.25,))

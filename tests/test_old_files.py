@@ -23,7 +23,7 @@ import safetensors.numpy
 
 from accuacl.base.progress import ignore
 from accuacl.cli import main
-from accuacl.experiment import Config, difference, environment, make, read_steps, run
+from accuacl.experiments import Config, difference, environment, make, read_steps, run
 from accuacl.labeling.project import Project, export
 from journals import records
 

@@ -8,15 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from accuacl import models
 from accuacl.base.errors import InputError, LabelsPending
-from accuacl.data import load
-from accuacl.embed.checkpoint import of_run
-from accuacl.experiment import Config, make, run
-from accuacl.sweeps import runs_of
-from accuacl.sweeps.cost import work
-from commands import SMALL
-from commands import accuacl as command
+from accuacl.experiments import Config, make, models, run
+from accuacl.experiments.data import load
+from accuacl.experiments.embed.checkpoint import of_run
+from accuacl.experiments.sweeps import runs_of
+from accuacl.experiments.sweeps.cost import work
+from commands import SMALL, accuacl as command
 
 NET = """
 from torch import nn

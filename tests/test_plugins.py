@@ -10,10 +10,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from accuacl import data, learners, memory, select, strategies
+from accuacl import select, strategies
 from accuacl.base.errors import InputError
 from accuacl.base.userfile import load_file
-from accuacl.experiment import canonical, make, open_stream
+from accuacl.experiments import canonical, data, learners, make, memory, open_stream
 from accuacl.features import Features
 from accuacl.strategies import REGISTRY, load_plugins, register
 from commands import SMALL, accuacl, forgetting
@@ -141,8 +141,8 @@ def test_a_plugins_seed_is_one_that_numpy_takes(tmp_path):
 
 OTHERS = """
 from accuacl import learners, memory
-from accuacl.learners import Learner
-from accuacl.learners.er import ER
+from accuacl.experiments.learners import Learner
+from accuacl.experiments.learners.er import ER
 
 @learners.register("er-again")
 class Mine(ER):
@@ -181,7 +181,7 @@ def test_learners_and_memory_policies_can_be_plugged_in(tmp_path):
 def test_a_wrong_memory_names_the_file_and_the_line(tmp_path, answer, says):
     file = tmp_path / "mine.py"
     file.write_text(
-        "from accuacl.memory import Memory, register\n\n\n@register('mine')\n"
+        "from accuacl.experiments.memory import Memory, register\n\n\n@register('mine')\n"
         f"def mine(memory, ids, labels, features, capacity, seed, logits=None):\n    return {answer}\n"
     )
     load_plugins([file])
@@ -206,7 +206,10 @@ def test_a_run_checks_what_a_memory_policy_keeps(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("class Mine: ...", "must take one argument, the Round; register a class that inherits from accuacl.learners."),
+        (
+            "class Mine: ...",
+            "must take one argument, the Round; register a class that inherits from accuacl.experiments.learners.",
+        ),
         ("def mine(): return 3", "must take one argument, the Round;"),
         ("class Mine:\n    def __init__(self, round): ...", "is a Mine, which cannot `train` and `remember`; register"),
         ("class Mine:\n    def __init__(self, round): ...\n    remember = print", "is a Mine, which cannot `train`; "),

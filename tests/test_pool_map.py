@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import NewItems, Project, make
-from accuacl.labeling.project.items.erasing import erase
-from accuacl.labeling.project.measuring import pool_map
+from accuacl.labeling.project import NewItems, Project, make, pool_map
+from accuacl.labeling.project.erasing import erase
 from scripted import new_project, texts_project
 from web_project import image_project
 

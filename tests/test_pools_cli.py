@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accuacl import pools, select
-from accuacl.cli import main
-from accuacl.cli import select as command
+from accuacl.cli import main, select as command
 from effort import gone, wait_until
 from pool_files import Inline, write
 from problems import features

@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.dataset
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl import NAMES, Features, pools, select
 from accuacl.engines import Local

@@ -16,7 +16,7 @@ import pytest
 
 from accuacl import Features, pools, select
 from accuacl.engines import Local
-from accuacl.pools import duplicates, write_pool
+from accuacl.pools import passes, write_pool
 from accuacl.strategies import TooLarge
 from engine_items import always_dies
 from pool_files import Inline, lists, table, write
@@ -176,7 +176,7 @@ def test_missing_values_are_named(tmp_path, column):
 @pytest.mark.parametrize("kind", ["in order", "shuffled", "text"])
 @pytest.mark.parametrize("rows", [(17, 18), (17, 350)])
 def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
-    monkeypatch.setattr(duplicates, "FILE_BYTES", 300)  # several files
+    monkeypatch.setattr(passes, "FILE_BYTES", 300)  # several files
     ids = IDS.copy() if kind == "in order" else RNG.permutation(400)
     ids[rows[1]] = ids[rows[0]]
     names = [f"image-{'x' * (i % 11)}{i}.jpg" for i in ids] if kind == "text" else ids.tolist()
@@ -194,7 +194,7 @@ def test_ids_that_come_twice(tmp_path, monkeypatch, strategy, kind, rows):
 def test_keys_that_are_equal_by_chance_are_no_fault(tmp_path, monkeypatch):
     from accuacl.pools import ids
 
-    monkeypatch.setattr(duplicates, "SUSPECTS", 7)
+    monkeypatch.setattr(passes, "SUSPECTS", 7)
     keys = ids.keys
     pool = write(tmp_path / "a.parquet", [f"{i}" for i in RNG.permutation(400)], POOL, 100)
     expected = ask(pool, "margin").ids.tolist()

@@ -19,7 +19,7 @@ TEXT = np.array([f"{i:03d}é" for i in range(400)], object)
 @pytest.fixture
 def too_large(monkeypatch):
     """Nothing fits into memory as a whole."""
-    monkeypatch.setattr("accuacl.pools.in_memory.bytes_needed", lambda *given: 1 << 60)
+    monkeypatch.setattr("accuacl.pools.selecting.bytes_needed", lambda *given: 1 << 60)
 
 
 def on_disk(folder, ids, pool=POOL, order=None):
@@ -67,7 +67,7 @@ def test_coverage_of_a_sample_is_the_same_in_parts_and_in_memory(name, sample, t
 def test_the_picks_of_a_sample_do_not_depend_on_the_memory_that_is_free(ids, left_out, sample, tmp_path, monkeypatch):
     pool, given = on_disk(tmp_path, ids), {"exclude": ids[:left_out].tolist(), "sample": sample}
     roomy = pools.select(pool, "coverage", budget=30, **given)
-    monkeypatch.setattr("accuacl.pools.in_memory.bytes_needed", lambda *sizes: 1 << 60)
+    monkeypatch.setattr("accuacl.pools.selecting.bytes_needed", lambda *sizes: 1 << 60)
     narrow = pools.select(pool, "coverage", budget=30, **given)
     np.testing.assert_array_equal(roomy.ids, narrow.ids)
     np.testing.assert_array_equal(roomy.scores["gain"], narrow.scores["gain"])

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 from accuacl import Features, select
-from accuacl.strategies import ratio_parts
-from accuacl.strategies.fisher_ratio import from_parts
+from accuacl.strategies import fisher_ratio
+from accuacl.strategies.fisher_ratio import PartsRatio, Ratio, from_parts
 from accuacl.strategies.parts import Part, PartsQuery
-from accuacl.strategies.ratio import Ratio
-from accuacl.strategies.ratio_parts import PartsRatio
 from effort import times
 from problems import features, random_problem, with_copies
 
@@ -55,8 +53,8 @@ def test_the_picks_of_memory(seed, monkeypatch):
         h = problem.pool.embeddings.copy()
         h[rng.random(n) < 0.3] = 0
         problem.pool.embeddings[:] = h
-    monkeypatch.setattr(ratio_parts, "MOST", int(rng.integers(1, 9)))
-    monkeypatch.setattr("accuacl.strategies.ratio.MOST", 7)
+    monkeypatch.setattr(fisher_ratio, "MOST", int(rng.integers(1, 9)))
+    monkeypatch.setattr("accuacl.strategies.fisher_ratio.MOST", 7)
     options = {"ridge": float(10 ** rng.uniform(-2, 1)), "uncertainty": bool(seed % 2)}
     if seed % 4:
         options |= {"labelled": problem.labelled, "memory": problem.memory}
@@ -68,7 +66,7 @@ def test_the_picks_of_memory(seed, monkeypatch):
 def test_guesses_that_fail_cost_reads_alone(seed, monkeypatch):
     rng, reads, right = np.random.default_rng(seed), [], []
     pool = with_copies(rng, features(rng, 300, 8, 4))
-    monkeypatch.setattr(ratio_parts, "near_rows", lambda n, d: 3)  # far too few to guess among
+    monkeypatch.setattr(fisher_ratio, "near_rows", lambda n, d: 3)  # far too few to guess among
     guess, accept = Ratio.guess, PartsRatio._accept
     monkeypatch.setattr(Ratio, "guess", lambda self, outside: guess(self, -np.inf))  # and with no regard to the others
     monkeypatch.setattr(
@@ -80,7 +78,7 @@ def test_guesses_that_fail_cost_reads_alone(seed, monkeypatch):
 
 
 def test_few_reads_where_guesses_hold(monkeypatch):
-    monkeypatch.setattr(ratio_parts, "near_rows", lambda n, d: n)
+    monkeypatch.setattr(fisher_ratio, "near_rows", lambda n, d: n)
     reads = []
     same(*both(features(np.random.default_rng(0), 800, 96, 4), 128, 300, reads=reads))
     assert len(reads) == 4  # to add up, to look at all, and one for each 64 picks

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import Journal, read_steps
-from accuacl.experiment.journal import weight_files
+from accuacl.experiments import Journal, read_steps
+from accuacl.experiments.journal import weight_files
 from journals import key, records
 
 CONFIG = {"seed": 0, "learner": "er"}

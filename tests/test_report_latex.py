@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accuacl import report
-from accuacl.experiment import make, run
-from accuacl.report.formats.latex import PREAMBLE
+from accuacl.experiments import make, report, run
+from accuacl.experiments.report.text_formats import PREAMBLE
 from test_report_pages import EVIL
 from test_report_queries import query_times
 from test_report_rows import grid, table

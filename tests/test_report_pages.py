@@ -15,14 +15,11 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from accuacl import report
 from accuacl.cli import main
-from accuacl.experiment import Journal, make, run
-from accuacl.report import many_runs, provenance
-from accuacl.report.figures import bars, curves
-from accuacl.report.formats import figure_files, svg
-from accuacl.report.formats.document import FAINT, Code
-from accuacl.report.statistics.groups import make_groups
+from accuacl.experiments import Journal, make, report, run
+from accuacl.experiments.report import bars, curves, documents, figure_files, page as svg
+from accuacl.experiments.report.document import FAINT, Code
+from accuacl.experiments.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
 
 EVIL = '<script>alert("x")</script> & $a_b$ {c} \\input | `d` *e* #1 100%'
@@ -205,20 +202,20 @@ def test_commands_say_what_a_plugin_is_needed_for(tmp_path):
             "To reproduce single runs (add --plugin FILE with the file that defines mine, yours)",
         ),
     ):
-        report = many_runs.document(rows + grid(strategy=strategies), command=command)
+        report = documents.many_runs(rows + grid(strategy=strategies), command=command)
         assert [block.title for block in report.blocks if isinstance(block, Code)][-1] == title
 
 
 @pytest.mark.parametrize("setting", ["learner", "memory_policy", "arrival"])
 def test_learners_memory_policies_and_streams_of_plugins_are_named_too(setting):
     groups = make_groups([row | {setting: "mine"} for row in grid()])
-    assert "(add --plugin FILE with the file that defines mine)" in provenance.commands("Runs", groups).title
+    assert "(add --plugin FILE with the file that defines mine)" in documents.commands("Runs", groups).title
 
 
 def test_one_run_is_not_several():
     rows = grid(seed=[0, 1, 2])
     rows = [rows[0] | {"machine": "mine"}, *(row | {"seconds_cpu": None} for row in rows[1:])]
-    said = " ".join(provenance.facts(rows))
+    said = " ".join(documents.provenance(rows))
     assert "mine (1 run)." in said
     assert "(2 runs)" in said
     assert "in the 1 run that recorded it" in said
@@ -530,7 +527,7 @@ def test_tables_with_only_the_needed_columns(command, tmp_path):
 
 def test_commands_do_not_load_what_draws(tmp_path):
     slow = {"matplotlib", "fastapi", "uvicorn", "ray"}
-    commands = "import accuacl.cli.paper, accuacl.cli.report, accuacl.cli.project.status"
+    commands = "import accuacl.cli.sweep, accuacl.cli.report, accuacl.cli.project.status"
     seen = f"import sys; {commands}; print([m for m in sys.modules if m.split('.')[0] in {slow}])"
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]"

@@ -8,10 +8,9 @@ import sqlite3
 
 import pytest
 
-from accuacl import report
 from accuacl.base import machine
 from accuacl.base.errors import InputError
-from accuacl.experiment import make, run
+from accuacl.experiments import make, report, run
 from commands import SMALL, accuacl
 from test_report_pages import check
 from test_report_rows import grid, table

@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accuacl import report
 from accuacl.base.errors import InputError
-from accuacl.experiment import make, metrics, run, write_csv
-from accuacl.report import collect as collecting
-from accuacl.report.statistics.groups import make_groups
-from accuacl.report.statistics.metrics import mean_std
-from accuacl.report.statistics.settings import defaults
+from accuacl.experiments import make, metrics, report, run, write_csv
+from accuacl.experiments.report import writing as collecting
+from accuacl.experiments.report.groups import defaults, make_groups
+from accuacl.experiments.report.metrics import mean_std
 from test_rooms import imports
 
 TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}
@@ -265,7 +263,7 @@ def test_the_parts_of_a_report_build_on_each_other_in_one_direction(path):
     group = path.relative_to(Path(report.__file__).parent).parts[0]
     if group not in GROUPS:  # at the top all parts are put together
         return
-    modules = {f"{module}.{name}" for module, name in imports(path) if module.startswith("accuacl.report")}
-    below = {module.removeprefix("accuacl.report.") for module in modules}
+    modules = {f"{module}.{name}" for module, name in imports(path) if module.startswith("accuacl.experiments.report")}
+    below = {module.removeprefix("accuacl.experiments.report.") for module in modules}
     allowed = {group, *GROUPS[group]}
     assert {module for module in below if not any(module.startswith(f"{part}.") for part in allowed)} == set()

@@ -6,18 +6,14 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from accuacl.report import many_runs
-from accuacl.report.formats.document import Table
-from accuacl.report.statistics import agreement, paper, significance
-from accuacl.report.statistics.gains import changes, mean_gain, sentences
-from accuacl.report.statistics.groups import BASELINES, make_groups
-from accuacl.report.statistics.settings import defaults
-from accuacl.report.statistics.significance import differences, holm, sign_flip_test
-from accuacl.report.tables.agreement import agreement_table
-from accuacl.report.tables.significance import significance_table
+from accuacl.experiments.report import documents, paper, paper as agreement, significance
+from accuacl.experiments.report.document import Table
+from accuacl.experiments.report.gains import changes, mean_gain, sentences
+from accuacl.experiments.report.groups import BASELINES, defaults, make_groups
+from accuacl.experiments.report.paper import agreement_table
+from accuacl.experiments.report.significance import differences, holm, sign_flip_test, significance_table
 from test_report_rows import grid, made_up, with_metrics
 
 
@@ -129,7 +125,7 @@ def test_other_settings_have_gains_but_not_the_papers(setting):
     assert "paper" not in said
     assert agreement.cells_of_paper(groups) == []
     (table,) = [
-        block for block in many_runs.document(rows).blocks if isinstance(block, Table) and "learning" in block.note
+        block for block in documents.many_runs(rows).blocks if isinstance(block, Table) and "learning" in block.note
     ]
     assert "paper" not in [column.name for column in table.columns]
     assert "aper" not in table.note

@@ -6,15 +6,13 @@ import itertools
 
 import pytest
 
-from accuacl.models.nets import NETS
-from accuacl.report import many_runs
-from accuacl.report.formats.document import Table
-from accuacl.report.statistics import paper
-from accuacl.report.statistics.groups import make_groups
-from accuacl.report.statistics.metrics import METRICS, ranks
-from accuacl.report.tables.comparison import comparison_tables
-from accuacl.report.tables.variations import order_tables, setting_tables
-from accuacl.sweeps import read_recipe, runs_of
+from accuacl.experiments.models.nets import NETS
+from accuacl.experiments.report import documents, paper
+from accuacl.experiments.report.document import Table
+from accuacl.experiments.report.groups import make_groups
+from accuacl.experiments.report.metrics import METRICS, ranks
+from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables
+from accuacl.experiments.sweeps import read_recipe, runs_of
 from test_report_rows import grid, made_up, with_metrics
 
 A, F = METRICS["average_accuracy"], METRICS["forgetting"]
@@ -108,7 +106,7 @@ def test_the_paper_stands_beside_its_own_settings_only():
 
 
 def captions(rows) -> list[str]:
-    return [block.caption.split(":")[0] for block in many_runs.document(rows).blocks if isinstance(block, Table)]
+    return [block.caption.split(":")[0] for block in documents.many_runs(rows).blocks if isinstance(block, Table)]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +200,7 @@ def test_no_group_of_runs_is_left_out_of_the_report():
     rows += grid(strategy="full", benchmark="/my/data", learner="er-ace")
     shown = {
         cell.text
-        for block in many_runs.document(rows).blocks
+        for block in documents.many_runs(rows).blocks
         if isinstance(block, Table)
         for group in block.groups
         for row in group.rows

@@ -9,17 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.experiment import load_tensors, read_steps
-from accuacl.experiment import make as make_run
-from accuacl.experiment import run as run_experiment
-from accuacl.labeling.project import Project, export, make
-from accuacl.labeling.project.inputs.task_inputs import open_task_inputs
-from accuacl.labeling.project.results import loader
-from accuacl.ridge import fit
+from accuacl.experiments import load_tensors, make as make_run, read_steps, run as run_experiment
+from accuacl.experiments.heads import fit
+from accuacl.labeling.project import Project, export, loader, make
+from accuacl.labeling.project.task_inputs import open_task_inputs
 from commands import accuacl
 from effort import examples
 from scripted import answer, blobs, class_of, new_project, records, truth

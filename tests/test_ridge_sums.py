@@ -5,14 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.ridge import examples_of, fit, from_tensors, merged, sums_of, to_tensors, together, without
-from accuacl.ridge.fit import STEP
-from accuacl.ridge.loo import LeaveOneOut
-from accuacl.ridge.temperature import loss, sharpness
+from accuacl.experiments.heads import examples_of, fit, from_tensors, merged, sums_of, to_tensors, together, without
+from accuacl.experiments.heads.ridge import STEP, LeaveOneOut, loss, sharpness
 from effort import examples
 
 

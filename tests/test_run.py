@@ -20,16 +20,15 @@ import pytest
 from pydantic import Field
 
 import journals
-from accuacl import NAMES, learners, strategies
-from accuacl.base.errors import InputError
+from accuacl import NAMES, strategies
+from accuacl.base.errors import InputError, LabelsPending
 from accuacl.cli import main
-from accuacl.data import BENCHMARKS, Dataset, Split, load
-from accuacl.experiment import (
+from accuacl.experiments import (
     DEFAULTS,
     Config,
     Journal,
-    LabelsPending,
     canonical,
+    learners,
     load_arrays,
     make,
     read_steps,
@@ -38,6 +37,7 @@ from accuacl.experiment import (
     runner,
     to_yaml,
 )
+from accuacl.experiments.data import BENCHMARKS, Dataset, Split, load
 from dying import run_until
 from effort import times
 from processes import Running, start_command
@@ -135,7 +135,7 @@ def test_inputs_are_read_in_parts_however_large_the_past(tmp_path, monkeypatch):
     watched = Dataset(data.name, counted(data.train), counted(data.test), data.classes)
     settings = small(strategy="accuacl-full", classes_per_task=5, tasks=0, pool=0)
     with monkeypatch.context() as then:
-        then.setattr(sys.modules["accuacl.experiment.setting"], "load", lambda *_, **__: watched)
+        then.setattr(sys.modules["accuacl.experiments.setting"], "load", lambda *_, **__: watched)
         run(settings, tmp_path / "a")
     assert sum(reads) > 4000  # two queries a task of pools of 600, the past, tests of 300
     assert max(reads) == 128
@@ -238,7 +238,7 @@ def test_the_last_task_may_have_more_rounds_of_the_same_size(tmp_path, labels, l
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4])
 def test_lam_holds_from_its_task_on(tmp_path, monkeypatch, first):
-    loop = sys.modules["accuacl.experiment.choosing"]
+    loop = sys.modules["accuacl.experiments.steps"]
     select, lams = loop.strategies.select, []
 
     def watched(name, **given):
@@ -326,7 +326,7 @@ def test_a_wrong_answer_is_refused_and_can_be_corrected(tmp_path):
 
 
 def test_queries_see_the_memory_of_the_past_and_its_size(tmp_path, monkeypatch):
-    loop = sys.modules["accuacl.experiment.choosing"]
+    loop = sys.modules["accuacl.experiments.steps"]
     select, seen = loop.strategies.select, []
 
     def watched(name, **given):
@@ -449,7 +449,7 @@ def test_finished_is_shown_at_once(tmp_path, monkeypatch):
     def never(*_, **__):
         raise AssertionError("data was loaded for a finished run")
 
-    monkeypatch.setattr(sys.modules["accuacl.experiment.setting"], "load", never)
+    monkeypatch.setattr(sys.modules["accuacl.experiments.setting"], "load", never)
     assert run(small(tasks=1), tmp_path) == first
     assert json.loads((tmp_path / "result.json").read_text()) == first
 
@@ -505,7 +505,7 @@ def test_a_full_disk_says_so_and_the_run_goes_on_afterwards(tmp_path, monkeypatc
 def test_another_machine_is_warned_of(tmp_path, monkeypatch):
     with pytest.raises(LabelsPending):
         run(small(), tmp_path, oracle=stops_at(1, 0))
-    runner = sys.modules["accuacl.experiment.runner"]
+    runner = sys.modules["accuacl.experiments.runner"]
     monkeypatch.setattr(runner, "environment", lambda config: {"torch": "another"})
     with pytest.warns(UserWarning, match="may differ in the last bits"):
         run(small(), tmp_path)
@@ -877,7 +877,7 @@ def test_half_accuacl_is_the_same_run_whether_it_is_said_or_not():
 @pytest.mark.parametrize(("a_second", "told"), [(1, True), (1000, False)])
 def test_a_choice_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, a_second, told):
     ticks = itertools.count()
-    monkeypatch.setattr("accuacl.experiment.choosing.monotonic", lambda: next(ticks) / a_second)
+    monkeypatch.setattr("accuacl.experiments.steps.monotonic", lambda: next(ticks) / a_second)
     seen = []
     run(small(strategy="coverage", tasks=1, rounds=2), tmp_path / "a", progress=seen.append)
     shares = [progress.share for progress in seen]

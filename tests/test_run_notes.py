@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from accuacl.experiment import advice, make, read_csv, run
+from accuacl.experiments import advice, make, read_csv, run
 from commands import accuacl
 
 STUDY = Path(__file__).parent.parent / "docs/results/study"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl.experiment import read_steps
-from accuacl.labeling.project.measuring.stopping import Forecast, Measured, forecast, foreseen, next_target
+from accuacl.experiments import read_steps
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen, next_target
 from commands import accuacl
 from effort import times
 from scripted import answer, new_project

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.data import BENCHMARKS, PUBLISHED, Dataset, Split, benchmark_tasks, class_incremental, dataset_of, load
+from accuacl.experiments.data import (
+    BENCHMARKS,
+    PUBLISHED,
+    Dataset,
+    Split,
+    benchmark_tasks,
+    class_incremental,
+    dataset_of,
+    load,
+)
 
 
 def dataset(classes, each=3):

@@ -16,13 +16,13 @@ import pytest
 
 from accuacl.base.files import Lock
 from accuacl.base.progress import Progress
-from accuacl.cli.only import narrow_runs
-from accuacl.cli.sweep_screen import TimeLeft
+from accuacl.cli.screen import TimeLeft
+from accuacl.cli.sweep import narrow_runs
 from accuacl.engines import Done, Failure, Local
-from accuacl.experiment import add_to_csv, data_note, make, read_csv, read_yaml, row_settings, write_csv
+from accuacl.experiments import add_to_csv, data_note, make, read_csv, read_yaml, row_settings, write_csv
+from accuacl.experiments.sweeps import run_missing, runs_of
+from accuacl.experiments.sweeps.running import do_job, job_for
 from accuacl.strategies import REGISTRY
-from accuacl.sweeps import run_missing, runs_of
-from accuacl.sweeps.worker import do_job, job_for
 from commands import PLUGIN, SMALL, accuacl, sweep_file
 from effort import wait_until
 from pool_files import Inline

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from accuacl.experiment import make
-from accuacl.sweeps import cost
+from accuacl.experiments import make
+from accuacl.experiments.sweeps import cost
 
 USUAL = {"benchmark": "split-cifar100", "scale": "cpu", "strategy": "accuacl"}
 

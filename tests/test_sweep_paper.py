@@ -9,9 +9,9 @@ import pytest
 
 from accuacl import bench
 from accuacl.bench import measuring
-from accuacl.cli import paper
-from accuacl.experiment import read_csv, write_csv
-from accuacl.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
+from accuacl.cli import sweep
+from accuacl.experiments import read_csv, write_csv
+from accuacl.experiments.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
 from commands import PLUGIN, SMALL, accuacl
 from pool_files import Inline
 
@@ -127,7 +127,7 @@ def test_efficiency_refuses_what_it_would_ignore(tmp_path, option):
 def test_a_recipe_has_the_strategies_of_a_plugin_too(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text(PLUGIN)
     recipe = {"title": "Digits", "about": "two", **SMALL, "strategy": "uniform", "seeds": [0, 1]}
-    monkeypatch.setattr(paper, "read_recipe", lambda name: recipe)
+    monkeypatch.setattr(sweep, "read_recipe", lambda name: recipe)
     command = ["paper", "scores", "--plugin", "mine.py", "--out", "out"]
     for more in (["--only", "strategy=last"], ["--only", "seed=0"]):
         done = accuacl(*command, *more, cwd=tmp_path)

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Project, TableOptions, Tasks, make, read_like, read_table
-from accuacl.labeling.project.items.table_encoder import (
+from accuacl.labeling.project import Project, TableOptions, Tasks, loader, make, read_like, read_table
+from accuacl.labeling.project.exporting import export
+from accuacl.labeling.project.table_encoder import (
     KNOTS,
     MOST_CATEGORIES,
     SHARED,
@@ -28,8 +28,6 @@ from accuacl.labeling.project.items.table_encoder import (
     encode,
     fit,
 )
-from accuacl.labeling.project.results import loader
-from accuacl.labeling.project.results.exporting import export
 from commands import accuacl
 from effort import examples
 from processes import run_alone

@@ -13,7 +13,7 @@ import torch
 from accuacl import select
 from accuacl.base import threads
 from accuacl.base.threads import count, for_torch, shared_out, spread
-from accuacl.greedy import facility_location, unit
+from accuacl.strategies.facility import facility_location, unit
 from problems import features
 
 LARGE = 100 * threads.WORTH

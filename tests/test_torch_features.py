@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from accuacl import Selection, select
 from accuacl.base.errors import InputError
-from accuacl.models import wrap
+from accuacl.experiments.models import wrap
 from accuacl.torch import features
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, select
-from accuacl.greedy import unit
+from accuacl.strategies.facility import unit
 from accuacl.strategies.typiclust import _clusters
 from effort import times
 

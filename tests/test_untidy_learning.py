@@ -5,17 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from accuacl import learners
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import torch_generator
-from accuacl.data import load
-from accuacl.experiment import load_arrays, make, read_steps, run
-from accuacl.learners.batches import evenly
-from accuacl.memory import Memory, agreement, class_balanced
-from accuacl.memory.agreement import NEIGHBOURS, votes
+from accuacl.experiments import learners, load_arrays, make, read_steps, run
+from accuacl.experiments.data import load
+from accuacl.experiments.learners.round import evenly
+from accuacl.experiments.memory import Memory, agreement, class_balanced
+from accuacl.experiments.memory.feature_policies import NEIGHBOURS, votes
 from effort import examples, times
 
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 12, "rounds": 1, "epochs": 1, "memory": 8, "pool": 60}

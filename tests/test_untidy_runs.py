@@ -13,16 +13,15 @@ import pytest
 from matplotlib.figure import Figure as MatplotlibFigure
 from PIL import Image
 
-from accuacl import NAMES, learners
-from accuacl.base.errors import InputError
-from accuacl.data import OWN_STREAMS, holds_tasks, load
-from accuacl.embed.checkpoint import of_run
-from accuacl.experiment import Config, LabelsPending, by_class, canonical, make, read_steps, run, run_row
-from accuacl.report import many_runs, one_run
-from accuacl.report.figures import class_figures
-from accuacl.report.formats.document import Figure, Points, Table
-from accuacl.report.statistics.over_time import labels_spent
-from accuacl.sweeps import runs_of
+from accuacl import NAMES
+from accuacl.base.errors import InputError, LabelsPending
+from accuacl.experiments import Config, canonical, learners, make, metrics, read_steps, run, run_row
+from accuacl.experiments.data import OWN_STREAMS, holds_tasks, load
+from accuacl.experiments.embed.checkpoint import of_run
+from accuacl.experiments.report import documents, run_figures
+from accuacl.experiments.report.document import Figure, Points, Table
+from accuacl.experiments.report.groups import labels_spent
+from accuacl.experiments.sweeps import runs_of
 from test_run import outcome
 
 SMALL = {"benchmark": "split-digits", "tasks": 3, "labels": 12, "rounds": 2, "epochs": 1, "memory": 8, "pool": 60}
@@ -194,8 +193,8 @@ def test_forgetting_of_a_class_that_several_tasks_test():
         {"recall": {"a": 75.0}, "recall_by_task": [{"a": 60.0}, {"a": 90.0}]},
         {"recall": {"a": 50.0, "b": 70.0}, "recall_by_task": [{"a": 50.0}, {"a": 50.0}, {"a": 50.0, "b": 70.0}]},
     ]
-    assert by_class.forgetting_by_class(after) == {"a": (80 - 50 + 90 - 50) / 2}
-    assert by_class.forgetting_by_class(after[:1]) == {}
+    assert metrics.forgetting_by_class(after) == {"a": (80 - 50 + 90 - 50) / 2}
+    assert metrics.forgetting_by_class(after[:1]) == {}
 
 
 def test_a_class_that_several_tasks_test_has_a_recall_for_each(tmp_path):
@@ -388,7 +387,9 @@ def test_a_report_of_many_runs_compares_classes_where_the_stream_is_not_tidy(tmp
     for strategy in ("uniform", "margin"):
         run(make(SMALL | EVERYTHING | {"strategy": strategy}), tmp_path / strategy)
         rows.append(run_row(tmp_path / strategy))
-    (table,) = [t for t in many_runs.document(rows).blocks if isinstance(t, Table) and t.caption.startswith("By class")]
+    (table,) = [
+        t for t in documents.many_runs(rows).blocks if isinstance(t, Table) and t.caption.startswith("By class")
+    ]
     assert [column.name for column in table.columns] == ["class A ↑", "example A ↑", "class F ↓", "found ↑", "rarest"]
     shown = {row.heads[0]: [cell.text for cell in row.cells] for group in table.groups for row in group.rows}
     for row in rows:
@@ -404,13 +405,13 @@ def test_a_report_of_many_runs_compares_classes_where_the_stream_is_not_tidy(tmp
         (3.0, 1),
     ):  # points between the means over classes and examples: long tails of one's own
         uneven = [row | {"example_accuracy": row["class_accuracy"] + gap} for row in tidy]
-        blocks = many_runs.document(uneven).blocks
+        blocks = documents.many_runs(uneven).blocks
         assert sum(isinstance(block, Table) and block.caption.startswith("By class") for block in blocks) == tables
 
 
 def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):
     run(make(SMALL | EVERYTHING), tmp_path)
-    blocks = one_run.document(tmp_path, run_row(tmp_path)).blocks
+    blocks = documents.one_run(tmp_path, run_row(tmp_path)).blocks
     captions = [block.caption for block in blocks if isinstance(block, Figure)]
     assert sum(caption.startswith("The stream: examples of each class") for caption in captions) == 1
     assert sum(caption.startswith("How soon classes are found") for caption in captions) == 1
@@ -423,13 +424,13 @@ def test_a_report_draws_the_stream_and_how_soon_classes_are_found(tmp_path):
 
 def test_figures_by_class_have_every_class_and_task():
     tasks = [{"ant": 80.0}, {"ant": 40.0, "bee": 70.0}, {"cow": 0.0}]
-    ((panel,), axes) = class_figures.recall_by_task(tasks).panels, MatplotlibFigure().add_subplot()
+    ((panel,), axes) = run_figures.recall_by_task(tasks).panels, MatplotlibFigure().add_subplot()
     panel.draw(axes)
     shown = {text.get_position(): text.get_text() for text in axes.texts}  # (task, class), in the middle of its cell
     assert shown == {(0.5, 0.5): "80", (1.5, 0.5): "40", (1.5, 1.5): "70", (2.5, 2.5): "0"}
     assert panel.alt.endswith("mean over the classes of each task: 80, 55, 0.")
     many = {f"class {i}": float(i - 10) for i in range(40)}
-    (panel,), axes = class_figures.forgetting(many).panels, MatplotlibFigure().add_subplot()
+    (panel,), axes = run_figures.forgetting(many).panels, MatplotlibFigure().add_subplot()
     panel.draw(axes)
     assert [bar.get_height() for bar in axes.patches] == list(many.values())
     assert panel.alt == "Forgetting of 40 classes: lowest -10, median 10, highest 29 points."

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.data import Dataset, Split, Untidiness, make_stream
-from accuacl.data.answers import class_means
-from accuacl.data.looks import LOOKS
+from accuacl.experiments.data import Dataset, Split, StreamOptions, make_stream
+from accuacl.experiments.data.corruptions import LOOKS
+from accuacl.experiments.data.noise import class_means
 from effort import examples
 
 
@@ -41,7 +40,7 @@ def groups(tasks, each):
 
 
 untidy = st.builds(
-    Untidiness,
+    StreamOptions,
     blur=st.sampled_from([0.0, 0.1, 0.4]),
     imbalance=st.sampled_from([1.0, 0.3, 0.05]),
     label_noise=st.sampled_from([0.0, 0.3]),
@@ -74,7 +73,7 @@ def test_every_combination_is_a_stream(tasks, each, how):
 
 
 def test_other_seeds_are_other_streams():
-    data, how = dataset([40] * 4), Untidiness(blur=0.2, imbalance=0.5, label_noise=0.2, recurring=1)
+    data, how = dataset([40] * 4), StreamOptions(blur=0.2, imbalance=0.5, label_noise=0.2, recurring=1)
     streams = [make_stream(data, groups(2, 2), replace(how, seed=seed)) for seed in range(4)]
     assert len({tuple(stream[0].train) for stream in streams}) == 4
     assert len({stream.answers.tobytes() for stream in streams}) == 4
@@ -84,7 +83,7 @@ def test_other_seeds_are_other_streams():
 @pytest.mark.parametrize("blur", [0.1, 0.25, 0.5])
 def test_blur_moves_its_share_of_each_class_evenly_to_the_other_tasks(blur):
     data = dataset([80, 40, 80, 40, 80, 40])
-    pools = make_stream(data, groups(3, 2), Untidiness(blur=blur)).pools()
+    pools = make_stream(data, groups(3, 2), StreamOptions(blur=blur)).pools()
     for c, count in enumerate([80, 40] * 3):
         home, moved = c // 2, round(blur * count)
         assert pools[home, c] == count - moved
@@ -95,34 +94,34 @@ def test_blur_moves_its_share_of_each_class_evenly_to_the_other_tasks(blur):
 
 def test_blur_alone_moves_nothing_else():
     data = dataset([20] * 4)
-    tidy, blurry = (make_stream(data, groups(2, 2), Untidiness(blur=blur)) for blur in (0.0, 0.1))
+    tidy, blurry = (make_stream(data, groups(2, 2), StreamOptions(blur=blur)) for blur in (0.0, 0.1))
     for a, b in zip(tidy, blurry, strict=True):
         np.testing.assert_array_equal(a.test, b.test)
         assert a.classes == b.classes
         assert len(np.setdiff1d(a.train, b.train)) == 4
     with pytest.raises(InputError, match="only one; leave it out"):
-        make_stream(data, groups(1, 4), Untidiness(blur=0.1))
+        make_stream(data, groups(1, 4), StreamOptions(blur=0.1))
 
 
 @examples(20, 200)
 @given(st.integers(2, 8), st.sampled_from([0.01, 0.1, 0.5]), st.integers(0, 99))
 def test_the_long_tail_falls_from_the_commonest_to_its_share(classes, share, seed):
-    counts = make_stream(dataset([100] * classes), groups(1, classes), Untidiness(imbalance=share, seed=seed)).pools()[
-        0
-    ]
+    counts = make_stream(
+        dataset([100] * classes), groups(1, classes), StreamOptions(imbalance=share, seed=seed)
+    ).pools()[0]
     expected = [max(1, round(100 * share ** (i / (classes - 1)))) for i in range(classes)]
     assert sorted(counts, reverse=True) == expected
 
 
 def test_a_long_tail_follows_the_one_that_is_there_and_invents_nothing():
-    counts = make_stream(dataset([5, 100, 3, 50]), groups(2, 2), Untidiness(imbalance=0.1)).pools().sum(axis=0)
+    counts = make_stream(dataset([5, 100, 3, 50]), groups(2, 2), StreamOptions(imbalance=0.1)).pools().sum(axis=0)
     # the commonest is class 1, then 3, 0, 2: 100, 46, 22, 10 are wanted
     assert counts.tolist() == [5, 100, 3, 46]
 
 
 def test_which_class_is_rare_depends_on_the_seed():
     rarest = {
-        int(make_stream(dataset([9] * 5), groups(1, 5), Untidiness(imbalance=0.1, seed=s)).pools()[0].argmin())
+        int(make_stream(dataset([9] * 5), groups(1, 5), StreamOptions(imbalance=0.1, seed=s)).pools()[0].argmin())
         for s in range(30)
     }
     assert rarest == set(range(5))
@@ -130,7 +129,7 @@ def test_which_class_is_rare_depends_on_the_seed():
 
 def test_everything_comes_back_with_other_examples_in_other_company():
     data = dataset([30, 31, 32, 33, 34, 35])
-    stream = make_stream(data, groups(3, 2), Untidiness(recurring=2, seed=1))
+    stream = make_stream(data, groups(3, 2), StreamOptions(recurring=2, seed=1))
     assert [task.classes for task in stream][:3] == [(0, 1), (2, 3), (4, 5)]
     for time in range(3):
         assert sorted(c for task in stream.tasks[3 * time : 3 * time + 3] for c in task.classes) == list(range(6))
@@ -150,7 +149,7 @@ def test_everything_comes_back_with_other_examples_in_other_company():
 @pytest.mark.parametrize("noise", ["uniform", "alike"])
 def test_wrong_answers_are_as_many_as_asked_for_and_name_classes_that_have_come(noise):
     data = dataset([400] * 6)
-    stream = make_stream(data, groups(3, 2), Untidiness(label_noise=0.25, noise=noise))
+    stream = make_stream(data, groups(3, 2), StreamOptions(label_noise=0.25, noise=noise))
     labels = data.train.labels
     for t, task in enumerate(stream):
         wrong = stream.answers[task.train] != labels[task.train]
@@ -166,7 +165,7 @@ def test_wrong_answers_are_as_many_as_asked_for_and_name_classes_that_have_come(
 
 def test_while_one_class_is_all_there_is_no_answer_is_wrong():
     data = dataset([50, 50])
-    stream = make_stream(data, groups(2, 1), Untidiness(label_noise=0.5))
+    stream = make_stream(data, groups(2, 1), StreamOptions(label_noise=0.5))
     first, second = stream
     np.testing.assert_array_equal(stream.answers[first.train], 0)
     assert 10 < (stream.answers[second.train] == 0).sum() < 40
@@ -174,7 +173,7 @@ def test_while_one_class_is_all_there_is_no_answer_is_wrong():
 
 def test_looks_are_all_different_and_the_first_is_none():
     data = images(60)
-    stream = make_stream(data, None, Untidiness(domains=len(LOOKS), seed=3))
+    stream = make_stream(data, None, StreamOptions(domains=len(LOOKS), seed=3))
     inputs = stream.dataset.train.inputs
     assert inputs.shape == data.train.inputs.shape
     assert len(inputs) == 60
@@ -189,20 +188,20 @@ def test_looks_are_all_different_and_the_first_is_none():
     np.testing.assert_array_equal(inputs[7], everything[7])
     np.testing.assert_array_equal(inputs[::9], everything[::9])
     np.testing.assert_array_equal(
-        make_stream(data, None, Untidiness(domains=9, seed=3)).dataset.train.inputs[:], everything
+        make_stream(data, None, StreamOptions(domains=9, seed=3)).dataset.train.inputs[:], everything
     )
     np.testing.assert_array_equal(data.train.inputs, images(60).train.inputs)  # nothing was written into the data
 
 
 def test_each_look_has_all_classes_and_its_own_tests():
     data = images(44, classes=4)
-    stream = make_stream(data, None, Untidiness(domains=3))
+    stream = make_stream(data, None, StreamOptions(domains=3))
     assert [task.classes for task in stream] == [(0, 1, 2, 3)] * 3
     for split in ("train", "test"):
         rows = np.sort(np.concatenate([getattr(task, split) for task in stream]))
         np.testing.assert_array_equal(rows, np.arange(44))
     assert np.ptp(stream.pools(), axis=0).max() <= 1
-    twice = make_stream(data, None, Untidiness(domains=3, recurring=1, blur=0.2))
+    twice = make_stream(data, None, StreamOptions(domains=3, recurring=1, blur=0.2))
     assert len(twice) == 6
     assert (twice.pools() > 0).all()
 
@@ -232,7 +231,7 @@ def with_columns(train, test=None):
 
 def test_looks_by_a_column():
     column, tested = np.array(["web", "app", "app"] * 6), np.array(["app", "web", "web"] * 3)
-    stream = make_stream(with_columns({"domain": column}, {"domain": tested}), None, Untidiness(domains=2))
+    stream = make_stream(with_columns({"domain": column}, {"domain": tested}), None, StreamOptions(domains=2))
     assert [task.train.tolist() for task in stream] == [
         np.flatnonzero(column == name).tolist() for name in ("app", "web")
     ]
@@ -269,21 +268,25 @@ def test_a_class_that_is_only_tested_has_a_place_in_the_model():
 @pytest.mark.parametrize(
     ("data", "how", "says"),
     [
-        (dataset([4, 4]), Untidiness(domains=2), "made holds vectors, and --domains gives new looks to images only"),
-        (images(8), Untidiness(domains=99), "domains is 99; images can get 9 looks"),
-        (dataset([4, 4]), Untidiness(), "made does not say which task an example is of"),
+        (dataset([4, 4]), StreamOptions(domains=2), "made holds vectors, and --domains gives new looks to images only"),
+        (images(8), StreamOptions(domains=99), "domains is 99; images can get 9 looks"),
+        (dataset([4, 4]), StreamOptions(), "made does not say which task an example is of"),
         (
             with_columns({"domain": np.arange(18) % 3}, {"domain": np.arange(9) % 3}),
-            Untidiness(domains=2),
+            StreamOptions(domains=2),
             "give --domains 3",
         ),
         (
             with_columns({"domain": np.arange(18) % 2}),
-            Untidiness(domains=2),
+            StreamOptions(domains=2),
             "a column domain in the training split alone",
         ),
-        (with_columns({"task": np.arange(18) % 2}, {"task": np.arange(9)}), Untidiness(), "has the task '2', of which"),
-        (with_columns({"task": np.arange(18) % 2}, {"task": np.zeros(9, int)}), Untidiness(), "0 test examples"),
+        (
+            with_columns({"task": np.arange(18) % 2}, {"task": np.arange(9)}),
+            StreamOptions(),
+            "has the task '2', of which",
+        ),
+        (with_columns({"task": np.arange(18) % 2}, {"task": np.zeros(9, int)}), StreamOptions(), "0 test examples"),
     ],
 )
 def test_what_cannot_be_made_is_told(data, how, says):

@@ -14,9 +14,8 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
 from accuacl.labeling.store import Pick
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.web.pace import Pace
-from accuacl.labeling.web.reasons import UNKNOWN, meaning
-from accuacl.labeling.web.views import example
+from accuacl.labeling.web.api import UNKNOWN, example, meaning
+from accuacl.labeling.web.trainer import Pace
 from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
 PER_ROUND = 4

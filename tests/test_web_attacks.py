@@ -18,9 +18,9 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.web import decoder, session
+from accuacl.labeling.web import images as decoder, session
 from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
-from accuacl.labeling.web.pictures import SIDE, THUMB, picture
+from accuacl.labeling.web.images import SIDE, THUMB, picture
 from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, routes, running
 
 SCRIPT = "<script>alert(1)</script>"

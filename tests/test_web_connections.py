@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from accuacl.labeling.web.connections import BoundedProtocol, Seldom
+from accuacl.labeling.web.connections import BoundedProtocol, RateLimitFilter
 from effort import wait_until
 from web_project import PATIENCE, browse, image_project, log_in, running
 
@@ -81,7 +81,7 @@ def test_a_request_must_arrive_in_time(project):
 
 def test_the_same_warning_is_logged_once_in_a_while():
     records = [logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "Invalid HTTP request", (), None)] * 100
-    seldom = Seldom()
+    seldom = RateLimitFilter()
     assert sum(seldom.filter(record) for record in records) == 1
     other = logging.LogRecord("uvicorn.error", logging.WARNING, "", 0, "something else", (), None)
     assert seldom.filter(other)

@@ -11,12 +11,9 @@ import pytest
 from playwright.sync_api import expect
 
 from accuacl.labeling.project import Estimates, Moment
-from accuacl.labeling.project.measuring.by_class import ClassEstimate
-from accuacl.labeling.project.measuring.estimates import TaskEstimate
-from accuacl.labeling.project.measuring.intervals import change, exact, mean, share
+from accuacl.labeling.project.estimates import ClassEstimate, TaskEstimate, change, exact, mean, share
 from accuacl.labeling.web.charts import round_ticks
-from accuacl.labeling.web.dashboard import class_rows, facts
-from accuacl.labeling.web.over_time import MOMENTS, forgetting, heatmap
+from accuacl.labeling.web.dashboard import MOMENTS, class_rows, facts, forgetting, heatmap
 from effort import wait_until
 from web_browser import Watch, browser
 from web_project import PATIENCE, browse, image_project, link, log_in, running

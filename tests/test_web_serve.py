@@ -15,8 +15,7 @@ import httpx
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.web import serve
-from accuacl.labeling.web import server as module
+from accuacl.labeling.web import serve, server as module
 from web_project import PATIENCE, image_project
 
 CLI = "from accuacl.cli import main; main()"

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from accuacl import Features, select, strategies
-from accuacl.experiment import advice, make, run
+from accuacl.experiments import advice, make, run
 from commands import SMALL, accuacl
 
 RNG = np.random.default_rng(0)

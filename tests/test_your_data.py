@@ -18,8 +18,8 @@ import pytest
 from PIL import Image
 
 from accuacl.base.errors import InputError
-from accuacl.data import holds_tasks, holds_vectors, load
-from accuacl.experiment import make, open_stream, run
+from accuacl.experiments import make, open_stream, run
+from accuacl.experiments.data import holds_tasks, holds_vectors, load
 from commands import accuacl as command
 from test_data_layouts import encoded
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
-from accuacl.base.extras import install
+from accuacl.base.errors import InputError, install
 from accuacl.features import Features
 from accuacl.strategies import Query, Selection, select
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from typing import Any, TypeVar
-
-from accuacl.base.ahead import in_order
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -44,7 +44,7 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item], work: floa
     [0, 1, 4, 9]
     """
     threads = count(work)
-    return map(function, items) if threads == 1 else in_order(function, items, threads)
+    return map(function, items) if threads == 1 else ordered_thread_map(function, items, threads)
 
 
 def count(work: float) -> int:
@@ -119,3 +119,29 @@ def _free_control(controller: Any) -> None:
 
 
 _limit = _Limit()
+
+
+def ordered_thread_map(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    workers: int,
+    at_start: Callable[[], None] | None = None,
+) -> Iterator[Result]:
+    """The function's result for each item; a few are worked on ahead of the one that is asked for.
+
+    Items are taken from the iterable shortly before use. at_start: called once in each thread.
+
+    >>> list(in_order(lambda n: n * n, range(5), workers=2))
+    [0, 1, 4, 9, 16]
+    """
+    waiting: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(workers, "ahead", at_start)
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -5,15 +5,28 @@ the plain algorithm: its matrix products on data already in memory, and one read
 these products and may be faster than the floor.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
-from accuacl.base.front import front_door
+from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.bench.cases import Case, Measurement, Threads, grid, standard
-    from accuacl.bench.measuring import machine, measure, run
-    from accuacl.bench.threads import compare
+    from accuacl.bench.cases import (
+        Case as Case,
+        Measurement as Measurement,
+        Threads as Threads,
+        grid as grid,
+        standard as standard,
+    )
+    from accuacl.bench.measuring import machine as machine, measure as measure, run as run
+    from accuacl.bench.threads import compare as compare
 
-__all__ = ["Case", "Measurement", "Threads", "compare", "grid", "machine", "measure", "run", "standard"]
-
-__getattr__ = front_door(__name__)
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "cases": ("Case", "grid", "Measurement", "standard", "Threads"),
+        "measuring": ("machine", "measure", "run"),
+        "threads": ("compare",),
+    },
+)

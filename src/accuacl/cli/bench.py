@@ -13,9 +13,8 @@ from rich.progress import MofNCompleteColumn
 from rich.table import Table
 
 from accuacl import bench as benchmark
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, no_such
 from accuacl.base.files import check_new_file, write_text
-from accuacl.base.names import no_such
 from accuacl.base.progress import Progress
 from accuacl.bench import Case, Measurement, Threads
 from accuacl.cli.screen import console, drawn

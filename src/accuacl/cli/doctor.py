@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.markup import escape
 
 import accuacl
-from accuacl.base.extras import in_clone
+from accuacl.base.errors import in_clone
 from accuacl.base.machine import cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
@@ -40,7 +40,7 @@ def doctor(data_dir: DataDir = None) -> None:
 
     Nothing is changed. Put its output into a question or a bug report.
     """
-    from accuacl.data import caches, found
+    from accuacl.experiments.data import caches, found
     from accuacl.strategies import available
 
     installed = [f"{name} {metadata.version(name)}" for name in LIBRARIES]

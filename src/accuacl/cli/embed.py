@@ -56,11 +56,14 @@ def embed(
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """
-    from accuacl.embed import LABELS, ReadOptions, check_places
+    from accuacl.experiments.embed import LABELS, ReadOptions, check_places
 
     check_places(data, out, run, model, weights)
-    from accuacl.embed import embed as write_pool  # loads torch
-    from accuacl.embed import open_for_module, open_for_run
+    from accuacl.experiments.embed import (
+        embed as write_pool,  # loads torch
+        open_for_module,
+        open_for_run,
+    )
     from accuacl.labeling.project import open_for_embedding
 
     options = ReadOptions(image_size, column, id_column, skip_bad)

@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl import report as reports
-from accuacl.cli.only import narrow
 from accuacl.cli.options import Only, a_folder
 from accuacl.cli.screen import console
+from accuacl.cli.sweep import narrow
+from accuacl.experiments import report as reports
 
 
 def report(

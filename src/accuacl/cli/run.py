@@ -15,7 +15,7 @@ from rich.table import Table
 from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import command, console, drawn
-from accuacl.experiment import (
+from accuacl.experiments import (
     DEFAULTS,
     Config,
     advice,
@@ -29,8 +29,8 @@ from accuacl.experiment import (
     stream_words,
     to_yaml,
 )
+from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins
-from accuacl.sweeps import run_name
 
 BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
@@ -67,7 +67,7 @@ def run(
     if fresh or not (out / "result.json").exists():
         for sentence in advice(what):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
-    from accuacl.experiment import run as run_experiment  # loads torch
+    from accuacl.experiments import run as run_experiment  # loads torch
 
     with drawn(TimeRemainingColumn()) as draw:
         result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)

@@ -15,8 +15,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from accuacl.base.errors import InputError, one_line
-from accuacl.base.extras import install
+from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
 from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt

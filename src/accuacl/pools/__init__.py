@@ -1,47 +1,49 @@
 """Pools on disk: selection from Parquet files of any size, with exactly the picks that would be made in memory."""
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
-from accuacl.base.front import front_door
+from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.pools.files import GROUP_ROWS, files_of
-    from accuacl.pools.ids import kind_of
-    from accuacl.pools.picks import check_place, write_picks
-    from accuacl.pools.pool import Columns
-    from accuacl.pools.row_groups import (
-        RowGroup,
-        check_present,
-        ids_of,
-        matrix,
-        open_parquet,
-        read,
-        row_groups_of,
-        unchanged,
-        width_of,
+    from accuacl.pools.ids import kind_of as kind_of
+    from accuacl.pools.pool import (
+        GROUP_ROWS as GROUP_ROWS,
+        Columns as Columns,
+        RowGroup as RowGroup,
+        check_present as check_present,
+        files_of as files_of,
+        ids_of as ids_of,
+        matrix as matrix,
+        open_parquet as open_parquet,
+        read as read,
+        row_groups_of as row_groups_of,
+        unchanged as unchanged,
+        width_of as width_of,
     )
-    from accuacl.pools.selecting import Picked, select
-    from accuacl.pools.write import write_pool
+    from accuacl.pools.selecting import Picked as Picked, select as select
+    from accuacl.pools.writing import check_place as check_place, write_picks as write_picks, write_pool as write_pool
 
-__all__ = [
-    "GROUP_ROWS",
-    "Columns",
-    "Picked",
-    "RowGroup",
-    "check_place",
-    "check_present",
-    "files_of",
-    "ids_of",
-    "kind_of",
-    "matrix",
-    "open_parquet",
-    "read",
-    "row_groups_of",
-    "select",
-    "unchanged",
-    "width_of",
-    "write_picks",
-    "write_pool",
-]
-
-__getattr__ = front_door(__name__)
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "ids": ("kind_of",),
+        "pool": (
+            "GROUP_ROWS",
+            "check_present",
+            "Columns",
+            "files_of",
+            "ids_of",
+            "matrix",
+            "open_parquet",
+            "read",
+            "row_groups_of",
+            "RowGroup",
+            "unchanged",
+            "width_of",
+        ),
+        "selecting": ("Picked", "select"),
+        "writing": ("check_place", "write_picks", "write_pool"),
+    },
+)

@@ -1,21 +1,189 @@
-"""The functions that process one shard in each pass over a pool; an engine maps them over all shards."""
+"""Reading a shard a chunk of rows at a time, as NumPy arrays that share Arrow's memory."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+import itertools
+import math
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
+from accuacl.base.files import reason
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.features import Features
+from accuacl.features import Array, Features, RowError
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
 from accuacl.pools import ids
-from accuacl.pools.chunks import Chunk, chunks
-from accuacl.pools.pool import Layout, Shard
-from accuacl.pools.sieve import Candidates, Cut, Sieve
+from accuacl.pools.ids import Column, Keys, as_uint64, take
+from accuacl.pools.pool import Layout, RowGroup, Shard, check_present, ids_of, matrix, read, unchanged
+from accuacl.strategies import Ranking, Rows, among_smallest, made_exact, reach, round_off
+
+CHUNK_BYTES = 16 << 20  # read at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Chunk:
+    """Consecutive rows of a row group. A column that is not read is None (ids) or ones, of width 1."""
+
+    group: RowGroup
+    first: int  # row of the file
+    ids: Column
+    embeddings: Array
+    probabilities: Array
+
+    def __len__(self) -> int:
+        return len(self.embeddings)
+
+    def features(self, check: bool) -> Features:
+        """The rows; with `check`, every number is checked, and an error names the first bad one."""
+        if not check:
+            return Features.trusted(self.embeddings, self.probabilities)
+        try:
+            return Features(self.embeddings, self.probabilities)
+        except RowError as error:
+            raise InputError(error.at(self.group.at(self.first + error.row))) from None
+        except InputError as error:
+            raise InputError(f"{self.group.at(self.first)} and after: {error}") from None
+
+
+def chunks(layout: Layout, shard: Shard, wanted: tuple[str, ...]) -> Iterator[Chunk]:
+    """All rows of a shard in order; `wanted`: which columns."""
+    widths = zip(("embedding", "probability"), (layout.d, layout.K), layout.types, strict=False)
+    row_bytes = 16 + sum(width * np.dtype(kind).itemsize for name, width, kind in widths if name in wanted)
+    rows = min(1 << 16, max(1 << 10, CHUNK_BYTES // row_bytes))
+    names = [getattr(layout.columns, name) for name in wanted]
+    file = ""
+    for group in shard:
+        if group.file != file:
+            file, parquet = group.file, unchanged(group)
+        first = group.first
+        for batch in read(group.file, parquet, group.number, names, rows):
+            columns: dict[str, Any] = {
+                name: batch.column(batch.schema.get_field_index(getattr(layout.columns, name))) for name in wanted
+            }
+            for name, column in columns.items():
+                check_present(group, first, name, column)
+            yield Chunk(
+                group,
+                first,
+                ids_of(group, first, columns["id"]) if "id" in columns else None,
+                matrix(group, first, "embedding", columns.get("embedding"), layout.d, len(batch)),
+                matrix(group, first, "probability", columns.get("probability"), layout.K, len(batch)),
+            )
+            first += len(batch)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Rows that may be picked: their ids, values (smaller is better), the errors of these, and the rows themselves."""
+
+    ids: NDArray[Any]
+    value: NDArray[Any]
+    bound: NDArray[np.float64]
+    rows: Rows
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @classmethod
+    def none(cls, shape: tuple[int, int]) -> Candidates:
+        """No rows, of width d and K."""
+        features = Features.trusted(np.empty((0, shape[0])), np.empty((0, shape[1])))
+        return cls(np.empty(0, np.int64), np.empty(0), np.empty(0), Rows(np.empty(0, np.uint64), features))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """All parts in one, sorted by id, which decides between rows that tie."""
+        parts = [part for part in parts if len(part)] or parts[:1]
+        ids = np.concatenate([part.ids for part in parts])
+        order = np.argsort(ids, kind="stable")
+        features = Features.trusted(
+            np.concatenate([part.rows.embeddings for part in parts])[order],
+            np.concatenate([part.rows.probabilities for part in parts])[order],
+        )
+        return cls(
+            ids[order],
+            np.concatenate([part.value for part in parts])[order],
+            np.concatenate([part.bound for part in parts])[order],
+            Rows(np.concatenate([part.rows.ids for part in parts])[order], features),
+        )
+
+
+@dataclass(frozen=True)
+class Cut:
+    """An upper bound for rows that can still be among the smallest: the most that such a value can be and, to decide
+    ties, the exact value (rounded) and id of the largest such row."""
+
+    reach: Any = np.inf
+    largest: tuple[Any, Any] | None = None
+
+    def at_most(self, other: Cut) -> Cut:
+        """The stricter of the two cuts."""
+        known = [cut.largest for cut in (self, other) if cut.largest is not None]
+        return Cut(min(self.reach, other.reach), min(known, default=None))
+
+    def admits(self, value: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether rows can be among the smallest, by their exact values (rounded) and ids."""
+        may = value <= self.reach
+        if self.largest is not None and len(ids):
+            may &= (value < self.largest[0]) | ((value == self.largest[0]) & (ids <= self.largest[1]))
+        return np.asarray(may)
+
+
+@dataclass(frozen=True)
+class Sieve:
+    """Finds the `count` smallest rows of a pool by a ranking. by_id: whether the ranking looks at ids."""
+
+    ranking: Ranking
+    count: int
+    by_id: bool
+
+    def sift(self, ids: Column, features: Features, cut: Cut) -> Candidates:
+        """The rows of a part that can be among the smallest."""
+        rows = Rows(as_uint64(ids) if self.by_id else np.zeros(len(features), np.uint64), features)
+        kept = np.arange(len(rows))
+        if self.ranking.may_reach is not None:
+            kept = self.ranking.may_reach(rows, cut.reach)
+            rows = rows.take(kept)
+        value, bound = self.ranking.values(rows)
+        least, most = reach(value, bound)
+        near = least <= cut.reach
+        if np.isfinite(cut.reach):  # rows that the cut leaves undecided are computed exactly here, in parallel
+            undecided = np.flatnonzero(near & (most > cut.reach))
+            value, bound = made_exact(value, bound, undecided, lambda some: self.ranking.exact(rows.take(some)))
+            near[undecided] = cut.admits(round_off(value[undecided]), take(ids, kept[undecided]))
+        passed = np.flatnonzero(near)
+        return Candidates(take(ids, kept[passed]), value[passed], bound[passed], rows.take(passed))
+
+    def join(self, parts: Sequence[Candidates]) -> Candidates:
+        """The `count` smallest of several parts, in the order of their ids."""
+        all_ = Candidates.joined(parts)
+        kept, value, bound = among_smallest(
+            self.count, all_.value, all_.bound, lambda some: self.ranking.exact(all_.rows.take(some))
+        )
+        return Candidates(all_.ids[kept], value, bound, all_.rows.take(kept))
+
+    def tighter(self, cut: Cut, parts: Sequence[Candidates]) -> Cut:
+        """The cut that these rows, together with earlier ones, allow."""
+        if self.count == 0:
+            return Cut(-np.inf)
+        value = np.concatenate([part.value for part in parts])
+        if len(value) < self.count:
+            return cut
+        bound = np.concatenate([part.bound for part in parts])
+        least, most = reach(value, bound)
+        if len(parts) == 1 and len(value) == self.count:  # joined, therefore sorted by id
+            rounded = round_off(value)
+            last = int(np.flatnonzero(rounded == rounded.max())[-1])
+            if bound[last] == 0 and ((bound == 0) | (most < least[last])).all():
+                cut = cut.at_most(Cut(largest=(rounded[last], parts[0].ids[last])))
+        return cut.at_most(Cut(np.partition(most, self.count - 1)[self.count - 1]))
 
 
 @dataclass(frozen=True)
@@ -111,3 +279,56 @@ def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnP
         yield chunk
         done += len(chunk)
         report(Progress(done, rows))
+
+
+FILE_BYTES = 64 << 20
+SUSPECTS = 100  # equal keys that are checked together
+Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
+
+
+def rise(spans: Iterable[tuple[Any, Any] | None]) -> bool:
+    """Whether the ranges of ids, one per shard, do not overlap; None stands for ids that do not increase."""
+    known = list(spans)
+    if any(span is None for span in known):
+        return False
+    ranges = sorted(span for span in known if span is not None)
+    return all(before[1] < after[0] for before, after in itertools.pairwise(ranges))
+
+
+def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
+    """Refuse a pool that has an id twice, naming both places."""
+    bits = max(0, math.ceil(math.log2(max(1, 8 * rows / FILE_BYTES))))
+    equal: list[Keys] = []
+    with ExitStack() as stack:
+        try:
+            files = [stack.enter_context(tempfile.TemporaryFile(prefix="accuacl-ids-")) for _ in range(1 << bits)]
+            for keys in over_shards(functools.partial(sorted_keys, layout), "checking ids"):
+                leading = (keys >> np.uint64(64 - bits)) if bits else np.zeros(len(keys), np.uint64)
+                ends = np.searchsorted(leading, np.arange(len(files) + 1, dtype=np.uint64))
+                for file, start, end in zip(files, ends, ends[1:], strict=False):
+                    file.write(keys[start:end])
+            for file in files:
+                file.seek(0)
+                keys = np.sort(np.frombuffer(file.read(), np.uint64))
+                equal.append(np.unique(keys[1:][keys[1:] == keys[:-1]]))
+        except OSError as error:
+            raise InputError(
+                f"the ids of {rows:,} rows could not be checked in {tempfile.gettempdir()} "
+                f"({reason(error)}): that takes {8 * rows:,} bytes; make room there, set TMPDIR to another "
+                "folder, or skip the check with --trust-ids if you know that no id occurs twice."
+            ) from None
+    suspects = np.concatenate(equal)
+    for start in range(0, len(suspects), SUSPECTS):
+        _refuse_equal_ids(layout, suspects[start : start + SUSPECTS], over_shards)
+
+
+def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
+    """Refuse if rows with the same key also have the same id; different text may share a key by chance."""
+    where: dict[Any, list[str]] = {}
+    for found in over_shards(functools.partial(places, layout, keys), "finding ids"):
+        for id_, place in found:
+            where.setdefault(id_, []).append(place)
+    twice = {id_: sorted(places) for id_, places in where.items() if len(places) > 1}
+    if twice:
+        id_ = min(twice)
+        raise InputError(f"id {id_!r} occurs twice: {twice[id_][0]}, and {twice[id_][1]}; give every row its own id.")

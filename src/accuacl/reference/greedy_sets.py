@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array, Features
-from accuacl.greedy import sample
 from accuacl.reference.arithmetic import Indices, arrays, first_largest, inverse, squares, unit
 from accuacl.strategies import round_off
+from accuacl.strategies.facility import sample
 
 
 def kcenter(pool: Features, budget: int, start: list[Features], dtype: Any = np.float64) -> Indices:

@@ -10,52 +10,76 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accuacl.base.front import front_door
-from accuacl.strategies.registry import NAMES, REGISTRY, defaults_of, load_plugins, options_of, register
+from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.strategies.lacking import WITHOUT_MEMORY, warn_without_memory
-    from accuacl.strategies.limits import TooLarge, available, bytes_needed, needs
-    from accuacl.strategies.parts import Part, PartsForm, PartsQuery, parts_form
-    from accuacl.strategies.query import Query, Selection, whole_number
-    from accuacl.strategies.ranking import Ranking, Rows
-    from accuacl.strategies.rows import Context, Examples, InMemory, RowStrategy, row_strategy
-    from accuacl.strategies.selecting import get, select
-    from accuacl.strategies.smallest import among_smallest, made_exact, reach, round_off
+    from accuacl.strategies.api import (
+        WITHOUT_MEMORY as WITHOUT_MEMORY,
+        TooLarge as TooLarge,
+        available as available,
+        bytes_needed as bytes_needed,
+        get as get,
+        needs as needs,
+        select as select,
+        warn_without_memory as warn_without_memory,
+    )
+    from accuacl.strategies.parts import (
+        Part as Part,
+        PartsForm as PartsForm,
+        PartsQuery as PartsQuery,
+        parts_form as parts_form,
+    )
+    from accuacl.strategies.query import Query as Query, Selection as Selection, whole_number as whole_number
+    from accuacl.strategies.ranking import (
+        Context as Context,
+        Examples as Examples,
+        InMemory as InMemory,
+        Ranking as Ranking,
+        Rows as Rows,
+        RowStrategy as RowStrategy,
+        among_smallest as among_smallest,
+        made_exact as made_exact,
+        reach as reach,
+        round_off as round_off,
+        row_strategy as row_strategy,
+    )
+    from accuacl.strategies.registry import (
+        NAMES as NAMES,
+        REGISTRY as REGISTRY,
+        defaults_of as defaults_of,
+        load_plugins as load_plugins,
+        options_of as options_of,
+        register as register,
+    )
 
-__all__ = [
-    "NAMES",
-    "REGISTRY",
-    "WITHOUT_MEMORY",
-    "Context",
-    "Examples",
-    "InMemory",
-    "Part",
-    "PartsForm",
-    "PartsQuery",
-    "Query",
-    "Ranking",
-    "RowStrategy",
-    "Rows",
-    "Selection",
-    "TooLarge",
-    "among_smallest",
-    "available",
-    "bytes_needed",
-    "defaults_of",
-    "get",
-    "load_plugins",
-    "made_exact",
-    "needs",
-    "options_of",
-    "parts_form",
-    "reach",
-    "register",
-    "round_off",
-    "row_strategy",
-    "select",
-    "warn_without_memory",
-    "whole_number",
-]
-
-__getattr__ = front_door(__name__)
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "api": (
+            "WITHOUT_MEMORY",
+            "available",
+            "bytes_needed",
+            "get",
+            "needs",
+            "select",
+            "TooLarge",
+            "warn_without_memory",
+        ),
+        "parts": ("Part", "parts_form", "PartsForm", "PartsQuery"),
+        "query": ("Query", "Selection", "whole_number"),
+        "ranking": (
+            "among_smallest",
+            "Context",
+            "Examples",
+            "InMemory",
+            "made_exact",
+            "Ranking",
+            "reach",
+            "round_off",
+            "row_strategy",
+            "Rows",
+            "RowStrategy",
+        ),
+        "registry": ("NAMES", "REGISTRY", "defaults_of", "load_plugins", "options_of", "register"),
+    },
+)

@@ -9,13 +9,13 @@ import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.features import Features
-from accuacl.greedy import LIMIT, facility_location, squared_width, unit
-from accuacl.strategies import sample as sampling
-from accuacl.strategies.limits import check_fits, needs
-from accuacl.strategies.margin import uncertainties
+from accuacl.strategies import parts as sampling
+from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.parts import PartsAnswer, PartsForm, PartsQuery, in_parts
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.smallest import Vector
+from accuacl.strategies.ranking import Vector
+from accuacl.strategies.simple import uncertainties
 
 Cover = Callable[[Query], Selection]
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array
-from accuacl.strategies.farthest import Exact, Rough, squares_from
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.smallest import round_off
+from accuacl.strategies.ranking import round_off
 
 ROWS = 1024
 
@@ -110,3 +109,159 @@ def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64], earlier: bool
         near[np.triu_indices(len(x))] = np.inf
     which = near.argmin(axis=1)
     return np.where(np.isfinite(near.min(axis=1)), np.square(x - centres[which]).sum(axis=1), np.inf)
+
+
+ACTIVE = 1500  # how many rows at most have distances that are kept up to date
+FARTHEST_ROWS = 2048
+PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
+
+
+class Rough:
+    """Squared distances to the nearest centre in float32, with a bound on their error, most of them out of date.
+
+    Distances only fall as centres are added, so an old one is an upper bound. Only the `active` rows, the farthest
+    when last looked at, are updated at every pick; the others when one of them might be the farthest.
+    Rows are centred on the mean and brought into float32's range first, so that no digits are lost to an offset.
+    """
+
+    def __init__(self, pool: Array, mean: NDArray[np.float64], start: list[Array], chunk: int) -> None:
+        self.pool, self.rows = pool, chunk or FARTHEST_ROWS
+        self.shift = mean.astype(np.float64 if pool.dtype.itemsize == 8 else np.float32)
+        self.mean = self.shift.astype(np.float64)
+        n, d = pool.shape
+        squares = squares_from(pool, self.mean)
+        top = max(squares.max(), *(squares_from(array, self.mean).max() for array in start), 0.0)
+        self.scale = 1.0 if 1e-20 < top < 1e20 or top == 0 else float(2.0 ** -np.round(np.log2(top) / 2))
+        self.squares = (squares * self.scale**2).astype(np.float32)
+        self.unit = (d + 16) * float(np.finfo(np.float32).eps) / 2
+        self.distance = np.full(n, np.inf, np.float32)
+        self.chosen = np.zeros(n, bool)
+        self.pending: list[NDArray[np.float32]] = []
+        self.buffer = np.ones((min(self.rows, n), d + 1), np.float32)
+        self.size = min(chunk or max(256, min(ACTIVE, n // 8)), n)
+        for array in start:
+            for i in range(0, len(array), self.rows):
+                self._apply(self._centre(array[i : i + self.rows]))
+        self._refresh()
+
+    def pick(self, row: int) -> None:
+        """Make a row of the pool a centre; only the active rows are updated now."""
+        centre = self._centre(self.pool[row : row + 1])
+        self.pending.append(centre)
+        self.chosen[row] = True
+        if len(self.pending) >= self.rows:
+            self._flush()
+            return
+        near = self.active_rows @ centre[0] + self.active_squares
+        np.minimum(self.active_distance, near, out=self.active_distance)
+        self.active_distance[self.active == row] = -np.inf
+
+    def contenders(self) -> NDArray[np.int64]:
+        """The rows that may be the farthest, by index; the farthest is certainly among them."""
+        found = self._among_active()
+        if found is None:
+            self._flush()
+            found = self._among_active()
+        if found is None:  # more rows are tied than are active; all are up to date now
+            found = _may_be_largest(
+                np.where(self.chosen, -np.inf, self.distance), self._error(self.squares, self.distance)
+            )
+        return found
+
+    def _among_active(self) -> NDArray[np.int64] | None:
+        """The contenders if all of them are active."""
+        error = self._error(self.active_squares, self.active_distance)
+        least = np.max(self.active_distance - error)
+        if not least > self.outside or not np.isfinite(least):
+            return None
+        return self.active[_may_be_largest(self.active_distance, error)]
+
+    def _error(self, squares: Array, distance: Array) -> Array:
+        """A bound on the error of |x|^2 + |c|^2 - 2 x.c for any centre c, by |c|^2 <= 2 |x|^2 + 2 distance."""
+        with np.errstate(invalid="ignore"):
+            error = self.unit * (3.0 * squares + 2.0 * np.maximum(distance, 0)) + 1e-30
+        return np.where(np.isfinite(error), error, 0)
+
+    def _flush(self) -> None:
+        if self.pending:
+            self._apply(np.concatenate(self.pending))
+            self.pending = []
+        self._refresh()
+
+    def _apply(self, centres: NDArray[np.float32]) -> None:
+        for i in range(0, len(self.pool), self.rows):
+            near = (self._load(self.pool[i : i + self.rows]) @ centres.T).min(axis=1)
+            near += self.squares[i : i + self.rows]
+            np.minimum(self.distance[i : i + self.rows], near, out=self.distance[i : i + self.rows])
+
+    def _refresh(self) -> None:
+        """Choose the active rows again: the farthest by the distances known."""
+        far = np.where(self.chosen, -np.inf, self.distance)
+        cut = len(far) - self.size
+        order = np.argpartition(far, cut) if cut > 0 else np.arange(len(far))
+        outside, self.active = order[:cut], np.sort(order[cut:])
+        reach = far[outside] + self._error(self.squares[outside], far[outside])
+        self.outside = float(reach.max(initial=-np.inf))
+        self.active_rows = self._load(self.pool[self.active]).copy()
+        self.active_squares = self.squares[self.active]
+        self.active_distance = far[self.active]
+
+    def _load(self, rows: Array) -> NDArray[np.float32]:
+        """Rows centred and scaled in float32, with a last column of ones."""
+        out = self.buffer[: len(rows)]
+        if len(rows) > len(out):
+            out = np.ones((len(rows), len(self.mean) + 1), np.float32)
+        if self.scale == 1:
+            np.subtract(rows, self.shift, out=out[:, :-1], casting="same_kind")
+        else:
+            out[:, :-1] = (rows - self.mean) * self.scale
+        return out
+
+    def _centre(self, rows: Array) -> NDArray[np.float32]:
+        """Centres such that row @ centre + |row|^2 is the squared distance: -2 c, and |c|^2 in the last column."""
+        out = self._load(rows) * np.float32(-2)
+        out[:, -1] = squares_from(rows, self.mean) * self.scale**2
+        return out
+
+
+def _may_be_largest(value: Array, error: Array) -> NDArray[np.int64]:
+    return np.flatnonzero(value + error >= np.max(value - error))
+
+
+class Exact:
+    """Squared distances to the nearest centre in float64 by the definition, for the few rows that need them."""
+
+    def __init__(self, pool: Array, start: list[Array]) -> None:
+        self.pool, self.start = pool, start
+        self.picks: list[int] = []
+        self.best = np.full(len(pool), np.inf)
+        self.seen = np.full(len(pool), -1)  # how many picks a row has been compared with; -1: not with the start either
+
+    def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        for seen in np.unique(self.seen[rows]).tolist():
+            some = rows[(self.seen[rows] == seen) & (self.best[rows] > 0)]
+            for centres in (self.start if seen < 0 else []) + [self.pool[self.picks[max(seen, 0) :]]]:
+                self._compare(some, centres)
+        self.seen[rows] = len(self.picks)
+        return self.best[rows]
+
+    def _compare(self, rows: NDArray[np.int64], centres: Array) -> None:
+        if len(rows) < len(centres):
+            for row in rows.tolist():
+                self.best[row] = min(self.best[row], squares_from(centres, self.pool[row].astype(np.float64)).min())
+            return
+        for i in range(0, len(rows), FARTHEST_ROWS):
+            some = rows[i : i + FARTHEST_ROWS]
+            points = self.pool[some]
+            for centre in centres:
+                self.best[some] = np.minimum(self.best[some], squares_from(points, centre.astype(np.float64)))
+
+
+def squares_from(rows: Array, point: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Squared distance of each row from the point; it does not depend on the other rows."""
+    out = np.empty(len(rows))
+    size = max(1, PAIRS // max(1, rows.shape[1]))
+    for i in range(0, len(rows), size):
+        difference = rows[i : i + size] - point
+        out[i : i + size] = np.square(difference, out=difference).sum(axis=1)
+    return out

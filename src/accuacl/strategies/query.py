@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
-from accuacl.base.extras import install
+from accuacl.base.errors import InputError, install
 from accuacl.base.progress import OnProgress, Tick, ticker
 from accuacl.features import Features, check_alike
 

@@ -1,16 +1,97 @@
-"""How the rows of a pool are ranked: by functions of each row alone, which can be sent to other processes."""
+"""Exactly the smallest of n values, most of which need only be known roughly.
+
+Values are float64, equal where they agree to twelve digits, or whole numbers (uint64).
+"""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.progress import Tick
+from accuacl.base.threads import spread
 from accuacl.features import Array, Features
-from accuacl.strategies.smallest import Indices, Values, Vector, in_slices, round_off, slices
+from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
+from accuacl.strategies.query import Query, Selection, number
+
+Indices = NDArray[np.int64]
+Vector = NDArray[np.float64]
+Values: TypeAlias = NDArray[np.float64] | NDArray[np.uint64]
+Exact = Callable[[Indices], Any]  # the exact values of some rows; none depends on the other rows
+
+EXACT_ROWS = 4096
+DIGITS = 2.0**40
+
+
+def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tuple[Indices, Values, Vector]:
+    """The indices of the `count` smallest, ascending, with their values and bounds; ties go to the smaller index.
+
+    `value` is within `bound` of the exact value wherever both are finite; a bound of 0 means that it is exact. Only
+    rows that the bounds leave undecided are passed to `exact`; their bound is 0 afterwards.
+
+    >>> rough = np.array([3.0, 1.0, 2.02, 2.01])
+    >>> among_smallest(2, rough, np.full(4, 0.05), lambda rows: np.array([3, 1, 2, 2.04])[rows])[0]
+    array([1, 2])
+    """
+    if count >= len(value):
+        return np.arange(len(value)), value, bound
+    if count == 0:
+        return np.empty(0, np.int64), value[:0], bound[:0]
+    least, most = reach(value, bound)
+    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
+    undecided = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
+    value, bound = made_exact(value, bound, undecided, exact)
+    order = np.argsort(round_off(value[undecided]), kind="stable")  # stable: rows are in rising order already
+    rows = np.sort(np.append(np.flatnonzero(inside), undecided[order[: count - int(inside.sum())]]))
+    return rows, value[rows], bound[rows]
+
+
+def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
+    """The least and the most that each value can be; two values whose ranges do not overlap are no tie."""
+    if value.dtype == np.uint64:
+        return value, value
+    known = np.isfinite(value) & np.isfinite(bound)
+    slack = np.where(known, bound + np.abs(value) * (4 / DIGITS), np.inf)
+    value = np.where(known, value, 0.0)
+    return value - slack, value + slack
+
+
+def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tuple[Values, Vector]:
+    """The values and bounds, with these rows made exact."""
+    rows = rows[bound[rows] != 0]
+    if not len(rows):
+        return value, bound
+    value, bound = value.copy(), bound.copy()
+    value[rows], bound[rows] = in_slices(exact, rows), 0.0
+    return value, bound
+
+
+def in_slices(exact: Exact, rows: Indices) -> Values:
+    """`exact` of many rows, a slice at a time, so that never much of a pool is copied."""
+    return np.concatenate([exact(part) for part in slices(rows)])
+
+
+def slices(rows: Indices) -> list[Indices]:
+    """The rows in slices; at least one, which may be empty."""
+    return [rows[i : i + EXACT_ROWS] for i in range(0, max(1, len(rows)), EXACT_ROWS)]
+
+
+def round_off(values: NDArray[Any]) -> Values:
+    """Values rounded to twelve significant digits: those that differ by rounding errors only must count as equal.
+
+    >>> round_off(np.array([0.1 + 0.2])) == round_off(np.array([0.3]))
+    array([ True])
+    """
+    if values.dtype == np.uint64:
+        return values
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    return np.asarray(np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent))
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,3 +177,173 @@ class Choice(Protocol):
     """What a row strategy prepares: a `Ranking`, or a `Mix` of two."""
 
     def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]: ...
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Two rankings that take turns: `first` has this share of the picks, `second` the rest; none is picked twice.
+
+    name: of the score that is 1 for picks of the first and 0 for the others.
+    """
+
+    first: Ranking
+    second: Ranking
+    share: float
+    name: str
+
+    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
+        """The picks of both in turn, through `find`, and their scores by both."""
+        some = part(self.share, count)
+        ids, rows = find(self.first, some)
+        others, other_rows = find(self.second, count)  # enough even if the first has picked the same rows
+        inside = set(ids.tolist())
+        new = np.array([i for i, id_ in enumerate(others.tolist()) if id_ not in inside], np.int64)[: count - some]
+        order = in_turn(len(ids), len(new))
+        scores = {self.name: np.repeat([1.0, 0.0], [len(ids), len(new)])[order]}
+        for ranking in (self.first, self.second):
+            mine, theirs = ranking.explain(rows), ranking.explain(other_rows.take(new))
+            scores |= {name: np.concatenate([mine[name], theirs[name]])[order] for name in mine}
+        return np.concatenate([ids, others[new]])[order], scores
+
+
+def part(share: float, count: int) -> int:
+    """How many of `count` picks the first ranking makes."""
+    return math.floor(number("share", share, 0, 1, "a number in [0, 1]") * count + 0.5)
+
+
+def in_turn(first: int, second: int) -> Indices:
+    """An order of `first` things and `second` others in which every prefix has the same mix as the whole.
+
+    >>> in_turn(2, 4)
+    array([2, 0, 3, 4, 1, 5])
+    """
+    places = np.concatenate([(np.arange(count) + 0.5) / max(1, count) for count in (first, second)])
+    return np.argsort(places, kind="stable")
+
+
+BLOCK = 1 << 14  # rows ranked at a time
+WORK = 2000  # floating-point operations, roughly, to rank a row, for each class
+Column = Literal["id", "embedding", "probability"]
+
+
+class Examples(Protocol):
+    """A set of examples, in memory or on disk: what a strategy can ask before it ranks the rows."""
+
+    def __len__(self) -> int: ...
+
+    def fisher_sum(self) -> FisherSum:
+        """The sum of all Fisher embeddings; reads the set once."""
+        ...
+
+    def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
+        """The exact sums of single entries, as `fisher.exact_entries`; reads the set once more."""
+        ...
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Examples in memory, added up `rows` at a time."""
+
+    features: Features
+    rows: int = SUM_ROWS
+    tick: Tick | None = None
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def fisher_sum(self) -> FisherSum:
+        return FisherSum.of(self.features, self.rows, self.tick)
+
+    def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
+        return exact_entries(self.features, entries)
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a row strategy knows of a query before it ranks rows; d and K are 1 for columns that it does not read.
+
+    `current`: how many examples this task has, labelled or not. `past`: how many all finished tasks had.
+    """
+
+    d: int
+    K: int
+    pool: Examples
+    memory: Examples | None
+    current: int
+    past: int | None
+    seed: int
+
+
+Prepared = TypeVar("Prepared", bound=Choice)
+
+
+class RowStrategy(Generic[Prepared]):
+    """A strategy that ranks rows one by one. Called with a `Query` and its options, it ranks a pool in memory.
+
+    prepare: makes the ranking from a context and the options. reads: the columns that it needs. passes: how often it
+    reads the pool, including the ranking itself.
+    """
+
+    def __init__(self, prepare: Callable[..., Prepared], reads: tuple[Column, ...], passes: int) -> None:
+        self.prepare, self.reads, self.passes = prepare, reads, passes
+        functools.update_wrapper(self, prepare)  # its name, docstring and signature
+
+    def described(self, doc: str) -> RowStrategy[Prepared]:
+        """The same strategy with another docstring, to be registered by another name."""
+        other = RowStrategy(self.prepare, self.reads, self.passes)
+        other.__doc__ = doc
+        return other
+
+    def __call__(self, query: Query, **options: Any) -> Selection:
+        tick = query.ticker(self.passes * len(query.pool))
+        choice = self.prepare(context_of(query, tick), **options)
+        return Selection(*choice.choose(finder(query, tick), query.count))
+
+
+def context_of(query: Query, tick: Tick) -> Context:
+    """What a row strategy knows of a query in memory."""
+    pool, memory, size = query.pool, query.memory, query.chunk or SUM_ROWS
+    return Context(
+        pool.d,
+        pool.K,
+        InMemory(pool, size, tick),
+        InMemory(memory, size) if memory is not None else None,
+        len(pool) + len(query.labelled or ()),
+        query.past,
+        query.seed,
+    )
+
+
+def finder(query: Query, tick: Tick) -> Find:
+    """A function that finds the best rows of a query's pool in memory; their ids are their indices."""
+    n, size = len(query.pool), query.chunk or BLOCK
+    rows = Rows(np.arange(n, dtype=np.uint64), query.pool)
+
+    def find(ranking: Ranking, count: int) -> tuple[Indices, Rows]:
+        parts = []
+        blocks = (rows.take(slice(start, start + size)) for start in range(0, max(1, n), size))
+        for part in spread(ranking.values, blocks, float(WORK) * n * query.pool.K):
+            parts.append(part)
+            tick(len(part[0]))
+        value, bound = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        wanted = ranking.wanted(count, n)
+        candidates, _, _ = among_smallest(wanted, value, bound, lambda some: ranking.exact(rows.take(some)))
+        picks = ranking.pick(rows, candidates, count)
+        return picks, rows.take(picks)
+
+    return find
+
+
+def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Prepared]], RowStrategy[Prepared]]:
+    """A decorator: makes a strategy, which reads these columns, of a function from a `Context` to a `Ranking`.
+
+    >>> def norm(rows: Rows) -> Vector:
+    ...     return np.square(rows.embeddings.astype(np.float64)).sum(axis=1)
+    >>> @row_strategy("embedding")
+    ... def smallest_norm(context: Context) -> Ranking:
+    ...     return Ranking(exact=norm, scores=lambda rows: {"norm": norm(rows)})
+    >>> picked = smallest_norm(Query(Features([[3.0], [1.0], [2.0]], [[1.0]] * 3), budget=2))
+    >>> picked.indices, picked.scores["norm"]
+    (array([1, 2]), array([1., 4.]))
+    """
+    return lambda prepare: RowStrategy(prepare, reads, passes)

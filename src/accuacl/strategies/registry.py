@@ -7,11 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accuacl.base.errors import InputError
-from accuacl.base.front import Registry
-from accuacl.base.names import check_new_name, no_such
-from accuacl.base.userfile import REGISTERED, is_loaded, load_file
-from accuacl.strategies.signature import check_signature
+from accuacl.base.errors import InputError, check_new_name, no_such
+from accuacl.base.lazy import Registry
+from accuacl.base.userfile import REGISTERED, is_loaded, load_file, required_arguments, with_place
 
 if TYPE_CHECKING:
     from accuacl.strategies.query import Selection
@@ -19,10 +17,10 @@ if TYPE_CHECKING:
 REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:function"
     "accuacl.strategies",
     {
-        "uniform": "uniform:uniform",
-        "entropy": "entropy:entropy",
-        "least-confidence": "confidence:least_confidence",
-        "margin": "margin:margin",
+        "uniform": "simple:uniform",
+        "entropy": "simple:entropy",
+        "least-confidence": "simple:least_confidence",
+        "margin": "simple:margin",
         "kcenter": "kcenter:kcenter",
         "kcenter+memory": "kcenter:kcenter_memory",
         "badge": "badge:badge",
@@ -37,8 +35,8 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
         "uncertain-coverage": "coverage:uncertain_coverage",
         "fisher-ratio": "fisher_ratio:fisher_ratio",
         "typiclust": "typiclust:typiclust",
-        "accuacl+uniform": "half_accuacl:accuacl_uniform",
-        "accuacl+coverage": "half_accuacl:accuacl_coverage",
+        "accuacl+uniform": "accuacl:accuacl_uniform",
+        "accuacl+coverage": "accuacl:accuacl_coverage",
     },
 )
 NAMES = tuple(REGISTRY)
@@ -78,7 +76,7 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
             if len(REGISTERED) == before:
                 raise InputError(
                     f'{path} registers nothing; put @accuacl.strategies.register("name") above a strategy, or that of '
-                    "accuacl.learners, accuacl.memory or accuacl.data above yours."
+                    "accuacl.experiments.learners, accuacl.experiments.memory or accuacl.experiments.data above yours."
                 )
     return [name for name in REGISTRY if name not in known]
 
@@ -106,3 +104,18 @@ def defaults_of(name: str) -> dict[str, Any]:
         raise no_such("strategy", name, REGISTRY)
     options = list(inspect.signature(REGISTRY[name]).parameters.values())[1:]
     return {option.name: option.default for option in options}
+
+
+def check_signature(name: str, strategy: Callable[..., Any]) -> None:
+    """Refuse a strategy that cannot be called with a query alone."""
+    if not callable(strategy):
+        raise InputError(f"the strategy {name} is a {type(strategy).__name__}; register a function of a Query.")
+    who = with_place(f"the strategy {name}", strategy)
+    try:
+        parameters = list(inspect.signature(strategy).parameters.values())
+    except ValueError:  # of some that are written in C
+        raise InputError(f"the strategy {name} is {strategy!r}; register a function of a Query.") from None
+    if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        raise InputError(f"{who} takes no query; give it one argument, the Query.")
+    for wanted in (each for each in required_arguments(strategy) if each != parameters[0].name):
+        raise InputError(f"{who} wants the argument {wanted}, which nobody gives; give it a default.")

@@ -8,10 +8,10 @@ import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive
-from accuacl.greedy import distinct, unit
-from accuacl.strategies.limits import check_fits, needs
+from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.facility import distinct, unit
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.smallest import Indices, Vector, round_off
+from accuacl.strategies.ranking import Indices, Vector, round_off
 
 MOST_CLUSTERS = 500
 FEW_CLUSTERS = 50  # up to so many, k-means uses all rows at every step; beyond that, batches

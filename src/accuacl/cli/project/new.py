@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import typer
 from rich.markup import escape
 
-from accuacl import data
 from accuacl.base.errors import InputError
 from accuacl.cli.options import TextColumn, with_settings
 from accuacl.cli.project.options import Directory, Images, LabelColumn, TableFile, TaskColumn, Texts, Vectors, command
 from accuacl.cli.project.pools import Given, print_added, read_pools
 from accuacl.cli.screen import console, drawn
+from accuacl.experiments import data
 from accuacl.labeling import project as projects
 from accuacl.labeling.store import alike_pairs
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from accuacl.base.allocation import one_heap
+from accuacl.base.machine import one_heap
 from accuacl.cli import screen
 from accuacl.labeling import project as projects
 from accuacl.labeling.label_studio import TOKEN

@@ -8,8 +8,7 @@ from rich.markup import escape
 
 from accuacl.cli.project.options import Directory, Server
 from accuacl.cli.screen import console
-from accuacl.labeling import label_studio as studio
-from accuacl.labeling import project as projects
+from accuacl.labeling import label_studio as studio, project as projects
 
 
 def push(directory: Directory, label_studio: Server) -> None:

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import typer
 
-from accuacl.base.errors import InputError
-from accuacl.base.extras import install
+from accuacl.base.errors import InputError, install
 from accuacl.cli.options import TrustCode
 from accuacl.cli.project.options import Directory, open_project
 

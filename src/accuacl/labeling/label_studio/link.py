@@ -12,7 +12,6 @@ import pydantic
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reading, write_text
-from accuacl.labeling.label_studio.token import TOKEN
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Class, living
 
@@ -117,3 +116,6 @@ def _detail(error: Exception) -> str:
     body = getattr(error, "body", None)
     detail = body.get("detail") if isinstance(body, dict) else None
     return f" It says: {str(detail)[:200]!r}." if detail else ""
+
+
+TOKEN = "LABEL_STUDIO_API_KEY"  # the environment variable

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.data import DataTable, read_table
-from accuacl.labeling.project.items.erasing import erased_rows, forgotten_rows
-from accuacl.labeling.project.items.tasks import Tasks
-from accuacl.labeling.project.learning import given
+from accuacl.experiments.data import DataTable, read_table
+from accuacl.labeling.project import taught
+from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
+from accuacl.labeling.project.exporting import plain
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.results.cells import plain
+from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import clean_name, living, meant, near_names
 
 ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
@@ -40,13 +40,13 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     columns = columns_of(table, project.settings.kind, label_column)
     people = table.values("person") if "person" in table.names else [None] * len(table)
     by = clean_name(by, "a person")
-    wait = given.waiting(project.store, project.tasks)  # their classes are added when their task begins
+    wait = taught.waiting(project.store, project.tasks)  # their classes are added when their task begins
     classes = [c.name for c in living(project.store.classes())]
     classes += dict.fromkeys(name for name, _ in wait.values() if name not in classes)
     answers = {answer.item: answer.class_id for answer in project.store.answers()}
     names = {c.id: c.name for c in project.store.classes()}
     found = Finder(project.tasks)
-    labels: given.Labels = {}
+    labels: taught.GivenLabels = {}
     refused, known = [], 0
     for row, value in enumerate(table.values(columns[1])):
         try:
@@ -66,11 +66,11 @@ def take_file(project: Project, path: Path, by: str, new_classes: bool = False, 
     return _kept(project, labels, known, refused)
 
 
-def _kept(project: Project, labels: given.Labels, known: int, refused: list[str]) -> Taken:
+def _kept(project: Project, labels: taught.GivenLabels, known: int, refused: list[str]) -> Taken:
     for who in {who for _, who in labels.values()}:
         project.store.person_named(who)  # refused before anything is written
-    given.keep(project.tasks, labels)
-    taken = sum(given.take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
+    taught.keep(project.tasks, labels)
+    taken = sum(taught.take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
     answered = {answer.item for answer in project.store.answers()}
     return Taken(taken, len(labels.keys() - answered), known, tuple(refused))
 
@@ -190,3 +190,26 @@ class Finder:
         if not wanted.isdecimal() or int(wanted) not in self.numbers:
             raise InputError(f"there is no item {wanted!r} in this project; fix it or leave the row out")
         return int(wanted)
+
+
+def add_gold(project: Project, file: Path) -> tuple[int, int]:
+    """Make the items in a table gold: all of its rows, or none. How many, and how many are labelled.
+
+    The table is one that `take_file` takes too.
+    """
+    table = read_table(file)
+    item_column, class_column = columns_of(table, project.settings.kind, None)
+    classes = {c.name: c.id for c in living(project.store.classes())}
+    names, finder = list(classes), Finder(project.tasks)
+    known: dict[int, int] = {}
+    for row, value in enumerate(table.values(class_column)):
+        try:
+            items = finder.items(item_column, table, row)
+            label = class_of(value, table, names, None)
+        except InputError as error:
+            raise InputError(f"{table.where(row)}: {error}.") from None
+        known |= dict.fromkeys(items, classes[label])
+    if not known:
+        raise InputError(f"{file} has no rows; give items and their classes.")
+    project.store.set_gold(known)
+    return len(known), len(known.keys() & project.store.labels().keys())

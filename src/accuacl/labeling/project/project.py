@@ -13,36 +13,37 @@ their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 from __future__ import annotations
 
 import contextlib
+import os
+import secrets
+import shlex
+import shutil
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pydantic
 
-from accuacl.base.errors import InputError, wrong_setting
-from accuacl.base.files import reading
+from accuacl.base.errors import InputError, LabelsPending, wrong_setting
+from accuacl.base.files import CannotWrite, make_folder, reading, writing
 from accuacl.base.progress import OnProgress
-from accuacl.experiment import Journal, LabelsPending, read_config, read_steps, settings_before
-from accuacl.labeling.project.folder import check_empty, whole_or_not_at_all
-from accuacl.labeling.project.inputs import trust
-from accuacl.labeling.project.items.erasing import erase_finished
-from accuacl.labeling.project.items.finding import find_item
-from accuacl.labeling.project.items.images import image_type, read_inside
-from accuacl.labeling.project.items.new_items import NewItems
-from accuacl.labeling.project.items.tasks import Item, NothingNew, TaskInfo, Tasks
-from accuacl.labeling.project.learning.forgotten import PLAN
-from accuacl.labeling.project.measuring.budget import tell
-from accuacl.labeling.project.measuring.estimates import Estimates, estimate, last_predictions, learning_curve
-from accuacl.labeling.project.measuring.stopping import Measured
+from accuacl.experiments import Journal, read_config, read_steps, settings_before
+from accuacl.labeling.project import settings as trust
+from accuacl.labeling.project.budget import tell
+from accuacl.labeling.project.erasing import erase_finished, find_item
+from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions, learning_curve
+from accuacl.labeling.project.forgetting import PLAN
+from accuacl.labeling.project.images import image_type, read_inside
+from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import ProjectState, state_of
+from accuacl.labeling.project.stopping import Measured
+from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.learning.forgetting import Forgetting
-    from accuacl.labeling.project.learning.proof import Forgot
-    from accuacl.labeling.project.measuring.pool_map import PoolMap
+    from accuacl.labeling.project.forgetting import Forgetting, Forgot
+    from accuacl.labeling.project.pool_map import PoolMap
     from accuacl.labeling.project.uploads import Uploads
 
 
@@ -64,7 +65,7 @@ class Project:
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
         trust.trust(settings)  # the user has named the file just now
-        from accuacl.labeling.project.inputs.model_check import check_model  # loads torch
+        from accuacl.labeling.project.backbones import check_model  # loads torch
 
         check_model(settings)
         _journal(directory, settings).close()
@@ -165,8 +166,8 @@ class Project:
         self.give_out_first()
         import torch  # slow to load, and needed only here
 
-        from accuacl.experiment import all_tasks, difference, environment
-        from accuacl.labeling.project.learning.people_steps import PeopleSteps
+        from accuacl.experiments import all_tasks, difference, environment
+        from accuacl.labeling.project.people_steps import PeopleSteps
 
         config = self.settings.as_config()
         with _journal(self.directory, self.settings) as journal:
@@ -192,7 +193,7 @@ class Project:
         if begins == len(tasks) or (self.directory / PLAN).exists():
             return
         if begins == 0 or (status is not None and not status.open and self._finished(status.task)):
-            from accuacl.labeling.project.learning.first_items import give_out_first
+            from accuacl.labeling.project.first_round import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
@@ -211,7 +212,7 @@ class Project:
         return work.proof(gone, planned)
 
     def _forgetting(self, column: str = "text") -> Forgetting:
-        from accuacl.labeling.project.learning.forgetting import Forgetting  # loads torch
+        from accuacl.labeling.project.forgetting import Forgetting  # loads torch
 
         return Forgetting(self.directory, self.settings, self.tasks, self.store, column)
 
@@ -269,7 +270,7 @@ class Project:
 
     def pool_map(self) -> PoolMap:
         """Where items lie in two dimensions."""
-        from accuacl.labeling.project.measuring.pool_map import PoolMap
+        from accuacl.labeling.project.pool_map import PoolMap
 
         return PoolMap(self.tasks, self.settings)
 
@@ -285,7 +286,41 @@ class Project:
 
 
 def _journal(directory: Path, settings: ProjectSettings) -> Journal:
-    from accuacl.experiment import environment  # loads torch
+    from accuacl.experiments import environment  # loads torch
 
     config, now = settings.model_dump(mode="json"), environment(settings.as_config())
     return Journal(directory, config, now, before=settings_before(type(settings)))
+
+
+def check_empty(directory: Path) -> None:
+    """InputError: something is there already."""
+    if directory.exists() and not directory.is_dir():
+        raise InputError(f"{directory} is a file; choose a directory for the project.")
+    with reading(directory):
+        empty = not directory.exists() or not any(directory.iterdir())
+    if all((directory / name).exists() for name in ("config.json", "labels.sqlite")):
+        typed = shlex.quote(str(directory))
+        raise InputError(
+            f"{directory} is a project already; add data with `accuacl project add {typed}`, label with "
+            f"`accuacl project serve {typed}`, or choose another directory."
+        )
+    if not empty:
+        raise InputError(f"{directory} is not empty; choose another directory for the project.")
+
+
+@contextlib.contextmanager
+def whole_or_not_at_all(directory: Path) -> Iterator[Path]:
+    """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
+    check_empty(directory)
+    directory = directory.resolve()
+    make_folder(directory.parent)
+    aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
+    try:
+        yield aside
+        check_empty(directory)
+        with writing(directory):
+            os.rename(aside, directory)
+    except CannotWrite as error:
+        raise error.at(directory) if error.path.is_relative_to(aside) else error from error.__cause__
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

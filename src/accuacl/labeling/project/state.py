@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from accuacl.base.names import counted
-from accuacl.labeling.project.items.tasks import TaskInfo
+from accuacl.base.errors import counted
+from accuacl.experiments import Step, read_steps
 from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.tasks import TaskInfo
 from accuacl.labeling.store import Status, Store
 
 Waiting = Literal["labels", "training", "data"]
@@ -89,3 +91,37 @@ def state_of(
     else:
         used, budget = store.used(task), min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
     return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
+
+
+class RoundsDone:
+    """What has been done since this was made."""
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._before = {_key(step) for step in read_steps(journal, "train", "query")}
+
+    def learned(self) -> list[str]:
+        """A sentence for each round that was learned."""
+        answers = {(step.task, step.round): step.result for step in read_steps(self._journal, "label")}
+        sentences = []
+        for step in self._new("train"):
+            assert step.task is not None  # every training has a task and a round
+            assert step.round is not None
+            answer = answers[step.task, step.round]
+            labelled = {item for item, _ in answer["labels"]}
+            held = labelled & set(answer["held"])
+            count = len(labelled - held) + len(answer.get("late", ()))
+            text = f"task {step.task + 1}, round {step.round + 1}: learned from {counted(count, 'label')}"
+            sentences.append(text + (f"; {len(held)} more are held out to test it" if held else ""))
+        return sentences
+
+    def chosen(self, task: int, round: int) -> int:
+        """How many items were chosen for a round; 0 if that was done before."""
+        return sum(len(step.result["ids"]) for step in self._new("query") if (step.task, step.round) == (task, round))
+
+    def _new(self, kind: str) -> list[Step]:
+        return [step for step in read_steps(self._journal, kind) if _key(step) not in self._before]
+
+
+def _key(step: Step) -> tuple[object, ...]:
+    return step.kind, step.task, step.round, step.finished  # after `forget` a round may be learned again

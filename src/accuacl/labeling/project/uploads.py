@@ -1,7 +1,4 @@
-"""Files that are sent to a project through its page: checked, stored under names of our own, and made a task.
-
-They stay in the project's folder `uploads`. What was sent of a task that never came about is removed at the next one.
-"""
+"""Data of a project's kind, read from files: the same for new tasks, for predictions, and for items read again."""
 
 from __future__ import annotations
 
@@ -10,21 +7,46 @@ import re
 import secrets
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, write_bytes, writing
-from accuacl.labeling.project.items.arriving import by_task
-from accuacl.labeling.project.items.images import image_type
-from accuacl.labeling.project.items.new_items import NewItems, TableOptions
-from accuacl.labeling.project.items.sources import read_like
-from accuacl.labeling.project.items.table_files import read_table
-from accuacl.labeling.project.items.tables import read_vectors
-from accuacl.labeling.project.items.tasks import TaskInfo
+from accuacl.base.progress import OnProgress, ignore
+from accuacl.labeling.project.images import image_type, read_images
+from accuacl.labeling.project.new_items import TASK, NewItems, TableOptions, by_task
+from accuacl.labeling.project.tables import read_table, read_texts, read_vectors
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
+
+
+def read_like(
+    tasks: Tasks,
+    kind: str,
+    path: Path,
+    column: str,
+    tell: OnProgress = ignore,
+    task: str | None = None,
+    label_column: str = "",
+) -> NewItems:
+    """What is at the path, with columns as those of the project's first task.
+
+    task: the column that names tasks; label_column: the one of texts or vectors that has labels.
+    """
+    if kind == "images":
+        return read_images(path, tell)
+    if kind == "texts":
+        return read_texts(path, column, task, label_column)
+    if kind == "tables":
+        options = tasks.schema().options
+        return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
+    columns = tasks.all()[0].columns
+    feature = TASK in (columns or ())
+    return tasks.as_first(read_vectors(path, "" if feature and task is None else task, label_column, columns))
+
 
 LARGEST_UPLOAD = 32 * 2**20  # bytes of a file
 MOST_FILES = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterable
 
-from accuacl.base.names import near
+from accuacl.base.errors import near
 
 UNSEEN = ("Zs", "Cf", "Cc", "Pd", "Pc")  # spaces, invisible characters, hyphens, underscores
 # Letters of Greek, Cyrillic and extended Latin, each with the Latin letter that it looks like.

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
-from fastapi import FastAPI, Request
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from fastapi.routing import APIRoute
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
 
+import accuacl
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import (
-    api,
-    api_docs,
-    class_pages,
-    gallery,
-    images,
-    map_api,
-    pages,
-    people,
-    project_page,
-    review,
-)
-from accuacl.labeling.web.decoder import Decoder
+from accuacl.labeling.web import api, class_pages, dashboard, gallery, images, pages, people, project_page, review
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
-from accuacl.labeling.web.limits import Limit
-from accuacl.labeling.web.malformed import why
-from accuacl.labeling.web.paths import sentence
+from accuacl.labeling.web.images import Decoder
+from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.session import Limit, Limited, sentence
 from accuacl.labeling.web.trainer import Trainer, places
 
 HERE = Path(__file__).parent
@@ -67,9 +59,9 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.include_router(people.router)
     app.include_router(project_page.router)
     app.include_router(images.router)
-    app.include_router(map_api.router)
+    app.include_router(dashboard.router)
     app.include_router(pages.router)
-    app.include_router(api_docs.router)
+    app.include_router(router)
     app.include_router(review.router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
@@ -131,3 +123,100 @@ def _say(request: Request, status: int, detail: str, headers: Mapping[str, str] 
 
 def _wants_page(request: Request) -> bool:
     return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+router = APIRouter()
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def openapi(request: Request, person: Limited) -> dict[str, Any]:
+    """All calls below /api, as OpenAPI."""
+    modules = (api, class_pages, gallery, dashboard, people, project_page, review)
+    every = [route for module in modules for route in module.router.routes]
+    routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
+    return get_openapi(
+        title="accuacl",
+        version=accuacl.__version__,
+        description="Label a project's examples. Log in once; the cookie says who you are.",
+        routes=routes,
+    )
+
+
+@router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
+def docs(request: Request, person: Limited) -> str:
+    """The same as a page; it loads nothing from elsewhere."""
+    return render(request, "api.html", person, calls=_calls(openapi(request, person)))
+
+
+def _calls(schema: dict[str, Any]) -> list[dict[str, Any]]:
+    """Method, path, meaning and fields of each call."""
+    calls = []
+    for path, methods in schema["paths"].items():
+        for method, call in methods.items():
+            fields = [_field(p["name"], p["schema"], p.get("required", False)) for p in call.get("parameters", ())]
+            body = call.get("requestBody", {}).get("content", {}).get("application/json", {}).get("schema", {})
+            model = schema["components"]["schemas"].get(body.get("$ref", "").rpartition("/")[2], {})
+            needed = model.get("required", ())
+            fields += [_field(name, value, name in needed) for name, value in model.get("properties", {}).items()]
+            text = " ".join(call.get("description", "").split())
+            calls.append({"method": method.upper(), "path": path, "text": text, "fields": fields})
+    return calls
+
+
+def _field(name: str, schema: dict[str, Any], needed: bool) -> dict[str, Any]:
+    kinds = [schema, *schema.get("anyOf", ())]
+    kind = " or ".join(str(each["type"]) for each in kinds if each.get("type", "null") != "null") or "any"
+    limits = [text for least, most, unit in LIMITS if (text := _range(schema.get(least), schema.get(most), unit))]
+    return {"name": name, "kind": ", ".join([kind, *limits]), "needed": needed}
+
+
+LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]
+
+
+def _range(least: float | None, most: float | None, unit: str) -> str:
+    """As a text; the largest number that an integer may be is of no interest.
+
+    >>> _range(8, 100, " characters"), _range(None, 400, " characters"), _range(0, None, "")
+    ('8 to 100 characters', 'up to 400 characters', 'from 0')
+    """
+    if most is None:
+        return "" if least is None else f"from {least:g}{unit}"
+    return f"{least:g} to {most:g}{unit}" if least else f"up to {most:g}{unit}"
+
+
+SHOWN = 3  # wrong fields that are named
+PLACES = ("body", "query", "path", "header", "cookie")
+
+
+def why(errors: Iterable[Mapping[str, Any]]) -> str:
+    """A sentence of what pydantic found wrong. What was sent is told by its type alone: it may be a token.
+
+    >>> why([{"loc": ("body", "request"), "type": "string_too_short", "input": "abc",
+    ...       "msg": "String should have at least 8 characters"}])
+    'The request is not valid: request is text of 3 characters, and should have at least 8 characters.'
+    """
+    found = list(dict.fromkeys(map(_one, errors)))
+    more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
+    return f"The request is not valid: {'; '.join([*found[:SHOWN], *more])}."
+
+
+def _one(error: Mapping[str, Any]) -> str:
+    loc = [str(part)[:60] for part in error["loc"]]
+    loc = loc[1:] if loc and loc[0] in PLACES else loc
+    field = "/".join(loc) or "the body"
+    if error["type"] == "missing":
+        return f"{field} is missing" if loc else "it has no body; send JSON"
+    if error["type"] == "json_invalid":
+        return f"its body is no JSON from character {loc[-1] if loc else 0} on"
+    wanted = str(error["msg"]).partition(" should ")[2]
+    return f"{field} is {_kind(error.get('input'))}, and " + (f"should {wanted}" if wanted else "cannot be taken")
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return f"text of {len(value)} character{'s' * (len(value) != 1)}"
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, int | float):
+        return "a whole number" if isinstance(value, int) else "a number with a fraction"
+    return f"a list of {len(value)}" if isinstance(value, list | tuple) else "an object"

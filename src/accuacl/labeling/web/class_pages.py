@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
 from accuacl.labeling.store import Class, ClassChange, Guideline, Person, Store, living, near_names
-from accuacl.labeling.web import views
+from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
@@ -108,9 +108,9 @@ def add_class(body: NewClassRequest, request: Request, person: ClassEditor) -> V
     known = {c.name: c for c in living(store.classes())}
     same = known.get(" ".join(body.name.split()))
     if same is None and not body.sure and (near := _near(body.name, known)):
-        return {"near": near, **views.state(app, person)}
+        return {"near": near, **api.round_state(app, person)}
     added = same or store.add_class(body.name, person)
-    return {"added": added.id, **views.state(app, person)}
+    return {"added": added.id, **api.round_state(app, person)}
 
 
 @router.post("/api/classes/undo")
@@ -166,7 +166,7 @@ def propose(body: ProposeRequest, request: Request, person: Proposer) -> View:
     near = [] if body.sure else _near(body.name, {c.name: c for c in living(store.classes())})
     if not near:
         store.propose(person, body.name, body.request)
-    return {"near": near, **views.state(app, person)}
+    return {"near": near, **api.round_state(app, person)}
 
 
 @router.post("/api/proposals/{id}")
@@ -183,7 +183,7 @@ def settle(id: Number, body: SettleRequest, request: Request, person: ClassEdito
 
 def _guidelines(app: State, person: Person) -> dict[int, Guideline]:
     """What classes mean, without examples about which the person is still to be asked."""
-    hidden = views.hidden(app, person)
+    hidden = api.hidden(app, person)
     told = {
         id: replace(said, examples=tuple(item for item in said.examples if item not in hidden))
         for id, said in app.project.store.guidelines().items()

@@ -166,7 +166,7 @@ class BoundedProtocol(H11Protocol):
                 self.drop()
 
 
-class Seldom(logging.Filter):
+class RateLimitFilter(logging.Filter):
     """Passes the same message once in a while only: nobody can fill the disk with warnings of their requests."""
 
     def __init__(self, quiet: float = QUIET) -> None:

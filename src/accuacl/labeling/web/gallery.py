@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
 from accuacl.labeling.store import Expected, Person, Pick, counts_as
-from accuacl.labeling.web import views
+from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Limited
@@ -61,7 +61,7 @@ def confirm(body: ConfirmRequest, request: Request, person: Limited) -> View:
     app.requests.take(person.id, len(body.labels) - 1)
     done = app.project.store.label_batch(person, {one.item: one.class_id for one in body.labels}, body.request)
     refused = [text[:1].upper() + text[1:] for text in done.refused.values()]
-    return {"saved": done.saved, "refused": refused, **views.state(app, person)}
+    return {"saved": done.saved, "refused": refused, **api.round_state(app, person)}
 
 
 @router.post("/api/gallery/undo")
@@ -97,7 +97,7 @@ def _view(app: State, person: Person) -> View:
     store = app.project.store
     others = frozenset(item for id, items in app.expected.items() if id != person.id for item in items)
     picks = store.lease_batch(person, BATCH, Expected((), others))
-    view = views.state(app, person)
+    view = api.round_state(app, person)
     if not picks and view["state"]["phase"] == "waiting":
         app.trainer.poke()
     return {**view, "guesses": bool(picks) or _has_guesses(app), "groups": _groups(app, picks)}
@@ -135,4 +135,4 @@ def _cell(app: State, pick: Pick) -> View:
         return {**shown, "image": f"/item/{pick.item}/thumb"}
     if item.kind == "text":
         return {**shown, "text": item.text}
-    return {**shown, "fields": views.fields(item)}
+    return {**shown, "fields": api.fields(item)}

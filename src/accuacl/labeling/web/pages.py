@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
-from accuacl.labeling.web import dashboard, views
+from accuacl.labeling.web import api, dashboard
 from accuacl.labeling.web.session import Limited, page_after_login, someone
 
 router = APIRouter(default_response_class=HTMLResponse)
@@ -69,7 +69,7 @@ def show_dashboard(request: Request, person: Limited) -> str:
     """How good the model is and what people have done."""
     app = request.app.state
     return render(
-        request, "dashboard.html", person, here="dashboard", stamp=views.stamp(app), **dashboard.gather(app, person)
+        request, "dashboard.html", person, here="dashboard", stamp=api.stamp(app), **dashboard.gather(app, person)
     )
 
 
@@ -84,7 +84,7 @@ def item(item: Number, request: Request, person: Limited) -> str:
     store = project.store
     names = {c.id: c.name for c in store.classes()}
     people = {one.id: one.name for one in store.people()}
-    hidden = item in views.hidden(request.app.state, person)
+    hidden = item in api.hidden(request.app.state, person)
     history = [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
@@ -101,7 +101,7 @@ def item(item: Number, request: Request, person: Limited) -> str:
         "item.html",
         person,
         item=shown,
-        fields=views.fields(shown),
+        fields=api.fields(shown),
         history=history,
         answer=answer,
         hidden=hidden,

@@ -16,7 +16,7 @@ from starlette.background import BackgroundTask
 
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, Project, ProjectState, unreadable_images
-from accuacl.labeling.web import views
+from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead
@@ -45,7 +45,7 @@ class Receiving:
 @router.get("/project", response_class=HTMLResponse)
 def show(request: Request, person: Lead) -> str:
     """The tasks, the round, and what can be done with them."""
-    project, stamp = request.app.state.project, views.stamp(request.app.state)
+    project, stamp = request.app.state.project, api.stamp(request.app.state)
     state, kind = project.state(), project.settings.kind
     return render(
         request,

@@ -13,10 +13,10 @@ from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
-from accuacl.base.names import counted
+from accuacl.base.errors import counted
 from accuacl.labeling.project import likely_mistakes, quality
 from accuacl.labeling.store import Person, Reviewed, counts_as, living
-from accuacl.labeling.web import views
+from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, Limited
@@ -162,7 +162,7 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
     """A grid of answers."""
     app = request.app.state
     doubts = _doubts(app) if wanted.show == "mistakes" else {}
-    hidden = views.hidden(app, person)
+    hidden = api.hidden(app, person)
     every = [opinion for opinion in opinions(app, doubts) if opinion.row.item not in hidden]
     found = [opinion for opinion in every if matches(opinion, wanted)]
     pages = max(1, -(-len(found) // SHEET))

@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
-from accuacl.labeling.web.connections import BoundedProtocol, Config, Seldom
+from accuacl.labeling.web.connections import BoundedProtocol, Config, RateLimitFilter
 from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
 from accuacl.labeling.web.trainer import Trainer
 
@@ -105,7 +105,7 @@ def _run(
     _raise_limit()
     gc.freeze()  # what is loaded stays: going through it would stop all threads
     for name in ("uvicorn.error", "asyncio"):
-        logging.getLogger(name).addFilter(Seldom())
+        logging.getLogger(name).addFilter(RateLimitFilter())
     _Server(config, on_start).run(sockets=[listener])
 
 

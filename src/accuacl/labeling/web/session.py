@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
+import time
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
 from fastapi import Depends, HTTPException, Request, Response
 
+from accuacl.base.errors import InputError
 from accuacl.labeling.store import SESSION, Person, Store
 
 REFUSED = (
@@ -127,3 +131,71 @@ Viewer = Annotated[Person, Depends(_views)]  # of images, of which a page has ma
 Lead = Annotated[Person, Depends(_lead)]
 ClassEditor = Annotated[Person, Depends(_changes_classes)]  # a lead, who may not do it too often
 Proposer = Annotated[Person, Depends(_proposes)]
+
+
+class Limit:
+    """A bucket for each person, which fills up again with time.
+
+    >>> now = [0.0]
+    >>> limit = Limit(burst=2, each_second=1.0, clock=lambda: now[0])
+    >>> [limit.wait(7), limit.wait(7), limit.wait(7), limit.wait(8)]
+    [0.0, 0.0, 1.0, 0.0]
+    >>> now[0] = 1.0
+    >>> limit.wait(7)
+    0.0
+    """
+
+    def __init__(self, burst: int, each_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.burst, self.each_second, self._clock = burst, each_second, clock
+        self._left: dict[int, tuple[float, float]] = {}  # person: (what is left, when that was)
+        self._turn = threading.Lock()
+
+    def wait(self, person: int, count: int = 1) -> float:
+        """Count so many; or else the seconds until that is allowed."""
+        with self._turn:
+            now = self._clock()
+            left, then = self._left.get(person, (float(self.burst), now))
+            left = min(self.burst, left + (now - then) * self.each_second)
+            allowed = left >= count
+            self._left[person] = (left - count if allowed else left, now)
+            return 0.0 if allowed else (count - left) / self.each_second
+
+    def take(self, person: int, count: int = 1) -> None:
+        """Count so many; 429 if that is too many."""
+        seconds = self.wait(person, count)
+        if seconds:
+            after = max(1, round(seconds))
+            detail = f"That is too much at once; try again in {after} s."
+            raise HTTPException(429, detail, headers={"Retry-After": str(after)})
+
+
+ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/])*([^\s'\"/\\:;,()]+)")
+
+
+def sentence(error: Exception, places: Iterable[Path] = ()) -> str:
+    """What the page says of an error: the sentence of an InputError; of a bug its type, to find it in the log.
+
+    places: folders that it may name, of which only the last part is shown, as of any absolute path.
+
+    >>> sentence(InputError("the folder /srv/my data/photos is missing; bring it back."), [Path("/srv/my data/photos")])
+    'The folder photos is missing; bring it back.'
+    >>> sentence(KeyError("a"))
+    "KeyError: 'a' (a bug; the server's log has the details)"
+    """
+    text = without_paths(str(error), places)
+    if isinstance(error, InputError):
+        return text[:1].upper() + text[1:]
+    return f"{type(error).__name__}: {text} (a bug; the server's log has the details)"
+
+
+def without_paths(text: str, places: Iterable[Path] = ()) -> str:
+    """The text with only the last part of each path.
+
+    >>> without_paths("/home/ada/p/labels.sqlite cannot be read; and/or https://a.example/b")
+    'labels.sqlite cannot be read; and/or https://a.example/b'
+    """
+    for place in sorted(map(str, places), key=len, reverse=True):
+        parent = place.rpartition("/")[0]
+        if parent:
+            text = text.replace(f"{parent}/", "")
+    return ABSOLUTE.sub(r"\1", text)

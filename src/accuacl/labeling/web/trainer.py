@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project, load_learning
-from accuacl.labeling.web.pace import Pace, about
-from accuacl.labeling.web.paths import sentence
+from accuacl.labeling.web.session import sentence
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
@@ -131,3 +133,34 @@ def _part(progress: Progress) -> float | None:
 def _epochs(progress: Progress) -> tuple[int, int] | None:
     """How many epochs of this training are done, of how many; None if it is not made of several."""
     return progress.epochs if progress.stage == "training" and progress.epochs and progress.epochs[1] > 1 else None
+
+
+ENOUGH = 3.0  # seconds of work from which the rest is judged
+
+
+class Pace:
+    """Seconds that are left of a stage, from how fast it has gone since the first report of it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._stage: tuple[str, float] | None = None
+        self._began, self._before = 0.0, 0.0  # when it was first heard of, and how much was done then
+
+    def left(self, progress: Progress) -> float | None:
+        """None while nobody can know."""
+        now, stage = self._clock(), (progress.stage, progress.total)
+        if stage != self._stage or progress.done < self._before:
+            self._stage, self._began, self._before = stage, now, progress.done
+        spent, done = now - self._began, progress.done - self._before
+        return spent * (progress.total - progress.done) / done if done and spent >= ENOUGH else None
+
+
+def about(seconds: float) -> str:
+    """As people say it.
+
+    >>> about(20), about(61), about(700), about(5000)
+    ('less than a minute', 'about 2 minutes', 'about 12 minutes', 'about 1.4 hours')
+    """
+    if seconds < 60:
+        return "less than a minute"
+    return f"about {math.ceil(seconds / 60)} minutes" if seconds < 3600 else f"about {seconds / 3600:.1f} hours"

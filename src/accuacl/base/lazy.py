@@ -1,0 +1,58 @@
+"""Imports that wait until a name is first used: a command that only checks its arguments need not load torch."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import UserDict
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def lazy_attributes(
+    package: str, modules: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """A package's `__getattr__` and `__dir__`. modules: for each module of the package, the names that it offers.
+
+    The package imports the same names below `if TYPE_CHECKING:`, for type checkers; "" lists whole modules.
+    """
+    places = {name: module for module, names in modules.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = places[name]
+        value: Any = importlib.import_module(f"{package}.{module or name}")
+        if module:
+            value = getattr(value, name)
+        setattr(sys.modules[package], name, value)  # found at once the next time
+        return value
+
+    def names() -> list[str]:
+        return sorted(places)
+
+    return get, names
+
+
+class Registry(UserDict[str, T]):
+    """Objects by name. A value written as "module:name" is imported from the package when it is asked for.
+
+    >>> registry = Registry("accuacl.base", {"progress": "progress:Progress"})
+    >>> registry["progress"].__name__, list(registry)
+    ('Progress', ['progress'])
+    """
+
+    def __init__(self, package: str, places: Mapping[str, T | str]) -> None:
+        super().__init__()
+        self.package = package
+        self.data: dict[str, Any] = dict(places)
+
+    def __getitem__(self, name: str) -> T:
+        value = self.data[name]
+        if isinstance(value, str):
+            module, _, attribute = value.partition(":")
+            value = self.data[name] = getattr(importlib.import_module(f"{self.package}.{module}"), attribute)
+        item: T = value
+        return item

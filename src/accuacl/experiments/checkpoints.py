@@ -1,0 +1,151 @@
+"""The train and memory steps, and their files: weights and memories that later steps find by their handles."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+import torch
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reason, write_bytes
+from accuacl.base.progress import OnProgress
+from accuacl.base.randomness import derive
+from accuacl.experiments import learners
+from accuacl.experiments.config import Config
+from accuacl.experiments.config_files import restore
+from accuacl.experiments.journal import weight_files
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import Classifier
+from accuacl.experiments.state import Handle, Ids, LoopState
+
+
+@dataclass(frozen=True)
+class Learning:
+    """What all trainings of a run have in common. fetch: raw inputs by id."""
+
+    config: Config
+    folder: Path
+    training: learners.Training
+    transform: learners.Transform
+    fetch: Callable[[Ids], torch.Tensor]
+
+
+def train_round(
+    learning: Learning, known: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress
+) -> Handle:
+    """Train the model in place on all labels of the task; the handle of its weights.
+
+    The last round of a learner that changes its memory while it trains (GSS, and ER and DER++ in their original form)
+    saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
+    """
+    learner = _start(learning, known, model, memory)
+    with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
+        torch.manual_seed(derive(learning.config.seed, known.task.index, known.round, "network"))
+        learners.train(learner, on_epoch)
+    handle: Handle = save_tensors(learning.folder / f"{_name(known)}.safetensors", model.state_dict())
+    if learner.facts:
+        handle["facts"] = learner.facts
+    if known.last_round and learner.buffer is not memory:
+        handle["memory"] = save_memory(learning, known, learner.buffer)
+    return handle
+
+
+def update_memory(learning: Learning, known: LoopState, model: Classifier, memory: Memory) -> Handle:
+    """The handle of the memory after the task. model: with `known.weights`; memory: as the task found it."""
+    assert known.weights is not None
+    if "memory" in known.weights:  # made in training: by such learners, and by older versions for all
+        return dict(known.weights["memory"])
+    return save_memory(learning, known, learners.remember(_start(learning, known, model, memory)))
+
+
+def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
+    """What the journal has of a memory: all but DER++'s logits, which stay in its file."""
+    return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
+
+
+def save_memory(learning: Learning, known: LoopState, memory: Memory) -> Handle:
+    return save_arrays(learning.folder / f"{_name(known)}-memory.safetensors", memory.to_arrays())
+
+
+def load_memory(folder: Path, handle: Handle | None) -> Memory:
+    return Memory.from_arrays(load_arrays(folder, handle)) if handle else Memory.empty()
+
+
+def tidy(folder: Path, known: LoopState) -> None:
+    """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
+
+    A task of which nothing was learned has no weights of its own, but may have a memory.
+    """
+    keep = {known.memory["file"]} if known.memory else set()
+    for handle in (known.start, known.weights):
+        if handle:
+            name = handle["file"].removesuffix(".safetensors")
+            keep |= {f"{name}.safetensors", f"{name}-memory.safetensors"}
+    for path in weight_files(folder):
+        if path.name not in keep:
+            path.unlink()
+
+
+def _start(learning: Learning, known: LoopState, model: Classifier, memory: Memory) -> learners.Learner:
+    round = learners.Round(
+        model,
+        learners.TaskData(known.ids, known.labels, learning.fetch(known.ids)),
+        memory,
+        learning.fetch,
+        learning.training,
+        learning.transform,
+        seed=(learning.config.seed, known.task.index, known.round),
+        last_round=known.last_round,
+        seen=known.seen,
+    )
+    return learners.start(learning.config.learner, round, learning.config.learner_variant)
+
+
+def _name(known: LoopState) -> str:
+    return f"{known.task.index:03}-{known.round:03}"
+
+
+def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, str]:
+    """Write tensors; the handle to find and check them by."""
+    own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
+    return _save(path, safetensors.torch.save(own))  # copies: layers that share weights are saved twice
+
+
+def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
+    """The same for NumPy arrays."""
+    return _save(path, safetensors.numpy.save({name: np.ascontiguousarray(a) for name, a in arrays.items()}))
+
+
+def load_tensors(folder: Path, handle: dict[str, str]) -> dict[str, torch.Tensor]:
+    """What the handle stands for, checked to the last bit."""
+    return safetensors.torch.load(_read(folder, handle))
+
+
+def load_arrays(folder: Path, handle: dict[str, str]) -> dict[str, np.ndarray]:
+    """The same as NumPy arrays."""
+    return safetensors.numpy.load(_read(folder, handle))
+
+
+def _save(path: Path, data: bytes) -> dict[str, str]:
+    write_bytes(path, data)
+    return {"file": path.name, "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def _read(folder: Path, handle: dict[str, str]) -> bytes:
+    path = folder / Path(handle["file"]).name
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"{path} is gone, but the journal needs it; {restore(folder.parent)}.") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
+    if hashlib.sha256(data).hexdigest() != handle["sha256"]:
+        raise InputError(f"{path} is damaged: it is not what was written; {restore(folder.parent)}.")
+    return data

@@ -1,0 +1,177 @@
+"""NumPy arrays: .npy or .npz files, or a folder with them, of inputs and labels of two splits or one.
+
+The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
+as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
+images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
+task_train and task_test, or domain_train and domain_test, may say of each row in which task it arrived, or which look
+it has: numbers or texts. Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a part is
+held out. A .npy file that is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reason
+from accuacl.experiments.data.dataset import COLUMNS, Dataset, Split, check_labels
+from accuacl.experiments.data.splits import split_rows
+
+SPELLINGS = {
+    f"{split}_{kind}": (f"{split}_{kind}", f"{letter}_{split}", f"{split}_{letter}")
+    for split in ("train", "test")
+    for kind, letter in (("inputs", "x"), ("labels", "y"))
+}
+WHOLE = {"train_inputs": ("inputs", "x", "embeddings", "features"), "train_labels": ("labels", "y")}
+MORE = {f"{split}_{c}": (f"{split}_{c}", f"{c}_{split}") for split in ("train", "test") for c in COLUMNS}
+WHOLE_MORE = {f"train_{column}": (column,) for column in COLUMNS}
+BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
+WRITE = "write plain arrays with numpy.save"
+Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
+
+
+def find(place: Path) -> Fields | None:
+    """Where each of the arrays is, if inputs and labels are there, in this folder or file."""
+    if place.suffix == ".npy" and place.is_file():
+        return _beside(place)
+    there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
+    for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
+        prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
+        there |= {prefix + key: (path, key) for key in _keys(path)}
+    fields = _named(there, SPELLINGS)
+    if not {"train_inputs", "train_labels"} <= set(fields):
+        fields = _named(there, WHOLE)
+        return fields | _named(there, WHOLE_MORE) if len(fields) == len(WHOLE) else None
+    if len(fields) < len(SPELLINGS):  # half a test split is none
+        fields = {field: fields[field] for field in WHOLE}
+    return fields | _named(there, MORE)
+
+
+def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
+    return {field: there[s] for field, each in spellings.items() for s in each if s in there}
+
+
+def _beside(place: Path) -> Fields:
+    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
+    fields = find(place.parent)
+    if fields and (place, None) in fields.values():
+        return fields
+    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
+    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
+    if labels is None or labels == place:
+        raise InputError(
+            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer a row."
+        )
+    return {"train_inputs": (place, None), "train_labels": (labels, None)}
+
+
+def held_out(fields: Fields) -> bool:
+    """Whether there is no test split."""
+    return "test_inputs" not in fields
+
+
+def are_vectors(fields: Fields) -> bool:
+    """Whether the inputs are vectors, by their header."""
+    path, key = fields["train_inputs"]
+    if key is None:
+        return _load(path).ndim == 2  # mapped, not read
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
+            old = np.lib.format.read_magic(file) == (1, 0)
+            shape, *_ = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)
+    except BROKEN as error:
+        raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error
+    return len(shape) == 2
+
+
+def read(name: str, place: Path, fields: Fields) -> Dataset:
+    """The data set in these arrays of a file or folder, checked."""
+    folder = place if place.is_dir() else place.parent
+    train = _split(place, fields, "train")
+    train, test = split_rows(train) if held_out(fields) else (train, _split(place, fields, "test"))
+    if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
+        raise InputError(
+            f"{place}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
+            "make them alike."
+        )
+    listed = folder / "classes.txt"
+    if listed.is_file():
+        try:
+            classes = tuple(listed.read_text(encoding="utf-8").splitlines())
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{listed} cannot be read ({reason(error)}); write one class a line, in UTF-8.") from error
+    else:
+        classes = tuple(str(c) for c in range(max(0, int(train.labels.max())) + 1))
+    check_labels(train.labels, len(classes), f"{place}, train")
+    check_labels(test.labels, len(classes), f"{place}, test")
+    return Dataset(name, train, test, classes)
+
+
+def _split(place: Path, fields: Fields, name: str) -> Split:
+    split = Split(
+        _inputs(_load(*fields[f"{name}_inputs"]), f"{place}: {name}"),
+        _labels(_load(*fields[f"{name}_labels"]), f"{place}: {name}"),
+        {c: _load(*fields[f"{name}_{c}"]) for c in COLUMNS if f"{name}_{c}" in fields},
+    )
+    if len(split.inputs) != len(split.labels) or not len(split):
+        raise InputError(
+            f"{place}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
+            "give one label an input, and at least one."
+        )
+    for column, values in split.columns.items():
+        if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
+            raise InputError(
+                f"{place}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
+                f"text for each of the {len(split)} rows."
+            )
+    return split
+
+
+def _inputs(array: NDArray[Any], split: str) -> NDArray[Any]:
+    if array.dtype == np.uint8 and (array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3))):
+        grey = array[..., None] if array.ndim == 3 else array
+        return grey if grey.shape[3] == 3 else np.repeat(grey, 3, axis=3)
+    if array.ndim != 2 or array.dtype.kind not in "fiu":
+        raise InputError(
+            f"{split} inputs are {array.dtype} of shape {array.shape}; "
+            "give uint8 images (n, H, W, 3) or vectors of numbers (n, d)."
+        )
+    vectors = array if array.dtype == np.float32 else array.astype(np.float32)
+    for start in range(0, len(vectors), 4096):
+        finite = np.isfinite(vectors[start : start + 4096]).all(axis=1)
+        if not finite.all():
+            row = start + int(np.argmin(finite))
+            raise InputError(f"{split} inputs: row {row} is not finite; drop or repair such rows.")
+    return vectors
+
+
+def _labels(array: NDArray[Any], split: str) -> NDArray[np.int64]:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise InputError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer an input.")
+    return np.array(array, np.int64)
+
+
+def _keys(path: Path) -> list[str]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except (zipfile.BadZipFile, OSError) as error:
+        raise InputError(f"{path} is not a readable .npz file ({reason(error)}); write it again.") from error
+
+
+def _load(path: Path, key: str | None = None) -> NDArray[Any]:
+    try:
+        if key is None:  # "c": writable, as torch wants it, but never written back
+            return np.load(path, mmap_mode="c", allow_pickle=False)
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[key]
+    except BROKEN as error:
+        raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error

@@ -1,0 +1,336 @@
+"""Decoded images on disk: one memory-mapped array a split, written aside, checked and used again.
+
+A data set has a folder. `index.json` says which array files belong to it and what they were made from; it is put in
+place last, so it only ever names whole files. Array files carry the hash of their pixels in their names, so two
+processes that build the same cache at once write the same names with the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import itertools
+import json
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pydantic
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import CannotWrite, making, reason, replacing, write_text
+from accuacl.base.machine import cores
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.threads import ordered_thread_map
+from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSplit, Split
+
+VERSION = 1
+INDEX = "index.json"
+
+
+class SplitEntry(pydantic.BaseModel):
+    """What the index says of one split."""
+
+    file: str
+    shape: list[int]
+    spots: int  # checksum
+    labels: list[int]
+    columns: dict[str, list[int | str]] = {}
+
+
+class Index(pydantic.BaseModel):
+    """What `index.json` holds."""
+
+    version: int
+    fingerprint: str
+    classes: tuple[Any, ...]  # text, which pydantic would refuse where a folder's name is not UTF-8
+    skipped: int
+    train: SplitEntry
+    test: SplitEntry
+
+
+@dataclass(frozen=True, eq=False)
+class Cached:
+    """What the cache holds of a data set, and how many bad images were left out when it was made."""
+
+    train: Split
+    test: Split
+    classes: tuple[str, ...]
+    skipped: int
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """How images are decoded. size: they are made so large; side: they must be so large as they come."""
+
+    size: int | None = None
+    side: int | None = None
+    skip_bad: bool = False
+    progress: OnProgress | None = None
+
+
+def read_cache(home: Path, fingerprint: str) -> Cached | None:
+    """What is in the cache, if it was made from these very files and is whole; else None."""
+    index = _read_index(home)
+    if index is None or index.version != VERSION or index.fingerprint != fingerprint:
+        return None
+    train, test = (_read_split(home, entry) for entry in (index.train, index.test))
+    return Cached(train, test, index.classes, index.skipped) if train and test else None
+
+
+def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOptions) -> Cached:
+    """Decode all images into `home`."""
+    old = _read_index(home)
+    shape = (options.side, options.side, 3) if options.side else None
+    with _written(home):
+        train = _write_split(home, "train", raw.train, shape, options)
+        test = _write_split(home, "test", raw.test, tuple(train.shape[1:]), options)
+        skipped = len(raw.train.labels) + len(raw.test.labels) - len(train.labels) - len(test.labels)
+        index = Index(
+            version=VERSION, fingerprint=fingerprint, classes=raw.classes, skipped=skipped, train=train, test=test
+        )
+        write_text(home / INDEX, json.dumps(index.model_dump()))
+    if old:
+        for stale in {Path(entry.file).name for entry in (old.train, old.test)} - {train.file, test.file}:
+            with suppress(OSError):  # somebody else was faster
+                (home / stale).unlink()
+    cached = read_cache(home, fingerprint)
+    if cached is None:
+        raise InputError(f"the cache {home} does not hold what was just written to it; check that disk.")
+    return cached
+
+
+@contextmanager
+def _written(home: Path) -> Iterator[None]:
+    """Make the folder for what is written in this block; trouble with its disk says what to do about a cache."""
+    try:
+        with making(home):
+            clear_forgotten(home)
+            yield
+    except (OSError, CannotWrite) as error:
+        why = error.reason if isinstance(error, CannotWrite) else reason(error)
+        raise InputError(
+            f"the cache {home} cannot be written ({why}); make room there, or set ACCUACL_CACHE to another folder."
+        ) from error
+
+
+def _write_split(
+    home: Path, split: str, raw: RawSplit, shape: tuple[int, ...] | None, options: DecodeOptions
+) -> SplitEntry:
+    kept: list[int] = []
+    images = _decoded(raw, split, kept, shape, options)
+    first = next(images, None)
+    if first is None:
+        raise InputError(f"the {split} split has no image that can be read; give at least one.")
+    entry = write_rows(home, split, itertools.chain([first], images))
+    columns = {name: [values[row] for row in kept] for name, values in raw.columns.items()}
+    return SplitEntry(**entry, labels=raw.labels[kept].tolist(), columns=columns)
+
+
+def _decoded(
+    raw: RawSplit, split: str, kept: list[int], shape: tuple[int, ...] | None, options: DecodeOptions
+) -> Iterator[Pixels]:
+    """The decoded images; the row numbers of those not left out are appended to `kept`."""
+    row = 0
+    for chunk in decode_all(raw.images(), options.size, shape, options.skip_bad):
+        for pixels in chunk:
+            if pixels is not None:
+                kept.append(row)
+                yield pixels
+            row += 1
+        if options.progress:
+            options.progress(Progress(row, len(raw.labels), f"decoding {split}", "decoding"))
+
+
+def _read_index(home: Path) -> Index | None:
+    try:
+        return Index.model_validate(json.loads((home / INDEX).read_bytes()))
+    except (OSError, ValueError):  # not there, not JSON, or not an index
+        return None
+
+
+def _read_split(home: Path, entry: SplitEntry) -> Split | None:
+    inputs = open_rows(home, entry.file, entry.shape, entry.spots)
+    if inputs is None or len(inputs) != len(entry.labels):
+        return None
+    columns = {name: np.array(values) for name, values in entry.columns.items()}
+    return Split(inputs, np.array(entry.labels, np.int64), columns)
+
+
+SPOTS, SPOT_BYTES = 64, 4096  # what is read of a file to see that its pixels are still those written
+FORGOTTEN = 3600  # seconds without a change after which a half-written file has no writer any more
+
+
+def write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any]:
+    """Write images of one shape, at least one, and say how to find and check them again."""
+    count, shape, content = 0, (), hashlib.sha256()
+
+    def name() -> str:
+        return f"{stem}-{content.hexdigest()[:32]}.npy"
+
+    with replacing(folder / f"{stem}.npy", name) as file:
+        for row in rows:
+            if count == 0:
+                shape = row.shape
+                start = _write_header(file, (0, *shape))
+            data = row.tobytes()
+            content.update(data)
+            file.write(data)
+            count += 1
+        file.seek(0)
+        if _write_header(file, (count, *shape)) != start:
+            raise AssertionError("NumPy leaves room in the header for a longer first axis")
+        spots = _spots(file, start, count * len(data))
+    return {"file": name(), "shape": [count, *shape], "spots": spots}
+
+
+def open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels | None:
+    """The images written, memory-mapped; None if they are not what was written."""
+    path = folder / file
+    try:
+        # "c" is copy on write: torch wants writable arrays, and the file stays as it is
+        rows: np.memmap[Any, np.dtype[np.uint8]] = np.load(path, mmap_mode="c", allow_pickle=False)
+        whole = path.stat().st_size == rows.offset + rows.nbytes
+        with open(path, "rb") as opened:
+            same = whole and _spots(opened, rows.offset, rows.nbytes) == spots
+    except (OSError, ValueError, EOFError):  # not there, or not what NumPy writes
+        return None
+    return rows if same and rows.dtype == np.uint8 and list(rows.shape) == shape else None
+
+
+def clear_forgotten(folder: Path) -> None:
+    """Delete what a killed process left half-written."""
+    for part in folder.glob("*.part"):
+        with suppress(OSError):  # its writer may be finishing it at this moment
+            if time.time() - part.stat().st_mtime > FORGOTTEN:
+                part.unlink()
+
+
+def _write_header(file: IO[bytes], shape: tuple[int, ...]) -> int:
+    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    return file.tell()
+
+
+def _spots(file: IO[bytes], start: int, size: int) -> int:
+    """A checksum of some blocks, spread evenly: a start must not read gigabytes."""
+    sum_ = 0
+    for spot in range(SPOTS):
+        file.seek(start + max(0, size - SPOT_BYTES) * spot // (SPOTS - 1))
+        sum_ = zlib.crc32(file.read(SPOT_BYTES), sum_)
+    return sum_
+
+
+CHUNK = 64  # images a thread is given at a time
+SKIP = "replace it, or leave such images out with --skip-bad (in Python: skip_bad=True)"
+
+
+class BadImage(InputError):
+    """An image that cannot be read: where it is, why, and what to do."""
+
+    def __init__(self, place: str, reason: str, remedy: str = "replace it") -> None:
+        super().__init__(place, reason, remedy)
+        self.place, self.reason, self.remedy = place, reason, remedy
+
+    def __str__(self) -> str:
+        return f"{self.place} is not a readable image ({self.reason}); {self.remedy}."
+
+
+@contextmanager
+def reading_image(place: str) -> Iterator[None]:
+    """Whatever Pillow raises in this block about a broken image is a BadImage."""
+    from PIL import UnidentifiedImageError  # only here: a start from the cache does without
+
+    try:
+        yield
+    except BadImage:
+        raise
+    except UnidentifiedImageError:  # its message names an object in memory
+        raise BadImage(place, "of no known format") from None
+    except Exception as error:  # a broken file makes Pillow raise nearly anything
+        raise BadImage(place, reason(error)) from error
+
+
+def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -> Pixels:
+    """RGB pixels (H, W, 3). With `size`, the shorter side is made that long and the centre square kept.
+
+    place: what a BadImage says that the image is.
+    """
+    with reading_image(place):
+        return _decode(data, size)
+
+
+def decode_all(
+    images: Iterable[RawImage],
+    size: int | None = None,
+    shape: tuple[int, ...] | None = None,
+    skip_bad: bool = False,
+) -> Iterator[list[Pixels | None]]:
+    """The pixels of all images in their order, some at a time; only so many are in memory as the threads need.
+
+    shape: what all must have; else all have that of the first. skip_bad: None for an image that cannot be read, instead
+    of a BadImage.
+    """
+    for chunk in _in_parallel(images, size):
+        pixels: list[Pixels | None] = []
+        for place, image in chunk:
+            if isinstance(image, BadImage):
+                if not skip_bad:
+                    raise BadImage(image.place, image.reason, SKIP) from image
+                pixels.append(None)
+                continue
+            shape = shape or image.shape
+            if image.shape != shape:
+                raise InputError(
+                    f"{place} is {image.shape[1]} x {image.shape[0]} pixels where {shape[1]} x {shape[0]} were "
+                    "expected; give --image-size (in Python: image_size) to bring all images to one size."
+                )
+            pixels.append(image)
+        yield pixels
+
+
+def _in_parallel(images: Iterable[RawImage], size: int | None) -> Iterator[list[tuple[str, Pixels | BadImage]]]:
+    rest = iter(images)
+    chunks = iter(lambda: list(itertools.islice(rest, CHUNK)), [])
+    workers = min(cores(), 16)  # Pillow lets go of the interpreter lock while it decodes
+    return ordered_thread_map(functools.partial(_decode_chunk, size=size), chunks, workers)
+
+
+def _decode_chunk(chunk: list[RawImage], size: int | None) -> list[tuple[str, Pixels | BadImage]]:
+    return [(place, _read_and_decode(place, read, size)) for place, read in chunk]
+
+
+def _read_and_decode(place: str, read: Callable[[], bytes | Pixels], size: int | None) -> Pixels | BadImage:
+    try:
+        with reading_image(place):  # a damaged archive makes its library raise nearly anything, too
+            return decode(read(), size, place)
+    except BadImage as bad:
+        return bad
+
+
+def _decode(data: bytes | Pixels, size: int | None) -> Pixels:
+    from PIL import Image, ImageOps
+
+    image: Image.Image
+    if isinstance(data, np.ndarray):
+        if size is None:
+            return data
+        image = Image.fromarray(data)
+    else:
+        image = Image.open(io.BytesIO(data))
+        if size is not None:
+            image.draft(None, (2 * size, 2 * size))  # a large JPEG need not be decoded in full
+        image = ImageOps.exif_transpose(image)
+    if image.mode[0] in "IF":
+        raise InputError(f"its mode is {image.mode}; expected 8 bits a channel")
+    if image.mode == "P":
+        image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
+    image = image.convert("RGB")
+    if size is not None and image.size != (size, size):
+        image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
+    return np.asarray(image)

@@ -1,0 +1,129 @@
+"""A data set in memory or memory-mapped: inputs and labels of a training and a test split."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+
+COLUMNS = ("task", "domain")  # in which task an example arrived, and in which look
+
+
+class ColumnNames(NamedTuple):
+    """What columns of a table are called, if not as usual ("")."""
+
+    label: str = ""
+    task: str = ""
+
+    def of(self, column: str) -> str:
+        """The name of one of COLUMNS."""
+        return self.task if self.task and column == "task" else column
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Inputs and the data set's own class ids, row by row."""
+
+    inputs: NDArray[Any]  # uint8 (n, H, W, 3) for images, float32 (n, d) for vectors; memory-mapped where it can be
+    labels: NDArray[np.int64]  # (n,), each in 0..C-1
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what else the data say: of COLUMNS, by row
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+@dataclass(frozen=True, eq=False)
+class InputRows:
+    """Some rows of an array, read from it a slice at a time: `rows[a:b]`. The array may be larger than memory.
+
+    >>> InputRows(np.arange(10) ** 2, np.array([7, 1, 4]))[1:]
+    array([ 1, 16])
+    """
+
+    array: NDArray[Any]
+    ids: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, part: slice) -> NDArray[Any]:
+        return self.array[self.ids[part]]  # a copy, in memory
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Two splits and the names of their classes; a class's id is its position in `classes`."""
+
+    name: str
+    train: Split
+    test: Split
+    classes: tuple[str, ...]
+
+
+def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
+    """Every label must be one of the classes."""
+    wrong = (labels < 0) | (labels >= classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
+            "so fix the label or leave the row out."
+        )
+
+
+Pixels: TypeAlias = NDArray[np.uint8]
+# What to call an image in an error, and how to get it: encoded, or already as pixels.
+RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
+
+
+@dataclass(frozen=True, eq=False)
+class RawSplit:
+    """One split: its labels, and its images in the same order."""
+
+    labels: NDArray[np.int64]
+    images: Callable[[], Iterator[RawImage]]
+    columns: Mapping[str, list[Any]] = field(default_factory=dict)  # as `Split` has them
+
+
+@dataclass(frozen=True, eq=False)
+class RawDataset:
+    """Both splits and the names of the classes, if the layout names them."""
+
+    train: RawSplit
+    test: RawSplit
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A layout that was found. Finding it reads no data; `open` does."""
+
+    path: Path  # the folder or archive
+    files: tuple[str, ...]  # everything it consists of
+    open: Callable[[], RawDataset]
+    reading: str = ""  # changes when the same files come to be read in another way
+
+    def fingerprint(self) -> str:
+        """Changes when the files change, or are read in another way."""
+        return fingerprint(self.files, self.reading)
+
+
+def fingerprint(files: Iterable[str], reading: str = "") -> str:
+    """Changes when a file comes, goes, or has another size or time of change."""
+    digest = hashlib.sha256(reading.encode())
+    for file in sorted(files):
+        try:
+            stat = os.stat(file)
+            line = f"{file}\0{stat.st_size}\0{stat.st_mtime_ns}\n"
+        except OSError:  # a broken link, say: reading it will name it
+            line = f"{file}\0missing\n"
+        digest.update(line.encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()

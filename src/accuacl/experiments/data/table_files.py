@@ -1,0 +1,297 @@
+"""Files of text, compressed or not."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+import re
+import warnings
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from accuacl.base.errors import InputError, near
+from accuacl.base.files import reading, reason
+
+COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+
+
+def read_lines(path: Path) -> list[str]:
+    """The lines of a file, without their ends."""
+    with opened(path) as file:
+        return [line.rstrip("\r\n") for line in file]
+
+
+@contextmanager
+def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
+    """A file of text, compressed or not; InputError where it is not."""
+    opener = COMPRESSED.get(path.suffix.lower(), open)
+    try:
+        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
+    except (lzma.LZMAError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from None
+
+
+def open_columnar(path: Path) -> Any:
+    """A Parquet or Arrow file as pyarrow's ParquetFile: `schema_arrow`, `read(columns=)`, `iter_batches`."""
+    import pyarrow as pa  # only here: a start from the cache does without
+    import pyarrow.parquet as pq
+
+    kind = "Arrow" if path.suffix.lower() == ".arrow" else "Parquet"
+    try:
+        return ArrowFile(path) if kind == "Arrow" else pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        to_do = "download it again"
+        if path.suffix.lower() not in (".parquet", ".pq", ".arrow"):
+            to_do = "convert it to Parquet, or give a table such as CSV with --table"
+        raise InputError(f"{path} is not a readable {kind} file ({reason(error)}); {to_do}.") from error
+
+
+class ArrowFile:
+    """An Arrow file as Hugging Face `datasets` saves them (a stream), or as Feather does; mapped, not read."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow as pa
+
+        try:
+            self.table = pa.ipc.open_stream(pa.memory_map(str(path))).read_all()
+        except pa.ArrowInvalid:
+            self.table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        self.schema_arrow = self.table.schema
+
+    def read(self, columns: list[str] | None = None) -> Any:
+        return self.table if columns is None else self.table.select(columns)
+
+    def iter_batches(self, size: int, columns: list[str]) -> Iterator[Any]:
+        return iter(self.read(columns).to_batches(max_chunksize=size))
+
+
+OTHER_DELIMITERS = ";\t|"  # in files that are called .csv all the same
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
+INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
+
+
+def header_of(path: Path, delimiter: str) -> list[str]:
+    """The names of the columns."""
+    with opened(path, errors="replace") as file:
+        return next(csv.reader(file, delimiter=_delimiter(file, delimiter)), [])
+
+
+def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], list[int]]:
+    """The columns by name, and the line in which each row begins."""
+    csv.field_size_limit(2**27)
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    several: list[tuple[int, int]] = []  # first and last line of rows that have several
+    line = 0
+    try:
+        with opened(path) as file:
+            reader = csv.reader(file, delimiter=_delimiter(file, delimiter), strict=True)
+            for row in reader:
+                begins, line = line + 1, reader.line_num
+                if not row:
+                    continue
+                if rows and len(row) != len(rows[0]):
+                    raise InputError(
+                        f"{path}: line {begins} has {len(row)} fields and the header {len(rows[0])}; put a text that "
+                        "holds the delimiter in quotation marks, or fix the line."
+                    )
+                if line > begins:
+                    several.append((begins, line))
+                rows.append(row)
+                lines.append(begins)
+    except csv.Error as error:
+        raise InputError(
+            f"{path}: a quotation mark in the row that begins in line {line + 1} does not fit ({error}); close it, and "
+            'write "" for one inside a quoted text.'
+        ) from None
+    header = rows[0] if rows else []
+    _check_header(path, header, rows[1:])
+    if several:
+        warnings.warn(
+            f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
+            f"{several[0][1]}; if that is not meant, a quotation mark is astray there.",
+            stacklevel=4,
+        )
+    return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in INDEX}, lines[1:]
+
+
+def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    """Refuse a first line that is a row of the data: a header would be missing, and the row lost."""
+    for i, name in enumerate(header):
+        if NUMBER.fullmatch(name) and not NUMBERED.fullmatch(name) and _are_numbers([row[i] for row in rows]):
+            cells = [cell if len(cell) <= 20 else f"{cell[:17]}..." for cell in header[:5]]
+            shown = ", ".join(cells + ["..."] * (len(header) > 5))
+            raise InputError(f"the first line of {path} looks like data ({shown}); write a header line above it.")
+    for name in header:
+        if header.count(name) > 1:
+            missing = ", or write a header line above it if there is none" if NUMBER.fullmatch(name) else ""
+            raise InputError(f"{path} has two columns named {name!r}; give each its own name{missing}.")
+
+
+def _are_numbers(cells: list[str]) -> bool:
+    """Whether all cells that are not empty are numbers.
+
+    >>> _are_numbers(["1", "", "-2.5e3"]), _are_numbers(["1", "no"])
+    (True, False)
+    """
+    return all(NUMBER.fullmatch(cell) for cell in cells if cell.strip())
+
+
+def _delimiter(file: IO[str], usual: str) -> str:
+    """What separates the fields, by the header."""
+    header = file.readline()
+    file.seek(0)
+
+    def fields(delimiter: str) -> int:
+        found = next(csv.reader([header], delimiter=delimiter), [])
+        return 0 if any('"' in field for field in found) else len(found)  # it cuts a quoted name
+
+    return max(usual + OTHER_DELIMITERS, key=fields)  # the first of the best
+
+
+def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+    """The objects, and the line of each."""
+    rows, lines = [], []
+    number = 0
+    try:
+        with opened(path) as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    rows.append(_object(json.loads(line), f"{path}: line {number}"))
+                    lines.append(number)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(
+            f"{path}: line {number} is not JSON ({error}); write one object a line, or name the file .csv, .tsv or "
+            ".json if it is that."
+        ) from None
+    return rows, lines
+
+
+def read_json(path: Path) -> list[dict[str, Any]]:
+    """The objects in a list."""
+    try:
+        with opened(path) as file:
+            content = json.load(file)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if it has an object a line.") from None
+    if not isinstance(content, list):
+        raise InputError(f"{path} holds no list; write a list of objects, [{{...}}, {{...}}].")
+    return [_object(row, f"{path}: row {i}") for i, row in enumerate(content)]
+
+
+def _object(row: Any, where: str) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise InputError(f'{where} is not a JSON object; write {{"label": ..., ...}}.')
+    return row
+
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+LINES = (".jsonl", ".ndjson")
+COLUMNAR = (".parquet", ".pq", ".arrow")
+TEXTS = (*DELIMITERS, ".json", *LINES)
+SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
+
+
+class DataTable:
+    """Columns by name, as pyarrow has them; those of CSV and TSV, which are delimited, hold texts."""
+
+    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None, delimited: bool = False) -> None:
+        self.path, self.columns, self.lines, self.delimited = path, columns, lines, delimited
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns.column_names)
+
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def where(self, row: int) -> str:
+        """What to call a row in an error: by the line that it begins in, where there are lines."""
+        return f"{self.path}: line {self.lines[row]}" if self.lines else f"{self.path}: row {row}"
+
+    def values(self, name: str) -> list[Any]:
+        """A column as Python values; None where a value is missing or an empty text."""
+        return [None if value == "" else value for value in self.columns.column(name).to_pylist()]
+
+
+def check_column(path: Path, given: str, names: Sequence[str]) -> None:
+    """Refuse the name of a column that a table does not have; "": none was given."""
+    if given and given not in names:
+        meant = near(given, names)
+        hint = f"did you mean {meant}? It" if meant else "it"
+        raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
+
+
+def read_table(path: Path) -> DataTable:
+    """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines.
+
+    A .txt file has a text in each line, the column `text`, unless its first line is a JSON object.
+    """
+    import pyarrow as pa
+
+    suffix = _format(path)
+    if suffix in COLUMNAR:
+        return read_columnar(path)
+    if suffix in DELIMITERS:
+        texts, lines = read_delimited(path, DELIMITERS[suffix])
+        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines, True)
+    plain = read_lines(path) if suffix == ".txt" else []
+    if plain and not plain[0].lstrip().startswith("{"):
+        return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))
+    rows, begins = (read_json(path), None) if suffix == ".json" else read_json_lines(path)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return DataTable(path, pa.table({name: _column(path, name, rows) for name in names}), begins)
+
+
+def read_columnar(path: Path) -> DataTable:
+    """The whole table in a Parquet file, or in an Arrow file if it ends in .arrow."""
+    import pyarrow as pa
+
+    try:
+        return DataTable(path, open_columnar(path).read())
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
+
+
+def table_suffix(path: Path) -> str:
+    """How the name of a table's file ends, or "" if it is none.
+
+    >>> table_suffix(Path("claims.CSV.xz")), table_suffix(Path("claims.txt"))
+    ('.csv.xz', '')
+    """
+    return next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), "")
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns; of most formats only the beginning is read."""
+    suffix = _format(path)
+    if suffix in COLUMNAR:
+        return list(open_columnar(path).schema_arrow.names)
+    if suffix in DELIMITERS:
+        return header_of(path, DELIMITERS[suffix])
+    return read_table(path).names
+
+
+def _format(path: Path) -> str:
+    """The suffix that says the format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else path.suffix.lower()
+
+
+def _column(path: Path, name: str, rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array([row.get(name) for row in rows])
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"{path}: {name} is no column ({reason(error)}); give values of one kind.") from None

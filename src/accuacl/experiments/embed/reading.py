@@ -1,0 +1,100 @@
+"""How inputs are read, and what reading them gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import strangers
+from accuacl.base.userfile import check_function
+from accuacl.experiments.data import RawImage, decode_all
+
+Batch: TypeAlias = tuple[list[Any], NDArray[Any]]  # ids; images uint8 (n, H, W, 3) or vectors float32 (n, d)
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How inputs are read.
+
+    image_size: the side to which images are brought (0: as they are). column: of Parquet files, the one with images or
+    vectors ("": the first of `usual` that is there, or else found by its name). id_column: the one with ids. skip_bad:
+    leave out images that cannot be read.
+    """
+
+    image_size: int = 0
+    column: str = ""
+    id_column: str = "id"
+    skip_bad: bool = False
+    usual: tuple[str, ...] = ()
+
+
+@dataclass
+class Decoding:
+    """Pixels of one shape; which images they are of, where bad ones are left out."""
+
+    size: int
+    skip_bad: bool
+    shape: tuple[int, ...] | None = None
+
+    def __call__(self, images: Iterator[RawImage]) -> tuple[list[int], NDArray[np.uint8]]:
+        kept, pixels, number = [], [], 0
+        for chunk in decode_all(images, self.size or None, self.shape, self.skip_bad):
+            for image in chunk:
+                if image is not None:
+                    self.shape = image.shape
+                    kept.append(number)
+                    pixels.append(image)
+                number += 1
+        return kept, np.stack(pixels) if pixels else np.empty((0, *(self.shape or (1, 1, 3))), np.uint8)
+
+
+MANIFEST, LOCK = "manifest.json", "embed.lock"
+LABELS = "labels.sqlite"  # a directory that has it is a project
+
+
+def check_places(data: str, out: Path, run: Path | None, model: str | None, weights: Path | None) -> None:
+    """Refuse places that cannot be right, and options that do not go together."""
+    if (run is None) == (model is None):
+        raise InputError("give either --run, the directory of a finished run or of a project, or --model, your own.")
+    if weights and not model:
+        raise InputError("--weights are for --model; a run has its own.")
+    if os.path.isdir(data) and out.resolve().is_relative_to(Path(data).resolve()):
+        raise InputError(f"{out} is inside {data}, where the pool would be taken for data; give an --out elsewhere.")
+    check_out(out)
+    if model:
+        check_function(model)
+    elif run and not (run / LABELS).exists():
+        check_finished(run)
+    if not (run and (run / LABELS).exists()):  # a project may also take texts
+        check_source(data)
+
+
+def check_out(out: Path) -> None:
+    """Refuse a place where a pool can neither begin nor go on."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} is a file; give a folder for the pool.")
+    if not (out / MANIFEST).exists() and (other := strangers(out, LOCK)):
+        raise InputError(f"{out} holds {other}, which is of no pool; give an empty or a new folder.")
+
+
+def check_source(source: str) -> None:
+    """Refuse what is neither a folder nor a file of a known kind."""
+    pattern = any(mark in source for mark in "*?[")
+    if not source.endswith((".npy", ".parquet")) and not os.path.isdir(source) and not pattern:
+        raise InputError(f"{source} is not a folder, a Parquet or a .npy file; give images or vectors in one of these.")
+
+
+def check_finished(directory: Path) -> None:
+    """Refuse what is not the directory of a finished run."""
+    if not (directory / "result.json").exists():
+        raise InputError(
+            f"{directory} is not the directory of a finished run or of a project; give one that has a result.json "
+            "or labels.sqlite."
+        )

@@ -1,0 +1,45 @@
+"""Learners: how a model learns a task without forgetting the ones before.
+
+A learner is a small class over the loop in `loop.py`. To add one, write it in a file of its own and give it a line in
+`registry.py`, or `register` it from anywhere. Each comes in two variants: "paper", as in the paper's experiments, and
+"original", as first published; ridge, which belongs to neither, is the same in both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accuacl.base.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from accuacl.experiments.learners.loop import (
+        Diverged as Diverged,
+        Learner as Learner,
+        diverged as diverged,
+        remember as remember,
+        train as train,
+    )
+    from accuacl.experiments.learners.registry import (
+        MEMORY_POLICIES as MEMORY_POLICIES,
+        NAMES as NAMES,
+        PAPER as PAPER,
+        REGISTRY as REGISTRY,
+        check_policy as check_policy,
+        register as register,
+        start as start,
+    )
+    from accuacl.experiments.learners.round import (
+        Round as Round,
+        TaskData as TaskData,
+        Training as Training,
+        Transform as Transform,
+    )
+
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "loop": ("Diverged", "diverged", "Learner", "remember", "train"),
+        "registry": ("MEMORY_POLICIES", "NAMES", "PAPER", "REGISTRY", "check_policy", "register", "start"),
+        "round": ("Round", "TaskData", "Training", "Transform"),
+    },
+)

@@ -1,0 +1,54 @@
+"""Experience replay (Rolnick et al., 2019; Chaudhry et al., 2019), as in the paper's experiments."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from accuacl.base.randomness import derive, torch_generator
+from accuacl.experiments.learners.loop import Learner
+from accuacl.experiments.learners.round import cycle, draw, once
+from accuacl.experiments.memory import Memory, reservoir
+
+
+class ER(Learner):
+    """Cross entropy over new and replayed examples in one mean; after the task its labels enter a reservoir.
+
+    Each epoch goes through the memory once, so only the first steps replay (`cycled`: all do). A memory of 0 is naive
+    fine-tuning.
+    """
+
+    def start_epoch(self, epoch: int) -> None:
+        draws = torch_generator(*self.round.seed, epoch, "replay")
+        past, batch = self.round.memory_rows, self.round.training.batch
+        self.replay = cycle(past, batch, draws, full=False) if self.round.training.cycled else once(past, batch, draws)
+
+    def observe(self, rows: Tensor) -> Tensor:
+        replayed = next(self.replay, None)
+        x, y = self.round.augmented(rows if replayed is None else torch.cat([rows, replayed]))
+        return self.round.step(cross_entropy(self.round.logits(x), y))
+
+    def remember(self) -> Memory:
+        return self.keep(reservoir)
+
+
+class OriginalER(Learner):
+    """Cross entropy over new and replayed examples in one mean.
+
+    Every step replays a batch drawn from a reservoir, which is then offered the step's new examples. A memory of 0 is
+    naive fine-tuning.
+    """
+
+    def start_epoch(self, epoch: int) -> None:
+        self.draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.memory_seed = derive(*self.round.seed, epoch, "memory")
+
+    def observe(self, rows: Tensor) -> Tensor:
+        inside = draw(len(self.buffer), self.round.training.batch, self.draws).numpy()
+        replayed = self.round.rows_of(self.buffer.ids[inside])
+        x, y = self.round.augmented(torch.cat([rows, replayed]))
+        loss = self.round.step(cross_entropy(self.round.logits(x), y))
+        ids, labels = self.round.ids_and_labels(rows)
+        self.buffer = reservoir(self.buffer, ids, labels, self.round.training.capacity, self.memory_seed)
+        return loss

@@ -1,0 +1,126 @@
+"""The training loop that all learners share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.userfile import with_place
+from accuacl.experiments.learners.registry import AGREEMENT, PAPER
+from accuacl.experiments.learners.round import Round, Training, evenly, every
+from accuacl.experiments.memory import FEATURE_POLICIES, Memory, Policy, agreement, check_kept
+
+
+class Learner:
+    """What a learner adds to the loop. It lives for one round.
+
+    buffer: what it replays. Learners that store examples while they train put another in its place.
+    facts: numbers about the training that are worth a record.
+    """
+
+    def __init__(self, round: Round) -> None:
+        self.round = round
+        self.buffer = round.memory
+        self.facts: dict[str, float] = {}
+
+    def start_epoch(self, epoch: int) -> None:
+        """Get ready to replay."""
+
+    def observe(self, rows: Tensor) -> Tensor:
+        """Learn from one batch of new examples, and from what is replayed beside them; the loss before the step."""
+        raise NotImplementedError
+
+    def train(self, progress: OnProgress | None = None) -> None:
+        """Train the round's model in place, batch by batch, for all epochs. progress: called after every epoch."""
+        round, training = self.round, self.round.training
+        round.model.train()
+        for epoch in range(training.epochs):
+            round.lr = learning_rate(training, epoch)
+            round.draws = torch_generator(*round.seed, epoch, "augment")
+            self.start_epoch(epoch)
+            order = torch_generator(*round.seed, epoch, "order")
+            rows = evenly(round.labels[: round.new].cpu(), order) if training.balanced else round.new_rows
+            batches = every(rows, training.batch, order)
+            total = torch.zeros((), device=training.device)
+            for part in batches:
+                total += _loss(self, self.observe(part))
+            mean = total.item() / len(batches)  # the only place where the loop waits for the device
+            if not math.isfinite(mean):
+                raise diverged(training, f"the loss is {mean} after epoch {epoch + 1}")
+            if progress:
+                done, all_ = epoch + 1, training.epochs
+                progress(Progress(done, all_, f"epoch {done} loss {mean:.3f}", "training", (done, all_)))
+        if not all(bool(parameter.isfinite().all()) for parameter in round.model.parameters()):
+            raise diverged(training, "weights are infinite after the last step")
+        round.optimiser.zero_grad()
+        round.model.eval()
+
+    def remember(self) -> Memory:
+        """The memory as the task leaves it, once the model is trained; by default what training has put there."""
+        return self.buffer
+
+    def keep(self, own: Policy, logits: Any = None) -> Memory:
+        """The memory with the task's examples offered to it: by the policy in the settings, or else the learner's own.
+
+        logits: of the task's examples, for learners that store them.
+        """
+        round, training = self.round, self.round.training
+        seed, (ids, labels) = derive(*round.seed, "memory"), round.ids_and_labels(round.new_rows)
+        if training.policy == PAPER:
+            return own(self.buffer, ids, labels, training.capacity, seed, logits)
+        rows = torch.cat([round.rows_of(self.buffer.ids), round.new_rows])
+        features = round.evaluated(round.model.embed, rows)
+        if training.policy == AGREEMENT:
+            seen = round.seen.cpu().numpy()
+            predicted = seen[round.evaluated(round.model, rows)[:, seen].argmax(axis=1)]
+            return agreement(self.buffer, ids, labels, features, predicted, training.capacity, seed, logits)
+        policy = FEATURE_POLICIES[training.policy]
+        kept = policy(self.buffer, ids, labels, features, training.capacity, seed, logits)
+        return check_kept(training.policy, policy, kept, self.buffer, ids, training.capacity)
+
+
+def train(learner: Learner, progress: OnProgress | None = None) -> None:
+    """Train the learner's model in place."""
+    learner.train(progress)
+
+
+def remember(learner: Learner) -> Memory:
+    """The memory as the task leaves it. The learner may be a user's own."""
+    kept: Any = learner.remember()
+    if not isinstance(kept, Memory):
+        raise InputError(f"{_who(learner, 'remember', kept)}; return a Memory, such as self.buffer.")
+    return kept
+
+
+def _loss(learner: Learner, loss: Any) -> Any:
+    if not isinstance(loss, Tensor | float | int) or (isinstance(loss, Tensor) and loss.ndim):
+        raise InputError(f"{_who(learner, 'observe', loss)}; return the mean loss of the batch, one number.")
+    return loss
+
+
+def _who(learner: Learner, verb: str, gave: Any) -> str:
+    what = f"tensor of shape {tuple(gave.shape)}" if isinstance(gave, Tensor) else type(gave).__name__
+    return with_place(f"`{verb}` of {type(learner).__name__}", type(learner)) + f" gave a {what}"
+
+
+class Diverged(InputError):
+    """Training has left the numbers that there are; the same settings always do."""
+
+
+def diverged(training: Training, how: str) -> Diverged:
+    """What to say then."""
+    return Diverged(
+        f"training diverged: {how} with --lr {training.lr:g}; give a smaller --lr, or inputs of a smaller scale."
+    )
+
+
+def learning_rate(training: Training, epoch: int) -> float:
+    """Half a cosine from `lr` to `lr_min`, stepped per epoch."""
+    end = min(training.lr_min, training.lr)
+    return end + (training.lr - end) * (1 + math.cos(math.pi * epoch / training.epochs)) / 2

@@ -1,0 +1,342 @@
+"""How to train, and on what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from accuacl.base.errors import InputError
+from accuacl.experiments.learners.registry import PAPER
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import Classifier
+from accuacl.torch import evaluating
+
+Ids = NDArray[np.int64]
+Fetch = Callable[[Ids], Tensor]  # raw inputs by id
+
+
+@dataclass(frozen=True)
+class Training:
+    """The settings of a round of training."""
+
+    epochs: int
+    batch: int
+    lr: float
+    momentum: float
+    weight_decay: float
+    capacity: int  # of the memory
+    classes: int  # in the head
+    device: str = "cpu"
+    lr_min: float = 0.001  # where the cosine ends
+    cycled: bool = False  # ER: replay at every step, not only until the memory has been gone through once an epoch
+    alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
+    beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
+    balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
+    policy: str = PAPER  # what the memory keeps: as the paper has it for each learner, or a policy of `memory`
+    generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
+    subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
+
+    def __post_init__(self) -> None:
+        for name, least in (("epochs", 1), ("batch", 1), ("classes", 1), ("capacity", 0), ("subsets", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} is {getattr(self, name)}; give at least {least}.")
+        for name in ("lr", "momentum", "weight_decay", "lr_min", "alpha", "beta"):
+            if not 0 <= getattr(self, name) < float("inf"):
+                raise InputError(f"{name} is {getattr(self, name)}; give a finite number of at least 0.")
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """The examples of this task that have labels so far."""
+
+    ids: Ids
+    labels: Ids
+    inputs: Tensor  # uint8 (n, H, W, C) or float32 (n, d)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Images come as uint8 (n, H, W, C) and leave as float32 (n, C, H, W), channels last; vectors stay (n, d).
+
+    mean, std: of pixels in [0, 1] per channel, or of a vector's entries. crop: zero padding around the image, out of
+    which one of its own size is cut. flip: left to right for half of the images.
+
+    >>> Transform(mean=(0.5,), std=(0.5,)).plain(torch.full((1, 2, 2, 1), 255, dtype=torch.uint8)).unique()
+    tensor([1.])
+    """
+
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    crop: int = 0
+    flip: bool = False
+
+    def plain(self, x: Tensor) -> Tensor:
+        """Normalised, nothing else."""
+        if x.ndim == 4 and x.dtype == torch.uint8:
+            scale, shift = self._scale(x.shape[3], 255.0, x.device)
+            # A view, already channels last; the copy to float keeps that order.
+            return x.permute(0, 3, 1, 2).float().mul_(scale[:, None, None]).add_(shift[:, None, None])
+        if x.ndim == 2 and x.is_floating_point():
+            if self.mean is None and self.std is None:
+                return x.float()
+            scale, shift = self._scale(x.shape[1], 1.0, x.device)
+            return x.float() * scale + shift
+        raise InputError(
+            f"inputs are {x.dtype} of shape {tuple(x.shape)}; give images as uint8 (n, H, W, channels) "
+            "or vectors as floats (n, d)."
+        )
+
+    def augmented(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        """Each image cropped and flipped on its own, then normalised. Vectors are only normalised."""
+        if x.ndim == 4 and (self.crop or self.flip):
+            x = self._crop_and_flip(x, generator)
+        return self.plain(x)
+
+    def _crop_and_flip(self, x: Tensor, generator: torch.Generator) -> Tensor:
+        n, height, width, channels = x.shape
+        pad = self.crop
+        # Drawn on the CPU whatever the device, so that the same seed gives the same crops everywhere.
+        top, left = torch.randint(0, 2 * pad + 1, (2, n, 1), generator=generator)
+        mirrored = (torch.rand(n, 1, generator=generator) < 0.5) & self.flip
+        rows = top + torch.arange(height)
+        columns = left + torch.where(mirrored, torch.arange(width - 1, -1, -1), torch.arange(width))
+        if pad:
+            padded = x.new_zeros(n, height + 2 * pad, width + 2 * pad, channels)
+            padded[:, pad : pad + height, pad : pad + width] = x
+            x = padded
+        # One gather of whole pixels from the flattened batch.
+        first = torch.arange(n)[:, None] * x.shape[1]
+        pixels = (first + rows)[:, :, None] * x.shape[2] + columns[:, None, :]
+        return x.reshape(-1, channels)[pixels.flatten().to(x.device)].view(n, height, width, channels)
+
+    def _scale(self, channels: int, top: float, device: torch.device) -> tuple[Tensor, Tensor]:
+        """scale and shift such that x * scale + shift = (x / top - mean) / std."""
+        mean, std = torch.tensor(self.mean or (0.0,)), torch.tensor(self.std or (1.0,))
+        for name, values in (("mean", mean), ("std", std)):
+            if len(values) not in (1, channels):
+                raise InputError(f"{name} has {len(values)} values and an input {channels}; give one for each.")
+        return (1 / (top * std)).expand(channels).to(device), (-mean / std).expand(channels).to(device)
+
+
+class SGD:
+    """torch.optim.SGD to the bit, without the second or two that torch takes to import its optimisers' machinery."""
+
+    def __init__(self, parameters: Iterable[Tensor], momentum: float, weight_decay: float) -> None:
+        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self.momentum, self.weight_decay = momentum, weight_decay
+        self.velocity: list[Tensor | None] = [None] * len(self.parameters)
+
+    def zero_grad(self) -> None:
+        """Drop the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self, lr: float) -> None:
+        """One step against the gradients."""
+        with torch.no_grad():
+            for i, parameter in enumerate(self.parameters):
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                if self.weight_decay:
+                    gradient = gradient.add(parameter, alpha=self.weight_decay)
+                if self.momentum:
+                    velocity = self.velocity[i]
+                    if velocity is None:
+                        velocity = self.velocity[i] = gradient.clone()
+                    else:
+                        velocity.mul_(self.momentum).add_(gradient)
+                    gradient = velocity
+                parameter.add_(gradient, alpha=-lr)
+
+
+def every(rows: Tensor, batch: int, generator: torch.Generator) -> list[Tensor]:
+    """All rows once, shuffled. A last batch of one joins the one before.
+
+    >>> [len(rows) for rows in every(torch.arange(9), 4, torch.Generator())]
+    [4, 5]
+    """
+    parts = list(torch.split(_shuffled(rows, generator), batch))
+    if len(parts) > 1 and len(parts[-1]) == 1 and batch > 1:
+        parts[-2:] = [torch.cat(parts[-2:])]
+    return parts
+
+
+def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
+    """As many rows as there are, and of each class as many as of the others, or one more.
+
+    Of a class with too many examples some are drawn; those of a class with too few come again and again.
+
+    >>> labels = torch.tensor([0, 0, 0, 0, 0, 0, 0, 1, 1])
+    >>> sorted(labels[evenly(labels, torch.Generator())].bincount().tolist())
+    [4, 5]
+    """
+    classes = labels.unique()  # type: ignore[no-untyped-call]
+    room, odd = divmod(len(labels), len(classes))
+    parts = []
+    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
+        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
+        turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
+        parts.append(torch.cat(turns)[:count])
+    return torch.cat(parts)
+
+
+def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """The rows shuffled, in batches as they come, and then no more."""
+    if len(rows):
+        yield from torch.split(_shuffled(rows, generator), batch)
+
+
+def cycle(rows: Tensor, batch: int, generator: torch.Generator, full: bool) -> Iterator[Tensor]:
+    """The rows again and again, shuffled afresh each time. `full`: a last batch that is smaller is left out."""
+    while len(rows) >= (batch if full else 1):
+        for part in torch.split(_shuffled(rows, generator), batch):
+            if len(part) == batch or not full:
+                yield part
+
+
+def draw(count: int, batch: int, generator: torch.Generator) -> Tensor:
+    """At most `batch` different numbers below `count`: a batch from a memory that changes at every step."""
+    return torch.randperm(count, generator=generator)[:batch]
+
+
+def _shuffled(rows: Tensor, generator: torch.Generator) -> Tensor:
+    return rows[torch.randperm(len(rows), generator=generator)]
+
+
+EVALUATED = 256  # examples at a time
+
+
+class Round:
+    """The state of one round. `inputs` hold the task's examples first, then the memory's: a *row* is a row of these."""
+
+    lr: float  # of this epoch
+    draws: torch.Generator  # this epoch's crops and flips
+
+    def __init__(
+        self,
+        model: Classifier,
+        task: TaskData,
+        memory: Memory,
+        fetch: Fetch,
+        training: Training,
+        transform: Transform,
+        *,
+        seed: tuple[int, ...],
+        last_round: bool,
+        seen: Ids,
+    ) -> None:
+        """Check what is given, and bring the model and all examples to the device.
+
+        task: all its labels so far. memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of
+        this run, task and round. last_round: of the task. seen: classes seen before or in this task.
+        """
+        labels = _check(model, task, memory, training)
+        device = torch.device(training.device)
+        self.model, self.memory = model.to(device), memory
+        self.training, self.transform = training, transform
+        self.seed, self.last_round = seed, last_round
+        self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
+        self.new = len(task.ids)  # the task's examples are the rows below this
+        self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)
+        self.labels = torch.from_numpy(labels).to(device)
+        self.inputs = _inputs(task, memory, fetch).to(device)
+        self.optimiser = SGD(self.model.parameters(), training.momentum, training.weight_decay)
+        self.lr, self.draws = training.lr, torch.Generator()
+
+    @property
+    def new_rows(self) -> Tensor:
+        """The rows of the task's examples."""
+        return torch.arange(self.new)
+
+    @property
+    def memory_rows(self) -> Tensor:
+        """The rows of the memory as it was when the task began, in its order."""
+        return torch.arange(self.new, len(self.ids))
+
+    def rows_of(self, ids: Ids) -> Tensor:
+        """The rows of examples by id."""
+        return torch.from_numpy(self._order[np.searchsorted(self.ids, ids, sorter=self._order)])
+
+    @cached_property
+    def _order(self) -> NDArray[np.intp]:
+        return np.argsort(self.ids, kind="stable")
+
+    def outside(self, memory: Memory, rows: Tensor) -> Tensor:
+        """Those of the rows whose examples are not in the memory, each once."""
+        first = np.zeros(len(rows), bool)
+        first[np.unique(rows.numpy(), return_index=True)[1]] = True
+        return rows[torch.from_numpy(first & ~np.isin(self.ids[rows.numpy()], memory.ids))]
+
+    def ids_and_labels(self, rows: Tensor) -> tuple[Ids, Ids]:
+        """Ids and labels, as a memory takes them."""
+        return self.ids[rows.numpy()], self.labels[rows.to(self.labels.device)].cpu().numpy()
+
+    def augmented(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs, cropped and flipped afresh, and labels."""
+        rows = rows.to(self.inputs.device)
+        return self.transform.augmented(self.inputs[rows], self.draws), self.labels[rows]
+
+    def plain(self, rows: Tensor) -> tuple[Tensor, Tensor]:
+        """Inputs as they are stored, normalised, and labels."""
+        rows = rows.to(self.inputs.device)
+        return self.transform.plain(self.inputs[rows]), self.labels[rows]
+
+    def evaluated(self, network: Callable[[Tensor], Tensor], rows: Tensor) -> NDArray[np.float32]:
+        """What the network, which is the model or a part of it, gives for examples in eval mode, un-augmented."""
+        with torch.no_grad(), evaluating(self.model):
+            parts = [network(self.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
+        return torch.cat(parts).cpu().numpy()
+
+    def logits(self, x: Tensor) -> Tensor:
+        """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""
+        if len(x) > 1:
+            return self.model(x)
+        self.model.eval()
+        logits = self.model(x)
+        self.model.train()
+        return logits
+
+    def step(self, loss: Tensor) -> Tensor:
+        """One step of SGD against the gradient of the loss; the loss, without its graph."""
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step(self.lr)
+        return loss.detach()
+
+
+def _check(model: Classifier, task: TaskData, memory: Memory, training: Training) -> Ids:
+    """All labels, the task's first, if they and the head fit together."""
+    n, classes = len(task.ids), model.head.out_features
+    if not n == len(task.labels) == len(task.inputs):
+        raise InputError(
+            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give as many of each."
+        )
+    if n == 0:
+        raise InputError("the task has no labelled example; label at least one before training.")
+    if classes < training.classes:
+        raise InputError(f"the head has {classes} classes, the settings {training.classes}; grow the model first.")
+    labels = np.concatenate([task.labels, memory.labels]).astype(np.int64)
+    if labels.min() < 0 or labels.max() >= classes:
+        raise InputError(f"labels run from {labels.min()} to {labels.max()}, the head has {classes} classes; grow it.")
+    return labels
+
+
+def _inputs(task: TaskData, memory: Memory, fetch: Fetch) -> Tensor:
+    """The task's inputs, then the memory's."""
+    if not len(memory):
+        return task.inputs
+    past = fetch(memory.ids)
+    if past.shape != (len(memory), *task.inputs.shape[1:]) or past.dtype != task.inputs.dtype:
+        raise InputError(
+            f"the memory's inputs are {past.dtype} {tuple(past.shape)}, the task's {task.inputs.dtype} "
+            f"{tuple(task.inputs.shape)}; fetch must give {len(memory)} of the same kind."
+        )
+    return torch.cat([task.inputs, past])

@@ -1,0 +1,181 @@
+"""What a run is judged by, from its accuracy matrix alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.experiments.journal import Step
+
+Matrix = Sequence[Sequence[float | None]]
+
+
+def average_accuracy(matrix: Matrix) -> float:
+    """A_T: the mean over all tasks of the accuracy after the last one.
+
+    >>> average_accuracy([[90, None], [60, 80]])
+    70.0
+    """
+    return float(np.mean(_known(matrix)[-1]))
+
+
+def forgetting(matrix: Matrix) -> float:
+    """F_T: by how much earlier tasks have fallen since they were learned, on average; 0 with a single task.
+
+    >>> forgetting([[90, None], [60, 80]])
+    30.0
+    """
+    rows = _known(matrix)
+    return float(np.mean([rows[j][j] - rows[-1][j] for j in range(len(rows) - 1)])) if len(rows) > 1 else 0.0
+
+
+def forgetting_max(matrix: Matrix) -> float:
+    """The same from each task's best, whenever that was.
+
+    >>> forgetting_max([[90, None, None], [95, 80, None], [60, 70, 50]])
+    22.5
+    """
+    rows = _known(matrix)
+    last = len(rows) - 1
+    falls = [max(rows[t][j] for t in range(j, last + 1)) - rows[last][j] for j in range(last)]
+    return float(np.mean(falls)) if falls else 0.0
+
+
+def learning_accuracy(matrix: Matrix) -> float:
+    """LA_T: the mean accuracy on each task just after it was learned.
+
+    >>> learning_accuracy([[90, None], [60, 80]])
+    85.0
+    """
+    return float(np.mean([row[-1] for row in _known(matrix)]))
+
+
+def summary(matrix: Matrix) -> dict[str, float]:
+    """All four by the names that result.json has."""
+    return {
+        "average_accuracy": average_accuracy(matrix),
+        "forgetting": forgetting(matrix),
+        "forgetting_max": forgetting_max(matrix),
+        "learning_accuracy": learning_accuracy(matrix),
+    }
+
+
+def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_], bins: int = 15) -> float:
+    """Expected calibration error in percent: how far confidence and accuracy are apart, over bins of confidence.
+
+    >>> calibration_error(np.array([0.75, 0.75, 0.75, 0.75]), np.array([True, True, True, False]))
+    0.0
+    """
+    if len(confidence) == 0:
+        return 0.0
+    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    gap = 0.0
+    for b in np.unique(which):
+        inside = which == b
+        gap += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
+    return float(100 * gap)
+
+
+def _known(matrix: Matrix) -> list[list[float]]:
+    """The lower triangle; a matrix that is not one is refused."""
+    rows = [[float(x) for x in row if x is not None] for row in matrix]
+    if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
+        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
+    return rows
+
+
+Evaluation = Mapping[str, Any]  # what the step `evaluate` records
+Ids = NDArray[np.int64]
+
+
+def example_accuracy(accuracy: Sequence[float], tested: Sequence[int]) -> float:
+    """The share of all test examples that are right, in percent: tasks count by how many examples they have.
+
+    >>> example_accuracy([90.0, 60.0], [100, 300])
+    67.5
+    """
+    return float(np.dot(accuracy, tested) / np.sum(tested))
+
+
+def class_accuracy(recall: Mapping[str, float]) -> float:
+    """The mean over classes of the share that is right, in percent: a rare class counts as much as a common one.
+
+    >>> class_accuracy({"fraud": 20.0, "fine": 100.0})
+    60.0
+    """
+    return float(np.mean(list(recall.values())))
+
+
+def forgetting_by_class(evaluations: Sequence[Evaluation]) -> dict[str, float]:
+    """By how much the recall of each class has fallen since its task was learned, in points.
+
+    Of a class that several tasks test it is the mean over these tasks, the last one left out. Classes of the last task
+    alone have had no time to be forgotten, and are not there.
+
+    >>> forgetting_by_class([{"recall": {"a": 90.0}}, {"recall": {"a": 60.0, "b": 80.0}}])
+    {'a': 30.0}
+    """
+    falls: dict[str, list[float]] = {}
+    last = recall_by_task(evaluations, len(evaluations) - 1)
+    for task in range(len(evaluations) - 1):
+        learned = recall_by_task(evaluations, task)[task]
+        for name, recall in learned.items():
+            falls.setdefault(name, []).append(recall - last[task][name])
+    return {name: float(np.mean(values)) for name, values in falls.items()}
+
+
+def recall_by_task(evaluations: Sequence[Evaluation], at: int) -> list[dict[str, float]]:
+    """The recall of each class in the tests of each task so far, after task `at`.
+
+    Where no class is in several tasks it is not recorded: a class belongs to the first task that knows it.
+    """
+    recorded: list[dict[str, float]] | None = evaluations[at].get("recall_by_task")
+    if recorded is not None:
+        return recorded
+    known: set[str] = set()
+    tasks = []
+    for evaluation in evaluations[: at + 1]:
+        tasks.append({name: evaluations[at]["recall"][name] for name in evaluation["recall"] if name not in known})
+        known |= set(evaluation["recall"])
+    return tasks
+
+
+def labels_by_class(labelled: Sequence[Step], truth: Ids, classes: int) -> list[list[Ids]]:
+    """How many labelled examples of each class there are after each round of each task, whatever their labels say."""
+    tasks: list[list[Ids]] = []
+    counts = np.zeros(classes, np.int64)
+    for step in labelled:
+        rows = np.array([row for row, _ in step.result["labels"]], np.int64)
+        counts = counts + np.bincount(truth[rows], minlength=classes)
+        if step.round == 0:
+            tasks.append([])
+        tasks[-1].append(counts)
+    return tasks
+
+
+def found(labels: Sequence[Sequence[Ids]], pools: NDArray[np.int64]) -> list[list[float]]:
+    """The share of the classes that have arrived with at least one label, in percent, after each round of each task.
+
+    >>> found([[np.array([3, 0, 0])], [np.array([3, 1, 0])]], np.array([[5, 5, 0], [0, 2, 2]]))[0]
+    [50.0]
+    """
+    shares = []
+    for task, rounds in enumerate(labels):
+        arrived = pools[: task + 1].sum(axis=0) > 0
+        shares.append([100 * float((counts[arrived] > 0).mean()) for counts in rounds])
+    return shares
+
+
+def rarest(labels: Sequence[Sequence[Ids]], pools: NDArray[np.int64]) -> int:
+    """The class with the fewest examples in all pools; of several the one with the fewest labels, then the first.
+
+    >>> rarest([[np.array([4, 2, 1])]], np.array([[9, 3, 3]]))
+    2
+    """
+    examples = pools.sum(axis=0)
+    present = np.flatnonzero(examples)
+    return int(min(present, key=lambda c: (examples[c], labels[-1][-1][c], c)))

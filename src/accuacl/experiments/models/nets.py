@@ -1,0 +1,146 @@
+"""The nets of the benchmarks: ResNet18 with three stems, small conv nets, and nets for vectors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from accuacl.base.errors import InputError, no_such
+from accuacl.experiments.models.classifier import Classifier, build_own, new_head
+from accuacl.experiments.models.names import NAMES, PROJECTED, VECTORS, is_own
+
+Shape = tuple[int, ...]
+
+
+def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int | None = None) -> Classifier:
+    """The net called `name` for inputs of `input_shape`: (3, 32, 32) for images, (64,) for vectors.
+
+    Its weights depend on the seed alone, and torch's global random generator is neither used nor changed.
+
+    resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
+    resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
+    mlp: two hidden layers. projection: one, wide. linear: the head alone. `width` is that of the first block or of the
+    hidden layers. net.py:build: what the user's function returns, with a new head.
+
+    >>> build("conv4", 10, seed=0, input_shape=(3, 32, 32)).head
+    Linear(in_features=192, out_features=10, bias=True)
+    """
+    if is_own(name):
+        return build_own(name, classes, seed=seed, input_shape=input_shape)
+    if name not in NETS:
+        raise no_such("net", name, NAMES)
+    make, default = NETS[name]
+    wanted = 1 if name in VECTORS else 3
+    if (len(input_shape), wanted) == (1, 3):
+        raise InputError(
+            f"{name} is a net for images, and the data are vectors of {input_shape[0]:,} numbers; "
+            "take mlp (--model mlp)."
+        )
+    if len(input_shape) != wanted or min(input_shape) < 1:
+        expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
+        raise InputError(f"{name} was given input_shape {input_shape}; give {expected}.")
+    if width is not None and width < 1:
+        raise InputError(f"width is {width}; give at least 1.")
+    with torch.random.fork_rng(devices=[]):  # new layers draw from the global generator
+        try:
+            embed, d = make(input_shape, width or default)
+        except RuntimeError as error:  # what torch raises where memory ends
+            raise InputError(f"{name} of width {width or default} does not fit into memory; give less.") from error
+    _initialise(embed, torch.Generator().manual_seed(seed))
+    return Classifier(embed, new_head(d, classes, seed))
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions beside a shortcut, which is a 1x1 projection where the shape changes."""
+
+    def __init__(self, channels_in: int, channels_out: int, stride: int) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            *_conv(channels_in, channels_out, 3, stride),
+            nn.ReLU(inplace=True),
+            *_conv(channels_out, channels_out, 3, 1),
+        )
+        same = stride == 1 and channels_in == channels_out
+        self.shortcut = nn.Identity() if same else nn.Sequential(*_conv(channels_in, channels_out, 1, stride))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu_(self.body(x) + self.shortcut(x))
+
+
+def _resnet18(shape: Shape, width: int, *, kernel: int, stride: int, pool: bool) -> tuple[nn.Module, int]:
+    layers = [*_conv(shape[0], width, kernel, stride), nn.ReLU(inplace=True)]
+    if pool:
+        layers.append(nn.MaxPool2d(3, 2, 1))
+    channels_in = width
+    for stage in range(4):
+        channels_out = width * 2**stage
+        layers += [
+            BasicBlock(channels_in, channels_out, 1 if stage == 0 else 2),
+            BasicBlock(channels_out, channels_out, 1),
+        ]
+        channels_in = channels_out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), channels_in
+
+
+def _convnet(shape: Shape, width: int, *, blocks: int, stride: int = 1) -> tuple[nn.Module, int]:
+    least = stride * 2**blocks
+    if min(shape[1:]) < least:
+        raise InputError(
+            f"this net of {blocks} blocks divides an image's side by {least}; give images of at least {least} pixels."
+        )
+    layers: list[nn.Module] = []
+    channels_in = shape[0]
+    for block in range(blocks):
+        channels_out = width * 2**block
+        # Pooling before ReLU gives the same numbers (both are monotone), for a quarter of the work.
+        layers += [*_conv(channels_in, channels_out, 3, 1 if block else stride), nn.MaxPool2d(2), nn.ReLU(inplace=True)]
+        channels_in = channels_out
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten()), channels_in
+
+
+def _mlp(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    return nn.Sequential(nn.Linear(shape[0], width), nn.ReLU(), nn.Linear(width, width), nn.ReLU()), width
+
+
+def _projection(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    """A random projection and ReLU, which the learner ridge leaves as it is drawn (RanPAC, McDonnell et al., 2023)."""
+    return nn.Sequential(nn.Linear(shape[0], width), nn.ReLU()), width
+
+
+def _linear(shape: Shape, width: int) -> tuple[nn.Module, int]:
+    return nn.Identity(), shape[0]
+
+
+def _conv(channels_in: int, channels_out: int, kernel: int, stride: int) -> list[nn.Module]:
+    """A convolution without bias that keeps the size (but for the stride), and its BatchNorm."""
+    return [nn.Conv2d(channels_in, channels_out, kernel, stride, kernel // 2, bias=False), nn.BatchNorm2d(channels_out)]
+
+
+def _initialise(module: nn.Module, generator: torch.Generator) -> None:
+    """Kaiming's normal weights (convolutions by fan-out, linear layers by fan-in), zero biases."""
+    with torch.no_grad():
+        for layer in module.modules():
+            if isinstance(layer, nn.Conv2d):
+                fan = layer.out_channels * layer.kernel_size[0] * layer.kernel_size[1]
+                layer.weight.normal_(0, math.sqrt(2 / fan), generator=generator)
+            elif isinstance(layer, nn.Linear):
+                layer.weight.normal_(0, math.sqrt(2 / layer.in_features), generator=generator)
+                layer.bias.zero_()
+
+
+# name: (maker of (embedding, its width d) from the input's shape and the net's width, that width by default)
+NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
+    "resnet18": (partial(_resnet18, kernel=7, stride=2, pool=True), 64),
+    "resnet18-3x3": (partial(_resnet18, kernel=3, stride=1, pool=False), 64),
+    "resnet18-3x3-pool": (partial(_resnet18, kernel=3, stride=1, pool=True), 64),
+    "conv4": (partial(_convnet, blocks=4), 24),
+    "conv4-stride2": (partial(_convnet, blocks=4, stride=2), 24),
+    "conv3": (partial(_convnet, blocks=3), 16),
+    "mlp": (_mlp, 128),
+    "projection": (_projection, PROJECTED),
+    "linear": (_linear, 1),
+}

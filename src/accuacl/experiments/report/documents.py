@@ -1,0 +1,293 @@
+"""The report of many runs, from the summary to the commands."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from accuacl.experiments import BUILT_IN, CLASS_METRICS, Config, is_tidy, read_result, read_steps, stream_words
+from accuacl.experiments.report import (
+    bars,
+    bars as query_costs,
+    curves,
+    gains,
+    paper,
+    run_figures,
+    run_figures as class_figures,
+    run_figures as contact_sheet,
+    significance,
+)
+from accuacl.experiments.report.curves import discovery
+from accuacl.experiments.report.document import (
+    Block,
+    Code,
+    Document,
+    Heading,
+    Points,
+    Table,
+    TableCell,
+    TableColumn,
+    TableGroup,
+    TableRow,
+    Text,
+)
+from accuacl.experiments.report.groups import Group, Row, defaults, make_groups, show
+from accuacl.experiments.report.metrics import METRICS, number
+from accuacl.experiments.report.paper import agreement_table
+from accuacl.experiments.report.run_figures import stream_map
+from accuacl.experiments.report.significance import significance_table
+from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
+
+FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
+
+
+def many_runs(
+    rows: Sequence[Row],
+    title: str = "",
+    command: str = "",
+    unfinished: int = 0,
+    notices: Sequence[str] = (),
+    source: str = "",
+    query_times: Sequence[Row] = (),
+) -> Document:
+    """The report of these rows.
+
+    command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
+    sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost.
+    """
+    if not rows:
+        return Document(title or query_costs.TITLE, [*query_costs.cost_blocks(query_times), Points([source])])
+    groups = make_groups(rows)
+    report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
+    add = report.blocks.append
+    add(Text(overview(rows)))
+    if unfinished:
+        is_left = "unfinished run is" if unfinished == 1 else "unfinished runs are"
+        add(Text(f"{unfinished} {is_left} left out.", notice=True))
+    report.blocks.extend(stream_notices(rows, notices))
+    comparisons = significance.compare(groups)
+    cells_of_paper = paper.cells_of_paper(groups)
+    agreed, orderings = paper.sentences(cells_of_paper)
+    summary = [*gains.sentences(groups), *significance.sentences(comparisons), *agreed]
+    if summary:
+        add(Heading("Summary"))
+        add(Points(summary))
+    for setup in _setups(groups):
+        add(Heading(setup[0].title))
+        report.blocks.extend(comparison_tables(setup))
+        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup), discovery(setup)]
+        report.blocks.extend([figure for figure in figures if figure])
+    _section(report, "Task orders", order_tables(groups))
+    fixed_order = [group for group in groups if group["order"] != "tasks"]
+    _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])
+    if comparisons:
+        _section(report, "Significance", [significance_table(comparisons)])
+    if cells_of_paper:
+        _section(report, "Agreement with the paper", [Points([*agreed, *orderings]), agreement_table(cells_of_paper)])
+    _section(report, query_costs.TITLE, query_costs.cost_blocks(query_times))
+    facts = [*([source] if source else []), *provenance(rows)]
+    _section(report, "Where these results come from", [Points(facts)])
+    if command:
+        add(Code("To reproduce all runs", [command]))
+    add(commands("To reproduce single runs" if command else "To reproduce all runs", groups))
+    return report
+
+
+def _setups(groups: Sequence[Group]) -> list[list[Group]]:
+    """The groups of each setup that has a section of its own; permuted orders of the tasks have another section."""
+    varied = {group for alike, _ in varied_settings(groups) for group in alike}
+    setups: dict[object, list[Group]] = {}
+    for group in groups:
+        if group["order"] != "tasks":
+            setups.setdefault(group.setup, []).append(group)
+    return [
+        setup
+        for setup in setups.values()
+        if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW
+    ]
+
+
+def _section(report: Document, title: str, blocks: Sequence[Block]) -> None:
+    if blocks:
+        report.blocks.extend([Heading(title), *blocks])
+
+
+SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
+SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
+
+
+def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, source: str = "") -> Document:
+    """The report of the run in this directory. data_dir: where its images lie. source: a sentence on its origin."""
+    (group,) = make_groups([row])
+    what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
+    stream = f", {words}" if (words := stream_words(row)) else ""
+    report = Document(title or f"{what}, memory {group['memory']}{stream}, seed {group['seed']}")
+    add = report.blocks.append
+    report.blocks.extend(stream_notices([row]))
+    add(Heading("Result"))
+    add(Points([_metric(group, metric) for metric in SHOWN if row.get(metric) is not None]))
+    if paper.value(("main",), group, "average_accuracy") and paper.protocol(group):
+        add(Text(paper.protocol(group)))
+    if row.get("accuracy_matrix"):
+        report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
+    result = read_result(run)
+    if not is_tidy(row) and "stream" in result:
+        add(Heading("The stream"))
+        add(stream_map(result["stream"]["pools"], _class_names(run, result)))
+    recall = result["recall"]
+    if recall:
+        add(Heading("Recall of each class"))
+        add(Text(_extremes(recall)))
+        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_tidy(row) else 1))
+    if result.get("recall_by_task"):
+        add(class_figures.recall_by_task(result["recall_by_task"]))
+    if result.get("forgetting_by_class") and not is_tidy(row):
+        add(class_figures.forgetting(result["forgetting_by_class"]))
+    report.blocks.extend(_class_findings(result))
+    found = discovery([group])
+    report.blocks.extend([found] if found else [])
+    if row.get("picked"):
+        add(Heading("What was picked"))
+        add(run_figures.picks(row["picked"]))
+    pictures, problem = contact_sheet.contact_sheets(run, data_dir)
+    report.blocks.extend([Heading("Picked images", 3), *pictures] if pictures else [])
+    if problem:
+        add(Text(f"No picked images are shown: {problem}"))
+    add(Heading("Time"))
+    add(_seconds(row))
+    add(Heading("Settings"))
+    add(_settings(row))
+    add(Heading("Where these results come from"))
+    add(Points([*([source] if source else []), *provenance([row])]))
+    add(commands("To reproduce this run", [group]))
+    return report
+
+
+def _metric(group: Group, metric: str) -> str:
+    ours, papers = group.mean_std(metric), paper.value(("main", "learning-accuracy"), group, metric)
+    text = f"{METRICS[metric].name.capitalize()}: {number(ours.mean, 2) if ours else '-'}"
+    return f"{text} (paper: {papers})" if papers else text
+
+
+def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
+    """The names of the stream's classes, in their order."""
+    (data,) = [step.result for step in read_steps(run / "journal.sqlite", "data")]
+    return [str(data["classes"][c]) for c in result["stream"]["order"]]
+
+
+def _class_findings(result: dict[str, Any]) -> list[Points]:
+    """What was forgotten most, and how many labels the rarest class got; results of older versions do not say it."""
+    if "forgetting_by_class" not in result:
+        return []
+    fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
+    most = ", ".join(f"{name} ({fall:.0f})" for name, fall in fallen)
+    points = [f"Forgotten most, in points: {most}."] if fallen else []
+    labels, found = result["rarest_labels"][-1][-1], result["found"][-1][-1]
+    points.append(f"Classes with at least one label at the end: {found:.0f} %.")
+    points.append(f"Labels of the rarest class, {result['rarest_class']}: {labels}.")
+    return [Points(points)]
+
+
+def _extremes(recall: dict[str, float]) -> str:
+    ranking = sorted(recall.items(), key=lambda item: item[1])
+    if len(ranking) <= 10:
+        return f"From lowest to highest: {_classes(ranking)}."
+    return f"Lowest: {_classes(ranking[:5])}. Highest: {_classes(ranking[:-6:-1])}."
+
+
+def _classes(ranking: Sequence[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} ({value:.0f} %)" for name, value in ranking)
+
+
+def _seconds(row: Row) -> Table:
+    rows = []
+    for name in ("query", "train", "evaluate", "load", "other", "cpu"):
+        seconds = row.get(f"seconds_{name}")
+        cell = TableCell("-" if seconds is None else f"{seconds:,.2f}")
+        rows.append(TableRow([SECONDS.get(name, name)], [cell]))
+    return Table("Wall-clock time of each step", ["step"], [TableColumn("seconds")], [TableGroup("", rows)])
+
+
+def _settings(row: Row) -> Table:
+    rows = [
+        TableRow([name], [TableCell(show(row.get(name))), TableCell(field.description or "")])
+        for name, field in Config.model_fields.items()
+    ]
+    columns = [TableColumn("value"), TableColumn("meaning", text=True)]
+    return Table("All settings", ["setting"], columns, [TableGroup("", rows)])
+
+
+ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")
+
+
+def commands(title: str, groups: Sequence[Group]) -> Code:
+    """The commands that reproduce the groups; the title names what needs a plugin's file besides."""
+    own = dict.fromkeys(str(g[setting]) for g in groups for setting in BUILT_IN if g[setting] not in BUILT_IN[setting])
+    if own:
+        title += f" (add --plugin FILE with the file that defines {', '.join(own)})"
+    return Code(title, [command(group) for group in groups])
+
+
+def command(group: Group) -> str:
+    """One line of shell that does all runs of the group again."""
+    default = defaults(group["benchmark"], group["scale"])
+    words = ["accuacl", "run"]
+    for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
+        if name in ALWAYS or group[name] != default[name]:
+            words += [f"--{name.replace('_', '-')}", str(group[name])]
+    digest = hashlib.sha256(shlex.join(words).encode()).hexdigest()[:6]  # different runs need different directories
+    out = f"runs/{digest}-"
+    seeds = [str(row["seed"]) for row in group.rows]
+    if len(seeds) == 1:
+        return shlex.join([*words, "--seed", seeds[0], "--out", out + seeds[0]])
+    return f"for seed in {' '.join(seeds)}; do {shlex.join(words)} --seed $seed --out {out}$seed; done"
+
+
+def overview(rows: Sequence[Row]) -> str:
+    """How many runs, which seeds and which versions, in one line."""
+    versions = ", ".join(dict.fromkeys(str(row.get("version") or "unknown") for row in rows))
+    seeds = _seeds(rows)
+    return f"{_runs(len(rows))}, seed{'s' * (len(seeds) > 1)} {', '.join(seeds)}, accuacl {versions}."
+
+
+def provenance(rows: Sequence[Row]) -> list[str]:
+    """Runs, hours, seeds, versions and machines, as sentences."""
+    recorded = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
+    total = sum(recorded)
+    hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
+    if len(recorded) < len(rows):
+        hours = f"{hours} in the {_runs(len(recorded))} that recorded it" if recorded else "CPU time not recorded"
+    said = [
+        f"{_runs(len(rows))}, {hours}.",
+        f"Seeds: {', '.join(_seeds(rows))}.",
+        f"Versions of accuacl: {_counted(rows, 'version')}.",
+        f"Machines: {_counted(rows, 'machine')}.",
+    ]
+    finished = sorted(str(row["finished"]) for row in rows if row.get("finished"))
+    if finished:
+        several = finished[0] != finished[-1]
+        said.append(f"Finished between {finished[0]} and {finished[-1]}." if several else f"Finished {finished[0]}.")
+    return said
+
+
+def stream_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Text]:
+    """What must be known before anything else: the others, and the notes of the rows, each once."""
+    texts = dict.fromkeys([*others, *(str(row.get("note") or "").strip() for row in rows)])
+    return [Text(text if text.endswith(".") else f"{text}.", notice=True) for text in texts if text]
+
+
+def _seeds(rows: Sequence[Row]) -> list[str]:
+    return [str(seed) for seed in sorted({row["seed"] for row in rows})]
+
+
+def _counted(rows: Sequence[Row], name: str) -> str:
+    counts = Counter(str(row.get(name) or "not recorded") for row in rows)
+    return "; ".join(f"{value} ({_runs(n)})" if len(counts) > 1 else value for value, n in counts.most_common())
+
+
+def _runs(n: int) -> str:
+    return f"{n} run{'' if n == 1 else 's'}"

@@ -1,0 +1,319 @@
+"""Figures of a single run: its accuracy matrix, curves over tasks and rounds, recall, and what was picked."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.experiments import Config, read_config, read_steps, settings_before
+from accuacl.experiments.report.curves import BLUE, BY_STRATEGY, ORANGE
+from accuacl.experiments.report.document import FAINT, INK, Figure, Panel, Picture
+from accuacl.experiments.report.groups import Row, after_tasks, over_rounds
+from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMED = 24  # an axis names its classes if there are no more than this
+
+
+def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
+    """Accuracy on each task (across) after each task (down)."""
+    count = len(matrix)
+    values = np.array([[np.nan if x is None else x for x in line] for line in matrix], float)
+
+    def draw(axes: Axes) -> None:
+        axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=100)
+        for t, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
+            color = "black" if values[t, j] > 55 else "white"
+            axes.text(j + 0.5, t + 0.5, number(values[t, j]), ha="center", va="center", color=color, fontsize=8)
+        axes.set_xticks(np.arange(count) + 0.5, [str(j + 1) for j in range(count)])
+        axes.set_yticks(np.arange(count) + 0.5, [str(t + 1) for t in range(count)])
+        axes.invert_yaxis()
+        axes.grid(False)
+        axes.tick_params(length=0)
+        axes.set_xlabel("on task")
+        axes.set_ylabel("after task")
+
+    last = ", ".join(number(x) for x in values[-1])
+    alt = f"Heat map of the accuracy matrix, {count} by {count}. After the last task, accuracy on each task is {last}."
+    side = max(2.4, 0.8 + 0.42 * count)
+    return Figure("Accuracy (%) on each task after each task.", [Panel("", draw, alt, (side + 0.6, side))], columns=1)
+
+
+def curves(row: Row) -> list[Figure]:
+    """Average accuracy and forgetting over tasks, and over all rounds where these were tested."""
+    over_tasks = [
+        _curve(metric, after_tasks(row, metric), 2 if metric == "forgetting" else 1, "tasks learned")
+        for metric in MAIN_METRICS
+    ]
+    rounds = [len(accuracies) for accuracies in row.get("round_accuracy") or []]
+    ends = np.cumsum(rounds).tolist()
+    all_rounds = []
+    for metric in MAIN_METRICS:
+        values = [value for task in range(len(rounds)) for value in over_rounds(row, metric, task)]
+        first = sum(rounds) - len(values) + 1  # forgetting begins with the second task
+        all_rounds.append(_curve(metric, values, first, "round, over all tasks", ends[:-1]))
+    figures = [
+        Figure("After each task.", [panel for panel in over_tasks if panel], columns=2),
+        Figure("After each round; lines: a new task begins.", [panel for panel in all_rounds if panel], columns=2),
+    ]
+    return [figure for figure in figures if figure.panels]
+
+
+def _curve(
+    metric: str, values: Sequence[float], first: int, xlabel: str, task_ends: Sequence[int] = ()
+) -> Panel | None:
+    if len(values) < 2:
+        return None
+
+    def draw(axes: Axes) -> None:
+        from matplotlib.ticker import MaxNLocator
+
+        for end in task_ends:
+            axes.axvline(end + 0.5, color=FAINT, linewidth=1)
+        axes.plot(range(first, first + len(values)), values, **BY_STRATEGY["accuacl"].arguments())
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=8, integer=True))
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(METRICS[metric].name)
+
+    alt = f"{METRICS[metric].name}, {xlabel}: from {number(values[0])} to {number(values[-1])}."
+    return Panel("", draw, alt)
+
+
+def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
+    """Recall of every class in order of arrival; where each task has its own classes, in alternating colours.
+
+    tasks: how many there are; 1 if their classes are not their own.
+    """
+    names, values = list(by_class), list(by_class.values())
+    each = max(1, len(names) // max(1, tasks))
+
+    def draw(axes: Axes) -> None:
+        colors = [(BLUE, ORANGE)[i // each % 2] for i in range(len(names))]
+        axes.bar(range(len(names)), values, color=colors, width=0.8)
+        if len(names) <= NAMED:
+            axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
+        elif tasks == 1:
+            axes.set_xlabel("class")
+        else:
+            starts = range(0, len(names), each)
+            axes.set_xticks([start + (each - 1) / 2 for start in starts], [str(i + 1) for i in range(len(starts))])
+            axes.set_xlabel("task")
+        axes.set_ylim(0, 100)
+        axes.set_xlim(-0.7, len(names) - 0.3)
+        axes.grid(False, axis="x")
+        axes.set_ylabel("recall (%)")
+
+    low, middle, high = np.quantile(values, (0, 0.5, 1))
+    alt = f"Recall of {len(names)} classes: lowest {low:.0f} %, median {middle:.0f} %, highest {high:.0f} %."
+    colours = ", tasks in alternating colours" if tasks > 1 else ""
+    caption = f"Recall at the end, classes in order of arrival{colours}."
+    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
+
+
+def picks(picked: Sequence[Sequence[int]]) -> Figure:
+    """How many labels each class got in its task, beside an even share."""
+
+    def draw(axes: Axes) -> None:
+        for t, counts in enumerate(picked):
+            even = sum(counts) / len(counts)
+            x = t + 1 + (np.arange(len(counts)) - (len(counts) - 1) / 2) * 0.7 / max(1, len(counts))
+            axes.plot([t + 0.6, t + 1.4], [even, even], color=INK, linewidth=1)
+            axes.vlines(x, even, list(counts), color=BLUE, linewidth=1)
+            axes.plot(x, counts, color=BLUE, marker="o", linestyle="", markersize=4)
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(range(1, len(picked) + 1))
+        axes.grid(False, axis="x")
+        axes.set_xlabel("task")
+        axes.set_ylabel("labels of a class")
+
+    ranges = [f"task {t + 1} from {min(counts)} to {max(counts)}" for t, counts in enumerate(picked)]
+    alt = f"Labels that classes got: {', '.join(ranges)}."
+    caption = "Labels that each class of a task got, classes in order of arrival; the line is an even share."
+    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
+
+
+def forgetting(by_class: Mapping[str, float]) -> Figure:
+    """Points of recall that each class has lost since its task was learned; below zero it has gained."""
+    names, values = list(by_class), list(by_class.values())
+
+    def draw(axes: Axes) -> None:
+        axes.bar(range(len(names)), values, color=BLUE, width=0.8)
+        axes.axhline(0, color=INK, linewidth=1)
+        if len(names) <= NAMED:
+            axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
+        else:
+            axes.set_xlabel("class")
+        axes.set_xlim(-0.7, len(names) - 0.3)
+        axes.grid(False, axis="x")
+        axes.set_ylabel("forgetting (points)")
+
+    low, middle, high = np.quantile(values, (0, 0.5, 1))
+    alt = f"Forgetting of {len(names)} classes: lowest {low:.0f}, median {middle:.0f}, highest {high:.0f} points."
+    caption = "Forgetting of each class since its task was learned, mean over the earlier tasks that test it."
+    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
+
+
+def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
+    """Recall at the end of each class (down) in the tests of each task (across); white: it is not tested there."""
+    names = list(dict.fromkeys(name for by_class in tasks for name in by_class))
+    values = np.array([[by_class.get(name, np.nan) for by_class in tasks] for name in names])
+
+    def draw(axes: Axes) -> None:
+        axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=100)
+        if len(names) <= NAMED:
+            for c, t in zip(*np.nonzero(np.isfinite(values)), strict=True):
+                color = "black" if values[c, t] > 55 else "white"
+                axes.text(t + 0.5, c + 0.5, f"{values[c, t]:.0f}", ha="center", va="center", color=color, fontsize=7)
+            axes.set_yticks(np.arange(len(names)) + 0.5, names)
+        else:
+            axes.set_yticks([])
+        axes.set_xticks(np.arange(len(tasks)) + 0.5, [str(t + 1) for t in range(len(tasks))])
+        axes.invert_yaxis()
+        axes.grid(False)
+        axes.tick_params(length=0)
+        axes.set_xlabel("in the tests of task")
+        axes.set_ylabel("class")
+
+    means = ", ".join(f"{np.mean(list(by_class.values())):.0f}" for by_class in tasks)
+    alt = (
+        f"Map of the recall of {len(names)} classes by {len(tasks)} tasks; mean over the classes of each task: {means}."
+    )
+    size = (min(7.4, 1.6 + 0.42 * len(tasks)), min(4.5, 0.9 + 0.2 * len(names)))
+    caption = "Recall at the end of each class in the tests of each task; white: it is not tested there."
+    return Figure(caption, [Panel("", draw, alt, size)], columns=1)
+
+
+NAMED_CLASSES = 24  # an axis names its classes if there are no more than this
+
+
+def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure:
+    """pools: how many examples of each class, in their order, each task has."""
+    counts = np.array(pools, float).T
+
+    def draw(axes: Axes) -> None:
+        draw_map(axes, counts, classes)
+
+    present = int((counts > 0).sum(axis=0).max())
+    alt = (
+        f"Map of {len(classes)} classes by {len(pools)} tasks; the largest pool of a class has {counts.max():.0f} "
+        f"examples, a task has up to {present} classes."
+    )
+    size = (min(7.4, 1.6 + 0.42 * len(pools)), min(4.5, 0.9 + 0.2 * len(classes)))
+    caption = "The stream: examples of each class in each task's pool; the darker, the more; white: none."
+    return Figure(caption, [Panel("", draw, alt, size)], columns=1)
+
+
+def draw_map(axes: Axes, counts: np.ndarray, classes: Sequence[str]) -> None:
+    """counts: (classes, tasks). Colours are by logarithm, for tails are long."""
+    from matplotlib.colors import LogNorm
+
+    top = max(2.0, float(counts.max(initial=0)))
+    axes.pcolormesh(np.ma.masked_less(counts, 1), cmap="cividis_r", norm=LogNorm(1, top))
+    if len(classes) <= NAMED_CLASSES:
+        for c, t in zip(*np.nonzero(counts), strict=True):
+            color = "white" if counts[c, t] ** 2 > top else "black"  # beyond the middle of the colours
+            axes.text(t + 0.5, c + 0.5, f"{counts[c, t]:.0f}", ha="center", va="center", color=color, fontsize=7)
+    axes.invert_yaxis()
+    axes.grid(False)
+    tasks = range(counts.shape[1])
+    axes.set_xticks([t + 0.5 for t in tasks], [str(t + 1) for t in tasks])
+    if len(classes) <= NAMED_CLASSES:
+        axes.set_yticks([c + 0.5 for c in range(len(classes))], list(classes))
+    axes.tick_params(length=0)
+    axes.set_xlabel("task")
+    axes.set_ylabel("class")
+
+
+ROUNDS, EACH = 3, 12  # rounds that a sheet shows, and picks of a round
+SIDE, GAP = 32, 2  # pixels
+
+Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
+
+
+def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:
+    """A picture for each task, or a sentence that says why there is none."""
+    from accuacl.experiments import open_stream  # loads torch
+
+    try:
+        config = read_config(run / "config.json", Config.model_fields, settings_before(Config))
+        picks, recorded = _journal(run / "journal.sqlite")
+        # The settings are not validated: the strategy may come from a plugin that is not loaded here.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about the data: the run has said it
+            stream = open_stream(Config.model_construct(**config), data_dir, False)
+        data = stream.dataset
+        if list(data.train.inputs.shape) != recorded["train"]["shape"]:
+            raise InputError("the data found here are not those of the run; give its --data-dir.")
+        first = _image(data.train.inputs[0], config["benchmark"])
+    except InputError as error:
+        return [], str(error)
+    if first is None:
+        return [], "the examples are vectors, not images."
+    pictures = []
+    for task, rounds in picks.items():
+        chosen = sorted({int(r) for r in np.linspace(0, len(rounds) - 1, min(ROUNDS, len(rounds)))})
+        shown = {r: list(rounds.values())[r][:EACH] for r in chosen}
+        names = [data.classes[c] for c in stream[task].classes]
+        rows = [[_image(data.train.inputs[i], config["benchmark"]) for i in ids] for ids in shown.values()]
+        alt = "; ".join(
+            f"round {r + 1}: {', '.join(data.classes[data.train.labels[i]] for i in ids)}" for r, ids in shown.items()
+        )
+        numbers = ", ".join(str(r + 1) for r in shown)
+        few = ", ".join(names[:4]) + (", …" if len(names) > 4 else "")
+        title = f"Task {task + 1} ({few}): the first picks of round {numbers}, a row each"
+        pictures.append(Picture(title, _png(rows), f"Picked images of task {task + 1}. {alt}."))
+    return pictures, ""
+
+
+def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
+    """The picks of every round, and what the journal says of the data."""
+    steps = read_steps(path, "data", "query")
+    picks: Picks = {}
+    for step in steps:
+        if step.task is not None and step.round is not None:
+            picks.setdefault(step.task, {})[step.round] = step.result["ids"][:EACH]
+    recorded = [step.result for step in steps if step.kind == "data"]
+    if not recorded:
+        raise InputError(f"{path} has no record of the run's data.")
+    return picks, recorded[0]
+
+
+def _image(example: NDArray[Any], benchmark: str) -> NDArray[np.uint8] | None:
+    """The example as SIDE x SIDE x 3 bytes; None if it is not an image."""
+    from PIL import Image
+
+    if benchmark == "split-digits":  # 8 x 8 numbers from 0 to 1: white to black
+        example = np.repeat(np.uint8(255 * (1 - np.asarray(example).reshape(8, 8, 1))), 3, axis=2)
+    if example.ndim != 3:
+        return None
+    small = np.array(example, np.uint8)
+    if small.shape[:2] != (SIDE, SIDE):
+        kind = Image.Resampling.NEAREST if small.shape[0] < SIDE else Image.Resampling.LANCZOS
+        small = np.asarray(Image.fromarray(small).resize((SIDE, SIDE), kind))
+    return small
+
+
+def _png(rows: list[list[NDArray[np.uint8] | None]]) -> bytes:
+    """The images side by side on a transparent ground, a row for each round."""
+    from PIL import Image
+
+    step = SIDE + GAP
+    sheet = np.zeros((len(rows) * step - GAP, max(len(row) for row in rows) * step - GAP, 4), np.uint8)
+    for y, row in enumerate(rows):
+        for x, image in enumerate(row):
+            if image is not None:
+                sheet[y * step : y * step + SIDE, x * step : x * step + SIDE] = np.dstack(
+                    [image, np.full((SIDE, SIDE), 255)]
+                )
+    data = io.BytesIO()
+    Image.fromarray(sheet, "RGBA").save(data, "PNG", optimize=True)
+    return data.getvalue()

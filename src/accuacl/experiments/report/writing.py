@@ -1,0 +1,257 @@
+"""Finished runs as rows, from tables of results and from the directories of runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import check_new_file, write_text
+from accuacl.experiments import CLASS_METRICS, Config, canonical, metrics, read_csv, row_settings, run_row
+from accuacl.experiments.report import documents, figure_files, page, text_formats
+from accuacl.experiments.report.document import FORMATS
+from accuacl.experiments.report.groups import Row, make_groups
+from accuacl.experiments.report.tables import means_csv
+from accuacl.experiments.sweeps import has_query_times, read_query_times
+
+TABLE = "results.csv"  # as sweeps call theirs
+QUERIES = "efficiency.csv"  # as `accuacl paper efficiency` calls its table
+NEEDED = ("average_accuracy", "forgetting")
+NUMBERS = (*NEEDED, "forgetting_max", "learning_accuracy", "calibration_error", *CLASS_METRICS)
+NESTED = {
+    "accuracy_matrix": 2,
+    "picked": 2,
+    "round_accuracy": 3,
+    "found": 2,
+    "rarest_labels": 2,
+}  # lists in lists, and how deep
+
+
+@dataclass(frozen=True)
+class RowSource:
+    """A table of results or the directory of a run, and the rows read from it."""
+
+    path: Path
+    rows: list[Row]
+    is_table: bool
+
+
+def read(paths: Sequence[Path]) -> list[RowSource]:
+    """All tables and runs at these paths.
+
+    A file is a table of results. The directory of a run is that run alone, whatever lies below it. Any other directory
+    is all runs and all tables called results.csv in it and below; no other file is opened. Tables of query times are
+    left to `query_tables`.
+    """
+    return [source for path in paths if not has_query_times(path) for source in _read(path)]
+
+
+def query_tables(paths: Sequence[Path]) -> list[Path]:
+    """All tables of query times at these paths: files, and those called efficiency.csv in directories."""
+    return list(dict.fromkeys(table for path in paths for table in _query_tables(path)))
+
+
+def _query_tables(path: Path) -> list[Path]:
+    if path.is_dir() and not is_run(path):
+        return [table for table in sorted(path.rglob(QUERIES)) if has_query_times(table)]
+    return [path] if has_query_times(path) else []
+
+
+def merge(sources: Sequence[RowSource]) -> list[Row]:
+    """The rows of all sources, each run once: the one that finished last, if a run was found several times."""
+    newest: dict[tuple[Any, ...], Row] = {}
+    for row in (row for source in sources for row in source.rows):
+        key = tuple(row[name] for name in Config.model_fields)
+        if key not in newest or str(row.get("finished") or "") >= str(newest[key].get("finished") or ""):
+            newest[key] = row
+    return list(newest.values())
+
+
+def describe(sources: Sequence[RowSource], queries: Mapping[Path, Sequence[Row]] | None = None) -> str:
+    """Where the rows were read from, as a sentence; queries: rows of query times by their table.
+
+    >>> describe([RowSource(Path("a/results.csv"), [{}, {}], True), RowSource(Path("runs/x"), [{}], False)])
+    'Read from a/results.csv (2 rows), runs/x (a run).'
+    """
+    names = [f"{s.path} ({len(s.rows)} row{'s' * (len(s.rows) > 1)})" for s in sources if s.is_table]
+    runs = [source.path for source in sources if not source.is_table]
+    if runs:
+        names.append(f"{runs[0]} (a run)" if len(runs) == 1 else f"{len(runs)} directories of runs")
+    names += [f"{table} ({len(rows)} queries)" for table, rows in (queries or {}).items()]
+    return f"Read from {', '.join(names)}."
+
+
+def count_unfinished(paths: Sequence[Path]) -> int:
+    """How many runs in these directories have begun but not finished."""
+    folders = [path for path in paths if path.is_dir() and not is_run(path)]
+    begun = {journal.parent.resolve() for folder in folders for journal in folder.rglob("journal.sqlite")}
+    return sum(not is_run(run) for run in begun)
+
+
+def is_run(path: Path) -> bool:
+    """Whether this is the directory of a finished run."""
+    return (path / "result.json").is_file()
+
+
+def _read(path: Path) -> list[RowSource]:
+    if is_run(path):
+        return [_read_run(path)]
+    if path.is_file():
+        return [_read_table(path)]
+    if not path.is_dir():
+        raise InputError(f"there is no {path}; give a results.csv, a run's directory or one that holds runs.")
+    sources = [_read_table(table) for table in sorted(path.rglob(TABLE))]
+    sources += [_read_run(result.parent) for result in sorted(path.rglob("result.json"))]
+    if not sources and not _query_tables(path):
+        tables = [table.name for table in sorted(path.glob("*.csv"))]
+        what_to_do = "finish a run first or give another folder"
+        if tables:
+            listed = ", ".join(tables[:5]) + (", ..." if tables[5:] else "")
+            what_to_do += f", or one of its tables by name, if they hold results: {listed}"
+        raise InputError(f"{path} holds no finished run and no {TABLE}; {what_to_do}.")
+    return sources
+
+
+def _read_table(path: Path) -> RowSource:
+    rows = read_csv(path)
+    if not rows:
+        raise InputError(f"{path} has no rows; give a table with at least one run.")
+    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True)
+
+
+def _read_run(run: Path) -> RowSource:
+    if not (run / "journal.sqlite").is_file():
+        raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
+    return RowSource(run, [_checked(str(run), run_row(run))], False)
+
+
+def _checked(where: str, row: Row) -> Row:
+    """The row with its settings in their canonical form, once its numbers and lists were found well formed."""
+    for name in NUMBERS:
+        value = row.get(name)
+        if name in NEEDED and value is None:
+            raise InputError(f"{where}: {name} is missing; every run needs it, so fix the row or leave it out.")
+        if value is not None and not (isinstance(value, int | float) and math.isfinite(value)):
+            raise InputError(f"{where}: {name} is {value!r}, not a number; fix the row or leave it out.")
+    for name, depth in NESTED.items():
+        if row.get(name) is not None and not _is_nested(row[name], depth):
+            raise InputError(f"{where}: {name} is not {depth} lists deep with numbers; fix the row or leave it out.")
+    if row.get("accuracy_matrix") is not None:
+        try:
+            metrics.summary(row["accuracy_matrix"])
+        except InputError as error:
+            raise InputError(f"{where}: {error}") from None
+    return {**row, **canonical(row_settings(row))}
+
+
+def _is_nested(value: Any, depth: int) -> bool:
+    """Whether the value is finite numbers, or None, in lists in lists, so many deep."""
+    if depth:
+        return isinstance(value, list) and bool(value) and all(_is_nested(item, depth - 1) for item in value)
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
+
+
+FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", QUERIES)
+
+FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of what no format is
+
+
+def write(
+    paths: Sequence[Path],
+    out: Path | None = None,
+    format: str = "",
+    title: str = "",
+    data_dir: Path | None = None,
+    command: str = "",
+    figures: Path | None = None,
+    figure_type: str = "",
+    choose: Callable[[list[Row]], list[Row]] | None = None,
+    notices: Sequence[str] = (),
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Path:
+    """Write the report of the runs and tables at `paths`; returns the file.
+
+    A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
+    seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
+
+    `format`: html, md, latex or csv; unset, what the suffix of `out` says.
+
+    `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
+    folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
+    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell`: gets a
+    sentence that says which tables and runs were read.
+    """
+    if not paths:
+        raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
+    single = len(paths) == 1 and is_run(paths[0])
+    format = _format(format, out)
+    out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format][0]}"
+    _check_out(out, paths)
+    _check_figures(figures, figure_type, format, out)
+    sources = read(paths)
+    queries = {table: read_query_times(table) for table in query_tables(paths)}
+    source = describe(sources, queries)
+    rows = merge(sources)
+    if not rows and not any(queries.values()):
+        raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
+    if not rows and (choose or format == "csv"):
+        raise InputError(f"{paths[0]} holds query times and no runs; leave out --only and --format csv.")
+    tell(source)
+    if choose:
+        rows = choose(rows)
+    if single:
+        report = documents.one_run(paths[0], rows[0], title, data_dir, source)
+    else:
+        # Nobody knows which of the unfinished runs would have been chosen.
+        unfinished = 0 if choose else count_unfinished(paths)
+        query_times = [row for table in queries.values() for row in table]
+        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times)
+    if figures:
+        report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
+    if format == "csv":
+        text = means_csv(make_groups(rows))
+    elif format == "html":
+        text = page.render(report)
+    else:
+        text = {"md": text_formats, "latex": text_formats}[format].render(report, out.parent)
+    write_text(out, text)
+    return out
+
+
+def _format(given: str, out: Path | None) -> str:
+    """The format that is asked for, by its name, by the suffix of the file or by both."""
+    if given and given not in FORMATS:
+        raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
+    suffix = out.suffix.removeprefix(".").lower() if out else ""
+    meant = next((name for name, suffixes in FORMATS.items() if suffix in suffixes), "")
+    if given and not meant and suffix not in FOREIGN:
+        meant = given  # in a file of any name
+    if suffix and (not meant or given not in ("", meant)):
+        name = given or "a report"
+        wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
+        raise InputError(f"{out} is no file for {name}; end its name in .{' or .'.join(wanted)}.")
+    return meant or "html"
+
+
+def _check_out(out: Path, paths: Sequence[Path]) -> None:
+    """Refuse a file that cannot be written, and one that results are kept in."""
+    check_new_file(out)
+    if out.resolve() in {path.resolve() for path in paths}:
+        raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
+    if out.name in FILES_OF_RUNS and any(path.resolve() in out.resolve().parents for path in paths):
+        raise InputError(f"{out} has the name of a file that runs keep; give another --out.")
+
+
+def _check_figures(figures: Path | None, figure_type: str, format: str, out: Path) -> None:
+    """Refuse a folder and a type of figures that the format cannot show."""
+    if figure_type and not figures:
+        raise InputError("a figure type without a folder for figures; give --figures too.")
+    if figures and figures.exists() and not figures.is_dir():
+        raise InputError(f"{figures} is a file; give a folder for the figures.")
+    if figure_type == "svg" and format == "latex":
+        raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
+    if figures and format == "latex" and set(text_formats.link(figures, out.parent)) & set("%#{}~\\ "):
+        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")

@@ -1,0 +1,141 @@
+"""Runs: an experiment in its directory, begun, gone on with, or shown if it is finished."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import accuacl
+from accuacl.base.errors import InputError
+from accuacl.base.files import strangers, write_text
+from accuacl.base.progress import OnProgress, check_progress
+from accuacl.experiments import learners, metrics, metrics as by_class
+from accuacl.experiments.config import Config
+from accuacl.experiments.config_files import settings_before
+from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
+from accuacl.experiments.loop import all_tasks
+from accuacl.experiments.notes import stream_notes
+from accuacl.experiments.setting import difference, environment
+from accuacl.experiments.state import Handle
+from accuacl.experiments.steps import ExperimentSteps, Oracle
+
+MORE = ("error.txt",)  # what a sweep may have left there of a run that never began
+
+
+def run(
+    config: Config,
+    out: Path,
+    *,
+    data_dir: Path | None = None,
+    fresh: bool = False,
+    skip_bad: bool = False,
+    oracle: Oracle | None = None,
+    progress: OnProgress | None = None,
+    patience: float = 0,
+) -> dict[str, Any]:
+    """Do the experiment, or go on with it, or return its result at once if it is finished.
+
+    patience: seconds to wait for another process that is working on it.
+    """
+
+    def prepare() -> ExperimentSteps:
+        return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)
+
+    _check_out(out)
+    check_progress(progress)
+    # A new run is made ready before its directory is touched: what fails here leaves no trace.
+    ready = prepare() if fresh or not (out / "config.json").exists() else None
+    for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
+        warnings.warn(sentence, stacklevel=2)
+    before = settings_before(type(config))
+    with Journal(out, config.model_dump(), environment(config), fresh, before, patience) as journal:
+        if journal.has("result"):
+            result = journal.once("result", dict)
+        else:
+            if other := difference(journal.environment, environment(config)):
+                warnings.warn(
+                    f"this run was begun with {other}: its result may differ in the last bits from an undisturbed one.",
+                    stacklevel=2,
+                )
+            torch.set_num_threads(config.threads)
+            steps = ready or prepare()
+            loading = journal.once("load", lambda: steps.loading)
+            steps.check_data(journal.once("data", steps.fingerprint))
+            try:
+                matrix, last, weights = all_tasks(steps, journal)
+            except learners.Diverged as error:
+                journal.once(DIVERGED, str, error)  # so that other settings may start over here
+                raise
+            result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
+        _publish(out / "result.json", result)
+    return result
+
+
+def _check_out(out: Path) -> None:
+    """Refuse a directory that holds somebody's files and no run."""
+    begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
+    if not begun and (other := strangers(out, "weights", "lock", *WRITTEN, *MORE)):
+        raise InputError(f"{out} holds {other}, which is of no run; choose an empty or a new directory as --out.")
+
+
+def _finish(
+    steps: ExperimentSteps,
+    journal: Journal,
+    matrix: list[list[float | None]],
+    last: dict[str, Any],
+    weights: Handle | None,
+    loading: float,
+) -> dict[str, Any]:
+    """What result.json has."""
+    spent, cpu = journal.seconds(), journal.cpu_seconds()
+    spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
+    parts = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
+    return {
+        **metrics.summary(matrix),
+        "accuracy_matrix": matrix,
+        **{name: last[name] for name in ("recall", "recall_by_task") if name in last},
+        "calibration_error": last["calibration_error"],
+        **_by_class(steps, journal),
+        "weights": weights["file"] if weights else None,
+        "config": steps.config.model_dump(),
+        "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
+        "version": accuacl.__version__,
+    }
+
+
+def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
+    """What can be said of classes, and the stream itself: its classes, and how many of each were in each pool."""
+    stream, truth = steps.stream, steps.stream.to_model
+    evaluations = [step.result for step in read_steps(journal.path, "evaluate")]
+    fallen = by_class.forgetting_by_class(evaluations)
+    labels = steps.data.train.labels
+    width = len(stream.order)
+    pools = np.stack([np.bincount(truth(labels[steps.pool_of(task)]), minlength=width) for task in steps.tasks])
+    of_class = np.full(len(labels), -1)
+    inside = np.concatenate([task.train for task in steps.tasks])
+    of_class[inside] = truth(labels[inside])
+    counts = by_class.labels_by_class(read_steps(journal.path, "label"), of_class, width)
+    rarest = by_class.rarest(counts, pools)
+    return {
+        "class_accuracy": by_class.class_accuracy(evaluations[-1]["recall"]),
+        "example_accuracy": by_class.example_accuracy(
+            evaluations[-1]["accuracy"], [len(steps.test_of(task)) for task in steps.tasks]
+        ),
+        "class_forgetting": float(np.mean(list(fallen.values()))) if fallen else 0.0,
+        "forgetting_by_class": fallen,
+        "found": by_class.found(counts, pools),
+        "rarest_class": steps.data.classes[stream.order[rarest]],
+        "rarest_labels": [[int(count[rarest]) for count in rounds] for rounds in counts],
+        "stream": {"order": list(stream.order), "pools": pools.tolist()},
+    }
+
+
+def _publish(path: Path, result: dict[str, Any]) -> None:
+    text = json.dumps(result, indent=1) + "\n"
+    if not path.exists() or path.read_text() != text:
+        write_text(path, text)

@@ -1,0 +1,196 @@
+"""What has happened in a project and what to do about it, in sentences.
+
+Each is a function of what is known, and says so where the held-out items cannot tell: a task has fallen for certain
+only if the whole interval of its forgetting is above zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from accuacl.base.errors import counted
+from accuacl.labeling.project.estimates import ClassEstimate, Estimates, TaskEstimate, TrainingGain
+from accuacl.labeling.project.settings import ProjectSettings
+
+FEW_LABELS = 5  # of a class
+FEW_HELD = 30  # held-out items of a task: with fewer an accuracy is known to about 15 points at best
+LARGE_FALL = 10  # points that a task must have fallen to be worth a sentence
+SHOWN = 3  # tasks or classes that one kind of advice names
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What has happened, and what to do; about: the answers it speaks of, by the names of filters."""
+
+    text: str
+    do: str = ""
+    tone: Literal["good", "bad", "plain"] = "plain"
+    about: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Doubts:
+    """How many items people disagree about, settled ones aside; how many were skipped, of how many answers."""
+
+    unsettled: int = 0
+    skipped: int = 0
+    answered: int = 0
+
+
+def advise(
+    settings: ProjectSettings,
+    estimates: Estimates,
+    gain: TrainingGain | None,
+    classes: Sequence[ClassEstimate],
+    names: Mapping[int, str],
+    doubts: Doubts,
+    left: int,
+) -> list[Advice]:
+    """Everything there is to say, what needs attention first. left: labels left in the budget of the latest task."""
+    said = [
+        *_training(gain),
+        *_fallen(settings, estimates),
+        *_confused(estimates, names),
+        *_rare(classes, names),
+        *_disputed(doubts),
+        *_forecast(settings, estimates, left),
+        *_precision(settings, estimates),
+    ]
+    order = {"bad": 0, "good": 1, "plain": 2}
+    return sorted(said, key=lambda advice: order[advice.tone])
+
+
+def _training(gain: TrainingGain | None) -> Iterator[Advice]:
+    """What the last training has changed."""
+    if gain is None:
+        return
+    on = counted(gain.count, "held-out example")
+    if gain.before is None:
+        yield Advice(f"After the last training the accuracy is {gain.now:.0f} %, on {on}.")
+    elif gain.now > gain.before:
+        text = f"The last training raised the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
+        yield Advice(text, tone="good")
+    elif gain.now < gain.before:
+        text = f"The last training lowered the accuracy from {gain.before:.0f} to {gain.now:.0f} %, on {on}."
+        do = "That may be chance. If the next training lowers it too, look at the likely mistakes in the labels."
+        yield Advice(text, do, "bad", (("show", "mistakes"),))
+    else:
+        yield Advice(f"The last training left the accuracy at {gain.now:.0f} %, on {on}.")
+
+
+def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
+    """Tasks that were forgotten, the worst first, and whether that is beyond doubt; or that there is none."""
+    measured = [(t, t.learned, t.forgetting) for t in estimates.tasks if t.learned and t.forgetting]
+    fallen = sorted((row for row in measured if row[2].value >= LARGE_FALL), key=lambda row: -row[2].value)
+    for t, learned, forgetting in fallen[:SHOWN]:
+        numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {counted(t.now.count, 'held-out example')}"
+        about = (("task", str(t.task)), ("held", "1"))
+        if forgetting.low > 0:
+            yield Advice(f"Task {t.task + 1} fell {numbers}.", _remedy(settings, estimates), "bad", about)
+        else:
+            do = "That is too few to be sure; see whether it goes on."
+            yield Advice(f"Task {t.task + 1} may have fallen, {numbers}.", do, about=about)
+    if measured and not fallen:
+        held = sum(t.now.count for t, _, _ in measured)
+        yield Advice(f"No earlier task has measurably fallen, on {counted(held, 'held-out example')}.", tone="good")
+
+
+def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
+    more = f"Add data like it as the next task and label {settings.per_round} of them"
+    labels = sum(estimates.labels_by_class.values())
+    if settings.learner == "ridge" or settings.memory >= labels:
+        return f"{more}: everything that was labelled is already learned from."
+    return (
+        f"{more}, or raise the memory: a new project with --memory {labels} replays all labels, not {settings.memory}."
+    )
+
+
+def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice]:
+    """The pair of classes that is confused most, if that happened more than once."""
+    wrong = {pair: count for pair, count in estimates.confusion.items() if pair[0] != pair[1] and count > 1}
+    if not wrong:
+        return
+    (label, guess), count = max(wrong.items(), key=lambda item: (item[1], -item[0][0], -item[0][1]))
+    total = sum(n for (id, _), n in estimates.confusion.items() if id == label)
+    text = f"{count} of {total} held-out examples of “{names[label]}” are taken for “{names[guess]}”."
+    about = (("held", "1"), ("label", str(label)), ("guess", str(guess)))
+    do = f"Look at them: if they are mislabelled, relabel them; if not, label more of “{names[label]}”."
+    yield Advice(text, do, "bad", about)
+
+
+def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterator[Advice]:
+    """Classes without a label, and those with few."""
+    missing = [names[c.id] for c in classes if not c.labels]
+    few = sorted((c for c in classes if 0 < c.labels < FEW_LABELS), key=lambda c: c.labels)
+    if not any(c.labels for c in classes):
+        return
+    if missing:
+        if len(missing) == 1:
+            do = "Add data that show it, or merge it into another class."
+            yield Advice(f"{_listed(missing)} has no label yet.", do)
+        else:
+            do = "Add data that show them, or merge them into others."
+            yield Advice(f"{_listed(missing)} have no label yet.", do)
+    if few:
+        text = ", ".join(f"“{names[c.id]}” {c.labels}" for c in few[:SHOWN])
+        rest = f" and {_more(len(few) - SHOWN)}" if len(few) > SHOWN else ""
+        yield Advice(f"Few labels: {text}{rest}.", f"A class is learned badly from fewer than {FEW_LABELS} labels.")
+
+
+def _disputed(doubts: Doubts) -> Iterator[Advice]:
+    if doubts.unsettled:
+        text = f"People disagree about {counted(doubts.unsettled, 'example')}."
+        do = "Settle this under Review, and write the rule into the guideline of the class."
+        yield Advice(text, do, "bad", (("show", "settle"),))
+    if doubts.answered >= 20 and doubts.skipped > 0.2 * doubts.answered:
+        text = f"{doubts.skipped} of {doubts.answered} examples were skipped."
+        do = "If they belong to no class, add one for them; they do not count against the budget."
+        yield Advice(text, do, about=(("show", "skipped"),))
+
+
+def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Iterator[Advice]:
+    """How far the budget of the latest task carries."""
+    found = estimates.forecast
+    if found is None or not estimates.tasks:
+        return
+    text = f"Task {estimates.tasks[-1].task + 1}: {found.text}."
+    if settings.budget_total:
+        yield Advice(text)
+        return
+    if found.labels is None:
+        yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
+    elif found.labels > left:
+        do = f"Its budget has {left} left: add more of its data as the next task to go on."
+        yield Advice(text, do if found.labels else "")
+    else:
+        yield Advice(text, f"Its budget has {left} left, which is enough." if left else "")
+
+
+def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
+    """How little is known, where few items are held out."""
+    counts = [t.now.count for t in estimates.tasks]
+    if counts and min(counts) < FEW_HELD:
+        worst = min(estimates.tasks, key=lambda t: t.now.count)
+        width = (worst.now.high - worst.now.low) / 2
+        text = f"Accuracies are known to about ±{width:.0f} points: {_held_out(worst)}."
+        do = f"A new project with a larger --holdout than {settings.holdout:g}, or more --per-round, knows more."
+        yield Advice(text, do)
+
+
+def _held_out(task: TaskEstimate) -> str:
+    verb = "is" if task.now.count == 1 else "are"
+    return f"only {counted(task.now.count, 'example')} of task {task.task + 1} {verb} held out"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """As in “a”, “b” and 3 more classes."""
+    shown = [f"“{name}”" for name in names[:SHOWN]]
+    if len(names) > SHOWN:
+        return f"{', '.join(shown)} and {_more(len(names) - SHOWN)}"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _more(classes: int) -> str:
+    return "1 more class" if classes == 1 else f"{classes} more classes"

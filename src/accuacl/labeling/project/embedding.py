@@ -1,0 +1,123 @@
+"""A project's model for `accuacl embed`: it turns data that the project does not hold into a pool."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading
+from accuacl.experiments import learners, load_tensors, models, read_steps
+from accuacl.experiments.data import LISTS
+from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.labeling.project import backbones
+from accuacl.labeling.project.project import Project
+from accuacl.labeling.project.table_encoder import FILE
+from accuacl.labeling.project.task_inputs import LIMIT
+from accuacl.labeling.project.texts import text_encoder
+from accuacl.labeling.project.uploads import read_like
+
+
+def open_for_embedding(
+    directory: Path, data: str, options: ReadOptions, trust_code: bool = False
+) -> tuple[Inputs, Checkpoint]:
+    """The data, opened as the project's model takes it, and that model, for `embed`."""
+    with Project.open(directory) as project:
+        if trust_code:
+            project.trust_code()
+        kind, checkpoint = project.settings.kind, checkpoint_of(project)
+        if kind in ("texts", "tables"):
+            return RowInputs(project, Path(data), options.column or "text"), checkpoint
+        numbers = project.tasks.all()[0].columns or ()
+        usual = LISTS if kind == "vectors" and not numbers else ()
+        options = replace(options, image_size=options.image_size or checkpoint.size, usual=usual)
+        return open_inputs(data, options, numbers), checkpoint
+
+
+def checkpoint_of(project: Project) -> Checkpoint:
+    """The model after the last training, from raw inputs on; it embeds as the project's own strategy sees items."""
+    s = project.settings
+    steps = read_steps(project.journal, "train")
+    if not steps:
+        raise InputError(f"the project in {project.directory} has learned nothing yet; label a round first.")
+    handle = steps[-1].result
+    state = load_tensors(project.directory / "weights", handle)
+    classes, backbone = len(state["head.weight"]), backbones.load(s) if s.has_network else None
+    transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
+    if s.frozen:
+        path = project.tasks.folder_of(0) / "scale.safetensors"
+        with reading(path):
+            data = path.read_bytes()
+        known.append(hashlib.sha256(data).hexdigest())
+        scale = _Scale(safetensors.torch.load(data))
+        head = models.build(s.head, classes, seed=s.seed, input_shape=(len(scale.mean),), width=s.width)
+        head.load_state_dict(state)
+        before = backbone.embed if backbone else nn.Identity()
+        model = models.Classifier(nn.Sequential(before, scale, head.embed), head.head)
+    else:
+        model = backbones.tuned(s, classes)
+        model.load_state_dict(state)
+    side = s.side if s.kind == "images" else 0
+    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
+
+
+class RowInputs:
+    """Texts, or rows of a table, as the vectors that a project of these takes."""
+
+    def __init__(self, project: Project, file: Path, column: str) -> None:
+        kind, first = project.settings.kind, project.tasks.folder_of(0)
+        if not file.is_file():
+            wanted = "a .csv file or JSON lines" if kind == "texts" else "a .csv, .tsv or Parquet file"
+            raise InputError(f"{file} is not a file; this project labels {kind}, so give {wanted}.")
+        items = read_like(project.tasks, kind, file, column)
+        self.names, self.rows = items.names, list[Any](items.texts or items.shown or [])
+        self.settings, self.tasks = project.settings, project.tasks
+        self.files: list[str] = [str(file), *map(str, project.settings.files)]
+        if not project.settings.own:
+            self.files.append(str(first / ("words.json" if kind == "texts" else FILE)))
+        self.reading: list[Any] = [column]
+
+    @cached_property
+    def encode(self) -> Callable[[list[Any]], NDArray[np.float32]]:
+        return text_encoder(self.settings, self.tasks) if self.settings.kind == "texts" else self.tasks.schema().encode
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For worker processes: each makes its encoder itself."""
+        return {name: value for name, value in self.__dict__.items() if name != "encode"}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def read(self, start: int, stop: int) -> tuple[list[Any], NDArray[np.float32]]:
+        return list(self.names[start:stop]), self.encode(self.rows[start:stop])
+
+    def where(self, row: int) -> str:
+        return f"{self.files[0]}, row {row}"
+
+
+class _Scale(nn.Module):
+    """`inputs.scaled` as a layer."""
+
+    mean: Tensor
+    std: Tensor
+    each: Tensor
+
+    def __init__(self, scale: dict[str, Tensor]) -> None:
+        super().__init__()
+        for name, value in scale.items():
+            self.register_buffer(name, value)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.shape[1:] != self.mean.shape:
+            raise InputError(f"{len(self.mean)} numbers each were expected.")
+        return torch.clamp((x - self.mean) / self.std, -LIMIT, LIMIT) * self.each

@@ -1,0 +1,202 @@
+"""Erase what a project has of items: their embeddings, vectors and texts. The user's own files are not touched."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import numpy as np
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import reading, replacing, write_bytes, write_text, writing
+from accuacl.experiments import read_steps
+from accuacl.labeling.project.images import trouble
+from accuacl.labeling.project.tasks import ERASED, Item, TaskInfo, Tasks, identities, suppress
+
+FORGOTTEN = "(forgotten)"  # the name of what was forgotten
+
+
+def erase_finished(tasks: Tasks, journal: Path) -> None:
+    """Erase the examples of all tasks that have ended, but for those that were held out."""
+    for step in read_steps(journal, "evaluate"):
+        assert step.task is not None
+        task = tasks.all()[step.task]
+        held = {item for label in read_steps(journal, "label", task=task.index) for item in label.result["held"]}
+        rows = [row for row in range(task.count) if task.first + row not in held]
+        _remove_uploaded(tasks, task, rows)
+        if not set(rows) <= erased_rows(tasks, task):
+            erase(tasks, task, rows)
+
+
+def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
+    """The rows of a task that have been erased to the end."""
+    path = tasks.folder_of(task.index) / ERASED
+    if not path.exists():
+        return set()
+    with reading(path):
+        return set(json.loads(path.read_text())["rows"])
+
+
+def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
+    """The rows of a task that the project was asked to forget."""
+    rows = erased_rows(tasks, task)
+    return {row for row in rows if tasks.table(task.index)["name"][row] == FORGOTTEN} if rows else set()
+
+
+def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = False) -> None:
+    """Put zeros and nothing in place of what there is of these rows of a task; `names`: of their names too.
+
+    Done again after a kill it does the rest. The file that says so is written before, with what the list of items is
+    going to be, and after.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    _remove_uploaded(tasks, task, rows)  # while their names are there
+    folder, before = tasks.folder_of(task.index), erased_rows(tasks, task)
+    table, chosen = {name: list(column) for name, column in tasks.table(task.index).items()}, sorted(rows)
+    nothings = {"text": "", "shown": "{}", "label": None} | ({"name": FORGOTTEN} if names else {})
+    for column, nothing in nothings.items():
+        for row in chosen if column in table else ():
+            table[column][row] = nothing
+    sink = io.BytesIO()
+    pq.write_table(pa.table(table), sink)
+    digest = hashlib.sha256(sink.getvalue()).hexdigest()
+    write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before)}) + "\n")
+    write_bytes(folder / "items.parquet", sink.getvalue())
+    for path in (folder / "inputs.npy", folder / "vectors.npy"):
+        if path.exists():
+            with reading(path):
+                array = np.load(path, allow_pickle=False)
+            array[chosen] = 0
+            with replacing(path) as file:
+                np.save(file, array)
+    write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before | set(chosen))}) + "\n")
+    Tasks.table.cache_clear()
+
+
+def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
+    """Erase rows of a task with their names, and see to it that the same images and texts are not taken in again."""
+    table = tasks.table(task.index)
+    gone = forgotten_rows(tasks, task) if task.kind == "images" else erased_rows(tasks, task)
+    there = [row for row in rows if row not in gone]
+    if there and task.kind in ("images", "texts"):
+        names, texts = ([table[name][row] for row in there] for name in ("name", "text" if "text" in table else "name"))
+        suppress(tasks.folder, identities(task.kind, task.place, names, texts))
+    erase(tasks, task, rows, names=True)
+    if task.kind == "tables" and task.index == 0:
+        _forget_values(tasks, task)
+
+
+def _forget_values(tasks: Tasks, task: TaskInfo) -> None:
+    """Remove categories that no row of the first task has any more from `table.json`.
+
+    Where only statistics are kept, nobody knows which those are.
+    """
+    gone = forgotten_rows(tasks, task)
+    if erased_rows(tasks, task) <= gone:
+        rows = tasks.rows(0, slice(None))
+        tasks.schema().without_values([row for i, row in enumerate(rows) if i not in gone]).save(tasks.folder_of(0))
+        Tasks.schema.cache_clear()
+
+
+def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
+    """Delete what was sent to the project's own folder: images one by one, the file of others as a whole.
+
+    The other rows of such a file are in the list of items, where they are needed.
+    """
+    place, uploads = Path(task.place), tasks.folder.parent.resolve() / "uploads"
+    if not place.is_relative_to(uploads) or not place.exists():
+        return
+    names = tasks.table(task.index)["name"]
+    files = [place / names[row] for row in rows] if task.kind == "images" else [place]
+    for file in files:
+        if file.resolve().is_relative_to(uploads) and file.is_file():
+            with writing(file):
+                file.unlink()
+
+
+def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
+    """Their names. They are never asked for, and nothing is learned from them."""
+    made = tasks.folder_of(task.index) / "inputs.json"
+    if task.kind != "images" or not made.exists():
+        return []
+    with reading(made):
+        rows = json.loads(made.read_text())["bad"]
+    names, gone = tasks.table(task.index)["name"], erased_rows(tasks, task)
+    return [names[row] for row in rows if row not in gone]
+
+
+def why_unreadable(task: TaskInfo, name: str) -> str:
+    """Why such an image cannot be read, in a few words."""
+    return trouble(Path(task.place), name) or "could not be read when it was embedded, and can be now"
+
+
+LONGEST = 60  # characters of a text that are shown
+MOST = 10  # items that a sentence names
+
+
+def find_item(tasks: Tasks, given: str) -> int:
+    """The one item that this can mean: `#NUMBER`, `TASK:NAME`, a name, or a number.
+
+    What can mean several items is refused, with a sentence that shows them: a number that is another item's name too,
+    or a name that several have.
+    """
+    if given.startswith("#") and given[1:].isdecimal():
+        return numbered(tasks, given[1:])
+    found = set(named(tasks, given))
+    task, _, name = given.partition(":")
+    if task.isdecimal() and name:
+        found |= {item for item in named(tasks, name) if tasks.find(item).index + 1 == int(task)}
+    if given.isdecimal() and int(given) < _count(tasks):
+        if not found:
+            return numbered(tasks, given)
+        found.add(int(given))
+    if len(found) > 1:
+        several = "; ".join(f"'#{item}' is {said_of(tasks.item(item))}" for item in sorted(found)[:MOST])
+        more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
+        raise InputError(f"{given!r} can mean {len(found)} items; give one with its #, in quotes: {several}{more}.")
+    if found:
+        return found.pop()
+    raise InputError(f"there is no item {given!r}; give its name, TASK:NAME, or its number in the export's labels.csv.")
+
+
+def named(tasks: Tasks, name: str) -> list[int]:
+    """All items of that name, but for those that were forgotten."""
+    gone = _forgotten(tasks)
+    rows = ((task.first, row, each) for task in tasks.all() for row, each in enumerate(tasks.table(task.index)["name"]))
+    return [first + row for first, row, each in rows if each == name and first + row not in gone]
+
+
+def numbered(tasks: Tasks, number: str) -> int:
+    """The item of that number."""
+    count = _count(tasks)
+    if not number.isdecimal() or int(number) >= count:
+        raise InputError(f"there is no item {number!r}; items have the numbers 0 to {count - 1}.")
+    if int(number) in _forgotten(tasks):
+        raise InputError(f"item {int(number)} has been forgotten already; leave it out.")
+    return int(number)
+
+
+def said_of(item: Item) -> str:
+    """What people know an item by: its task, its name, and its text or file.
+
+    >>> said_of(Item(99, 1, "text", "39", text="how do I pay?"))
+    "task 2, '39': how do I pay?"
+    """
+    text = " ".join((item.text or "").split())
+    shown = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    cells = ", ".join(f"{title} {value}" for title, value in item.fields[1:4])
+    seen = shown or (str(item.path) if item.path else cells)
+    return f"task {item.task + 1}, {item.name!r}" + (f": {seen}" if seen else "")
+
+
+def _forgotten(tasks: Tasks) -> set[int]:
+    return {task.first + row for task in tasks.all() for row in forgotten_rows(tasks, task)}
+
+
+def _count(tasks: Tasks) -> int:
+    return sum(task.count for task in tasks.all())

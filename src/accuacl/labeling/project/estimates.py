@@ -1,0 +1,311 @@
+"""95 % confidence intervals for shares and for the change of a share, which hold for small counts too."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from accuacl.experiments import read_steps
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
+from accuacl.labeling.store import Store, counts_as
+
+Z = 1.959963984540054  # two-sided 95 %
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value in percent, its confidence interval, and how many examples it comes from."""
+
+    value: float
+    low: float
+    high: float
+    count: int
+
+
+def share(right: int, count: int) -> Estimate:
+    """A share with Wilson's interval.
+
+    >>> estimate = share(8, 10)
+    >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
+    (49.0, 80.0, 94.3)
+    """
+    p, z2 = right / count, Z * Z
+    middle, half = p + z2 / (2 * count), Z * math.sqrt(p * (1 - p) / count + z2 / (4 * count * count))
+    low = (middle - half) / (1 + z2 / count) if right else 0.0
+    high = (middle + half) / (1 + z2 / count) if right < count else 1.0
+    return Estimate(100 * p, 100 * low, 100 * high, count)
+
+
+@lru_cache(maxsize=4096)  # the same few counts come again for every task and round
+def exact(right: int, count: int) -> Estimate:
+    """A share with the interval of Clopper and Pearson, which is never too narrow.
+
+    >>> estimate = exact(8, 10)
+    >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
+    (44.4, 80.0, 97.5)
+    """
+    from scipy.special import betaincinv  # not scipy.stats, which takes a second to import
+
+    low = float(betaincinv(right, count - right + 1, 0.025)) if right else 0.0
+    high = float(betaincinv(right + 1, count - right, 0.975)) if right < count else 1.0
+    return Estimate(100 * right / count, 100 * low, 100 * high, count)
+
+
+def change(lost: int, gained: int, count: int) -> Estimate:
+    """By how much a share has fallen, when `lost` of the same examples were right before and are wrong now, and
+    `gained` the other way round; with the paired interval of Bonett and Price (2012), made for small samples.
+
+    >>> estimate = change(3, 1, 20)
+    >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
+    (-12.4, 10.0, 30.6)
+    """
+    a, b, n = (lost + 1) / (count + 2), (gained + 1) / (count + 2), count + 2
+    half = Z * math.sqrt((a + b - (a - b) ** 2) / n)
+    low, high = max(-1.0, a - b - half), min(1.0, a - b + half)
+    return Estimate(100 * (lost - gained) / count, 100 * low, 100 * high, count)
+
+
+def mean(estimates: Sequence[Estimate]) -> Estimate:
+    """The mean over tasks, each with the same weight. Its interval combines theirs, after Zou and Donner (2008).
+
+    For shares give the `exact` ones: intervals that are each a little too narrow combine to one far too narrow.
+
+    >>> estimate = mean([exact(8, 10), exact(10, 10)])
+    >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
+    (66.4, 90.0, 98.7)
+    """
+    value = sum(e.value for e in estimates) / len(estimates)
+    below = math.sqrt(sum((e.value - e.low) ** 2 for e in estimates)) / len(estimates)
+    above = math.sqrt(sum((e.high - e.value) ** 2 for e in estimates)) / len(estimates)
+    return Estimate(value, value - below, value + above, sum(e.count for e in estimates))
+
+
+Predictions = dict[int, int]  # held-out item: class
+
+
+@dataclass(frozen=True)
+class TaskEstimate:
+    """A task's accuracy just after it was learned and now, and how much of it was forgotten in between; percent.
+
+    None: the task has not been learned to its end yet, or is the last one.
+    """
+
+    task: int
+    learned: Estimate | None
+    now: Estimate
+    forgetting: Estimate | None
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The accuracy on each task after the training of a round, and what each earlier task had lost by then."""
+
+    task: int
+    round: int
+    accuracy: tuple[Estimate | None, ...]
+    forgetting: tuple[Estimate | None, ...] = ()  # of the tasks before this one
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """All that the dashboard shows."""
+
+    tasks: tuple[TaskEstimate, ...]
+    accuracy: Estimate | None  # the mean over tasks
+    forgetting: Estimate | None  # the mean over all tasks but the last
+    history: tuple[Moment, ...]
+    confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
+    labels_by_class: dict[int, int]
+    labels_by_person: dict[int, int]
+    forecast: Forecast | None = None  # labels that the latest task needs for its next target
+    calibration: str = ""  # whether the model's confidence is right; a sentence, where the learner can tell
+    class_forgetting: dict[int, Estimate] = field(default_factory=dict)  # of the classes that earlier tasks test
+
+    @property
+    def overall(self) -> Estimate | None:
+        """The mean over tasks; of a single task its own estimate, so that one number never has two intervals."""
+        return self.tasks[0].now if len(self.tasks) == 1 else self.accuracy
+
+    @property
+    def over_examples(self) -> Estimate | None:
+        """The share of all held-out items that are right: tasks count by how many items they have."""
+        right = sum(count for (label, guess), count in self.confusion.items() if label == guess)
+        return share(right, sum(self.confusion.values())) if self.confusion else None
+
+
+@dataclass(frozen=True)
+class TrainingGain:
+    """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
+
+    before: float | None
+    now: float
+    count: int
+
+
+def estimate(store: Store, journal: Path) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+    tasks, tests, ends = read_predictions(journal)
+    truth = store.labels()  # read after the predictions: by now every predicted item has a label
+    root = counts_as(store.classes())
+    last = max(tests, default=(0, 0))
+    now = _mapped(tests.get(last, {}), root)
+    held = _grouped(now, tasks)
+    then: Predictions = {}  # what was said of the items of earlier tasks when these had been learned
+    learnt = {t: _mapped(said, root) for t, said in ends.items()}
+    each, shares = [], []
+    for t in sorted(held):
+        right, learned, forgot = _hits(now, truth, held[t]), None, None
+        if t in learnt:
+            learned = share(len(_hits(learnt[t], truth, held[t])), len(held[t]))
+            if t < last[0]:  # a task that is still the last one has had no time to be forgotten
+                forgot = _fall(learnt[t], now, truth, held[t])
+                then |= {item: learnt[t].get(item, -1) for item in held[t]}
+        each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
+        shares.append(exact(len(right), len(held[t])))
+    falls = [one.forgetting for one in each if one.forgetting]
+    history = []
+    for t, r in sorted(tests):
+        said = _mapped(tests[t, r], root)
+        inside = _grouped(said, tasks)
+        row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
+        lost = [_fall(learnt[j], said, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
+        history.append(Moment(t, r, tuple(row), tuple(lost)))
+    curve = learning_curve(journal, last[0], history)
+    return Estimates(
+        tuple(each),
+        mean(shares) if shares else None,
+        mean(falls) if falls else None,
+        tuple(history),
+        dict(Counter((truth[item], guess) for item, guess in now.items())),
+        store.counts_by_class(),
+        store.counts_by_person(),
+        forecast(curve, target) if (target := next_target(curve)) else None,
+        _calibration(journal),
+        {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
+    )
+
+
+def _calibration(journal: Path) -> str:
+    trained = read_steps(journal, "train")
+    facts = trained[-1].result.get("facts", {}) if trained else {}
+    if "left_out_accuracy" not in facts:
+        return ""
+    return (
+        f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
+        f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
+        + (" That was before items were forgotten." if "before_forgetting" in facts else "")
+    )
+
+
+def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[Measured]:
+    """The task's labels and how many of its held-out items were right, after each of its rounds."""
+    labels, curve = 0, []
+    measured = {moment.round: moment.accuracy[task] for moment in history if moment.task == task}
+    for step in read_steps(journal, "label", task=task):
+        labels += len(step.result["labels"]) - len(step.result["held"])
+        if step.round is not None and (accuracy := measured.get(step.round)) is not None:
+            curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
+    return curve
+
+
+def gain(history: Sequence[Moment]) -> TrainingGain | None:
+    """What the last training has brought; None before the first, or without held-out items."""
+    means = []
+    for moment in history[-2:]:
+        measured = [e for e in moment.accuracy if e is not None]
+        count = sum(e.count for e in measured)
+        means.append((count, sum(e.value * e.count for e in measured) / count if count else 0.0))
+    if not means or not means[-1][0]:
+        return None
+    same = len(means) == 2 and means[0][0] == means[1][0]
+    return TrainingGain(means[0][1] if same else None, means[-1][1], means[-1][0])
+
+
+def last_predictions(journal: Path) -> Predictions:
+    """What the model says of the held-out items after the last training."""
+    _, tests, _ = read_predictions(journal)
+    return tests[max(tests)] if tests else {}
+
+
+def read_predictions(
+    journal: Path,
+) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:
+    """(task of each held-out item, predictions after each round, predictions after each task)."""
+    tasks: dict[int, int] = {}
+    tests: dict[tuple[int, int], Predictions] = {}
+    ends: dict[int, Predictions] = {}
+    for step in read_steps(journal, "label", "test", "evaluate"):
+        assert step.task is not None
+        if step.kind == "label":
+            tasks |= dict.fromkeys(step.result["held"], step.task)
+            continue
+        said = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
+        if step.round is not None:
+            tests[step.task, step.round] = said
+        else:
+            ends[step.task] = said
+    return tasks, tests, ends
+
+
+def _grouped(items: Iterable[int], groups: dict[int, int]) -> dict[int, list[int]]:
+    """The items of each group, such as a task or a class."""
+    found: dict[int, list[int]] = {}
+    for item in items:
+        found.setdefault(groups[item], []).append(item)
+    return found
+
+
+def _mapped(said: Predictions, root: dict[int, int]) -> Predictions:
+    return {item: root[guess] for item, guess in said.items()}
+
+
+def _hits(said: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
+    return {item for item in items if said.get(item) == truth[item]}
+
+
+def _fall(before: Predictions, after: Predictions, truth: dict[int, int], items: list[int]) -> Estimate:
+    """How many points of accuracy on these items were lost between two predictions."""
+    then, now = _hits(before, truth, items), _hits(after, truth, items)
+    return change(len(then - now), len(now - then), len(items))
+
+
+@dataclass(frozen=True)
+class ClassEstimate:
+    """A class: its labels, the share of its held-out items that the model gets right; None if there are none.
+
+    forgetting: by how much that share has fallen on the items of earlier tasks, since each of these was learned.
+    """
+
+    id: int
+    labels: int
+    accuracy: Estimate | None
+    forgetting: Estimate | None = None
+
+
+def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate]:
+    """What is known of each class; the confusion matrix has all that is needed for its accuracy."""
+    held: Counter[int] = Counter()
+    for (label, _), count in estimates.confusion.items():
+        held[label] += count
+    right = {id: estimates.confusion.get((id, id), 0) for id in held}
+    return [
+        ClassEstimate(
+            id,
+            estimates.labels_by_class.get(id, 0),
+            share(right[id], held[id]) if held[id] else None,
+            estimates.class_forgetting.get(id),
+        )
+        for id in classes
+    ]
+
+
+def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
+    """A rare class counts as much as a common one; of a single class it is its own estimate."""
+    measured = [one.accuracy for one in classes if one.accuracy is not None]
+    if len(measured) <= 1:
+        return measured[0] if measured else None
+    return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])

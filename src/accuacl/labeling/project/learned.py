@@ -1,0 +1,170 @@
+"""What a project's model has learned from: rows of items as the head sees them, and a fit of the labels as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.experiments import Handle, Ids, device_of, learners, load_tensors, models, read_steps, save_tensors
+from accuacl.experiments.data import InputRows
+from accuacl.experiments.heads import Sums, examples_of, fit, from_tensors, merged, sums_of, to_tensors, together
+from accuacl.experiments.memory import Memory
+from accuacl.features import Features
+from accuacl.labeling.project import backbones, task_inputs as inputs
+from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.task_inputs import TaskInputs, open_task_inputs
+from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.taught import taught_by
+from accuacl.labeling.project.texts import text_encoder
+from accuacl.labeling.project.uploads import read_like
+
+
+def rows(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
+    """Items as the head sees them."""
+    return inputs.open_task_inputs(tasks, _made(tasks), settings)[np.array(items, np.int64)]
+
+
+def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
+    """The same of an item that the project has erased, from the file that it came from."""
+    task = tasks.find(item)
+    number, folder = item - task.first, tasks.folder_of(0)
+    name = tasks.table(task.index)["name"][number]
+    if task.kind == "images":
+        encoded, bad = inputs.encoder(tasks, task, settings)(slice(number, number + 1))
+        if bad:
+            raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
+    else:
+        place = Path(task.place)
+        if not place.exists():
+            raise InputError(f"{place} does not exist any more; bring it back to take the share of {name!r} out.")
+        source = read_like(tasks, task.kind, place, column)
+        if name not in source.names:
+            raise InputError(f"{place} has no row {name!r} any more; bring it back to take its share out.")
+        where = source.names.index(name)
+        if task.kind == "texts":
+            assert source.texts is not None
+            encoded = text_encoder(settings, tasks)([source.texts[where]])
+        elif task.kind == "tables":
+            assert source.shown is not None
+            encoded = tasks.schema().encode([source.shown[where]])
+        else:
+            assert source.vectors is not None
+            encoded = inputs.embedded(settings, source.vectors[[where]])
+    return inputs.scaled(encoded, inputs._load(folder / "scale.safetensors"))[0]
+
+
+def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
+    """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without labels.
+
+    What was labelled or corrected since the last training, the next one learns.
+    """
+    journal = directory / "journal.sqlite"
+    handle, labels = read_steps(journal, "train")[-1].result, taught_by(read_steps(journal, "label"))
+    if not labels:
+        return 0.0
+    ids, seen = sorted(labels), handle["seen"]
+    networks = Networks(settings, directory / "weights", tasks)
+    for made in _made(tasks):
+        networks.open(made)
+    model = networks.model(handle)
+    x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
+    head = fit(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
+    weight = model.head.weight.detach().cpu().double()
+    off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
+    return float(off / largest) if largest else float(off)  # with a single class all weights are 0
+
+
+def _made(tasks: Tasks) -> list[dict[str, Any]]:
+    """What `prepare` has said of the tasks whose inputs are there."""
+    made = []
+    for task in tasks.all():
+        path = tasks.folder_of(task.index) / "inputs.json"
+        if not path.exists():
+            break
+        made.append(json.loads(path.read_text()))
+    return made
+
+
+def load_sums(folder: Path, handle: Handle | None) -> Sums:
+    """The sums of all finished tasks."""
+    tensors = load_tensors(folder, handle) if handle else None
+    return from_tensors(tensors) if tensors and len(tensors["classes"]) else {}
+
+
+def save_sums(path: Path, sums: Sums) -> Handle:
+    empty = {name: torch.empty(0) for name in ("classes", "counts", "ranks", "means", "scatters")}
+    return dict(save_tensors(path, to_tensors(sums) if sums else empty))
+
+
+def as_memory(sums: Sums, into: dict[int, int]) -> tuple[Memory, NDArray[np.float32]]:
+    """A memory of rows with these sums, classes merged as they are by now; row i has the id -1 - i."""
+    if not sums:
+        return Memory.empty(), np.empty((0, 0), np.float32)
+    rows, labels = examples_of(merged(sums, into))
+    return Memory(-1 - np.arange(len(rows)), labels.numpy()), rows.float().numpy()
+
+
+def with_task(sums: Sums, rows: NDArray[Any], labels: Ids, into: dict[int, int]) -> Sums:
+    """The sums with the examples of a task that has ended."""
+    return together(merged(sums, into), sums_of(torch.from_numpy(rows), torch.from_numpy(labels)))
+
+
+class Networks:
+    """Networks with the weights of any step. `opened` names the tasks whose items they can see."""
+
+    def __init__(self, settings: ProjectSettings, folder: Path, tasks: Tasks) -> None:
+        self.settings, self.folder, self.tasks = settings, folder, tasks
+        self.device = device_of(settings.as_config())
+        self.transform = learners.Transform() if settings.frozen else backbones.load(settings).transform
+        self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
+        self._inputs: TaskInputs | None = None
+
+    def open(self, prepared: dict[str, Any]) -> None:
+        """See the items of the next task, which is prepared."""
+        self.opened.append(prepared)
+        self._inputs = open_task_inputs(self.tasks, self.opened, self.settings)
+
+    @property
+    def inputs(self) -> TaskInputs:
+        assert self._inputs is not None, "no task is opened yet"
+        return self._inputs
+
+    def rows(self, ids: Ids) -> torch.Tensor:
+        """What the network takes of these items."""
+        return torch.from_numpy(self.inputs[ids])
+
+    def unreadable(self) -> set[int]:
+        """Items that could not be embedded: whoever has labelled one has taught nothing."""
+        tasks = self.tasks.all()
+        return {int(tasks[task].ids[row]) for task, made in enumerate(self.opened) for row in made["bad"]}
+
+    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
+        """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
+        state = load_tensors(self.folder, weights) if weights else None
+        model = self._new(len(state["head.weight"]) if state else max(1, classes))
+        if state:
+            model.load_state_dict(state)
+        model.grow(classes, self.settings.seed)
+        return model.to(self.device)
+
+    def _new(self, classes: int) -> models.Classifier:
+        s = self.settings
+        if not s.frozen:
+            return backbones.tuned(s, classes)
+        return models.build(s.head, classes, seed=s.seed, input_shape=(self.inputs.shape[1],), width=s.width)
+
+    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
+        """Embeddings of items, and their probabilities among the classes seen."""
+        model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
+        rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
+        return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
+
+    def frozen_features(self, ids: Ids) -> Features:
+        """Items as a frozen network sees them, before anything is learned."""
+        return Features(self.inputs[ids], np.ones((len(ids), 1), np.float32))

@@ -1,0 +1,227 @@
+"""A model that was trained with accuacl, to be used without it: this file, model.json and model.safetensors.
+
+    import model
+
+    flowers = model.load("folder-with-these-files")
+    classes, confidences = flowers.predict(["a.jpg", "b.jpg"])   # or texts, vectors, or rows of a table as dictionaries
+
+Or from a shell: python model.py a.jpg b.jpg, for tables new.csv or new.tsv, for vectors new.npy with a row for each.
+Needs torch, safetensors, numpy; for images pillow and the package that has the code of the network
+(efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for texts scikit-learn, and
+tokenizers where tokenizer.json lies beside this file.
+"""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+
+def load(folder: str | Path) -> Model:
+    """The model in a folder."""
+    folder = Path(folder)
+    about = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+    return Model(about, safetensors.torch.load_file(folder / "model.safetensors"), folder)
+
+
+class Model:
+    """Ask it for classes; `about` is what model.json says."""
+
+    def __init__(self, about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> None:
+        self.about, self.state = about, state
+        self.embed = _network(about, _below(state, "network."), folder)
+        self.texts = _text_model(about, state, folder) if about["kind"] == "texts" else None
+        self.rows = _row_model(folder) if about["kind"] == "tables" else None
+
+    @property
+    def classes(self) -> list[str]:
+        return list(self.about["classes"])
+
+    def predict(self, items: Sequence[Any], batch: int = 32) -> tuple[list[str], NDArray[np.float32]]:
+        """The class of each item and the model's confidence in it."""
+        p = self.probabilities(items, batch)
+        return [self.classes[i] for i in p.argmax(axis=1)], p.max(axis=1)
+
+    def probabilities(self, items: Sequence[Any], batch: int = 32) -> NDArray[np.float32]:
+        """Of each class, one row an item."""
+        parts = [self._some(items[start : start + batch]) for start in range(0, len(items), batch)]
+        return np.concatenate([np.empty((0, len(self.classes)), np.float32), *parts])
+
+    @torch.inference_mode()
+    def _some(self, items: Sequence[Any]) -> NDArray[np.float32]:
+        return self.forward(self._inputs(items)).numpy()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Probabilities from inputs: pixels in [0, 1], vectors, or the vectors of texts."""
+        if self.about["kind"] == "images":
+            mean, std = torch.tensor(self.about["mean"]), torch.tensor(self.about["std"])
+            x = (x - mean[:, None, None]) / std[:, None, None]
+        if self.embed is not None:
+            x = _flat(self.embed(x))
+        scale = _below(self.state, "scale.")
+        if scale:
+            x = ((x - scale["mean"]) / scale["std"]).clip(-self.about["limit"], self.about["limit"]) * scale["each"]
+        head = _below(self.state, "head.")
+        for layer in ("embed.0", "embed.2"):  # the hidden layers, where there are any
+            if f"{layer}.weight" in head:
+                x = torch.relu(nn.functional.linear(x, head[f"{layer}.weight"], head[f"{layer}.bias"]))
+        p = nn.functional.linear(x, head["head.weight"], head.get("head.bias")).softmax(1)
+        return p @ torch.eye(len(self.classes))[self.about["columns"]]  # columns of merged classes are added up
+
+    def _inputs(self, items: Sequence[Any]) -> Tensor:
+        if self.about["kind"] == "images":
+            pixels = torch.from_numpy(np.stack([_pixels(item, self.about["side"]) for item in items]))
+            return pixels.permute(0, 3, 1, 2).float() / 255
+        if self.rows is not None:
+            return torch.from_numpy(self.rows(list(items)))
+        if self.texts is not None:
+            return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
+        return torch.from_numpy(np.array(items, np.float32))
+
+
+def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:
+    """What comes before the head, if anything."""
+    name = about["network"]
+    if name == "none":
+        return None
+    net: Any
+    if name == "efficientnet-lite0":
+        from efficientnet_lite_pytorch import EfficientNet
+
+        net = EfficientNet.from_name(name)
+    elif name == "own":
+        net = _own(about, folder)
+    else:
+        from accuacl.experiments.models import build
+
+        net = build(name, 1, seed=0, input_shape=(3, about["side"], about["side"])).embed
+    if about["layer"]:
+        parent, _, child = about["layer"].rpartition(".")
+        setattr(net.get_submodule(parent), child, nn.Identity())
+    net.load_state_dict({key.removeprefix("module."): value for key, value in state.items()})
+    return net.eval()
+
+
+def _own(about: dict[str, Any], folder: Path) -> Any:
+    """What the user's function in the file beside this one makes."""
+    return getattr(_code(folder, "own_model"), about["function"])()
+
+
+def _code(folder: Path, name: str) -> Any:
+    """The Python file of that name beside this one, as a module."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    code = sys.modules[name] = importlib.util.module_from_spec(spec)  # before it runs: dataclasses look it up
+    spec.loader.exec_module(code)
+    return code
+
+
+def _flat(answer: Any) -> Tensor:
+    for name in ("logits", "pooler_output"):
+        answer = getattr(answer, name, answer)
+    x: Tensor = answer[0] if isinstance(answer, tuple | list) else answer
+    return x.mean(dim=(2, 3)) if x.ndim == 4 else x
+
+
+def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
+    """The image's centre square at that size, as it was seen in training."""
+    from PIL import Image, ImageOps
+
+    with Image.open(path) as opened:
+        opened.draft(None, (2 * size, 2 * size))
+        image = ImageOps.exif_transpose(opened)
+        image = (image.convert("RGBA") if image.mode == "P" else image).convert("RGB")
+        if image.size != (size, size):
+            image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)
+        return np.array(image)
+
+
+def _row_model(folder: Path) -> Any:
+    """From rows of a table, as dictionaries, to rows of numbers."""
+    code, columns = _code(folder, "table_encoder"), json.loads((folder / "table.json").read_text("utf-8"))["columns"]
+
+    def encode(rows: list[Any]) -> NDArray[np.float32]:
+        for row in rows:
+            code.check_names(columns, row)
+        return np.asarray(code.encode(columns, rows), np.float32)
+
+    return encode
+
+
+def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:
+    """From texts to rows of numbers."""
+    if about.get("texts") == "own":
+        return _own(about, folder)
+    idf = state["idf"].double().numpy()
+    if about.get("texts") != "word-vectors":
+        return lambda texts: _words(texts, idf)
+    from tokenizers import Tokenizer
+
+    tokenizer, table = Tokenizer.from_file(str(folder / "tokenizer.json")), state["tokens"].numpy()
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return lambda texts: np.hstack([_tokens(texts, tokenizer, table), _words(texts, idf)])
+
+
+def _tokens(texts: list[str], tokenizer: Any, table: NDArray[Any]) -> NDArray[np.float32]:
+    rows = np.zeros((len(texts), table.shape[1]))
+    for row, encoding in zip(rows, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+        row += table[encoding.ids].astype(np.float64).sum(axis=0)
+    return _unit(rows)
+
+
+def _words(texts: list[str], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+
+    hashing = HashingVectorizer(n_features=len(idf), alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b")
+    weighting = TfidfTransformer(norm=None, sublinear_tf=True)
+    weighting.idf_ = idf
+    return _unit(weighting.transform(hashing.transform(texts)).toarray())
+
+
+def _unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key.removeprefix(prefix): value for key, value in state.items() if key.startswith(prefix)}
+
+
+def _read(kind: str, arguments: list[str]) -> tuple[list[str], list[Any]]:
+    """What was given on the command line: what to call each item, and the items."""
+    if kind in ("images", "texts"):
+        return arguments, list(arguments)
+    names, items = [], []
+    for file in arguments:
+        if kind == "vectors":
+            rows: list[Any] = list(np.atleast_2d(np.load(file, allow_pickle=False)))
+        else:
+            text = io.StringIO(Path(file).read_text("utf-8-sig"), newline="")
+            rows = list(csv.DictReader(text, delimiter="\t" if file.lower().endswith(".tsv") else ","))
+        names += [f"{file}, row {number}" for number in range(len(rows))]
+        items += rows
+    return names, items
+
+
+if __name__ == "__main__":
+    here = load(Path(__file__).parent)
+    try:
+        given = _read(here.about["kind"], sys.argv[1:])
+        found = here.predict(given[1])
+    except (OSError, ValueError, RuntimeError) as error:
+        sys.exit(f"model.py: {error}")
+    for title, name, confidence in zip(given[0], *found, strict=True):
+        print(f"{title}\t{name}\t{confidence:.3f}")

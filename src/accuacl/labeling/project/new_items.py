@@ -1,0 +1,144 @@
+"""New data: what a task is made of, before it belongs to a project."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError, counted
+from accuacl.experiments.data import IMAGE_SUFFIXES, is_task, natural
+
+TASK = "task"  # the column that names the tasks, where no other is given
+SHOWN = 20  # columns of numbers, by name
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """What columns of a table are for.
+
+    `id` names the rows ("": the column `id` if there is one); `label` is never an input and never shown; those ignored
+    are left out. `task` names the task of each row ("": none, None: the column `task` if there is one).
+    """
+
+    id: str = ""
+    label: str = ""
+    ignored: tuple[str, ...] = ()
+    task: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class NewItems:
+    """Items of one kind, with unique names. bad: what was left out, and why.
+
+    shown: what people see of vectors, and the rows of tables. labels: what the label column of a table has. arrived:
+    the task that each item is of, where a column says so.
+    """
+
+    kind: str
+    place: str  # the folder or file that they come from
+    names: list[str]
+    texts: list[str] | None = None
+    vectors: NDArray[np.float32] | None = None
+    shown: list[dict[str, Any]] | None = None
+    columns: list[str] | None = None  # the columns of numbers that make up a vector; None: one column of lists
+    bad: dict[str, str] = field(default_factory=dict)
+    table: TableOptions | None = None
+    labels: list[str | None] | None = None
+    arrived: list[Any] | None = None
+    lists: str = ""  # the column of lists that has the vectors
+
+    def only(self, rows: list[int]) -> NewItems:
+        """The items in these rows."""
+
+        def some(values: list[Any] | None) -> Any:
+            return None if values is None else [values[i] for i in rows]
+
+        vectors = None if self.vectors is None else self.vectors[rows]
+        some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels", "arrived")}
+        return replace(self, vectors=vectors, **some_lists)
+
+    def taken(self) -> str:
+        """Which columns the vectors are made of, in a few words."""
+        if self.columns is None:
+            width = 0 if self.vectors is None else self.vectors.shape[1]
+            return f"the column {self.lists}, with {counted(width, 'number')} a row"
+        more = f" and {len(self.columns) - SHOWN} more" if len(self.columns) > SHOWN else ""
+        return f"{counted(len(self.columns), 'column')} of numbers: {', '.join(self.columns[:SHOWN])}{more}"
+
+    def none_to_label(self) -> str:
+        """What to say where nothing was found, or nothing that could be read."""
+        if self.bad:
+            return f"{self.place} has nothing to label; {counted(len(self.bad), 'file')} could not be read."
+        endings = ", ".join(IMAGE_SUFFIXES)
+        return f"{self.place} has no images; give a folder with files that end in {endings}, in it or below."
+
+    def like(self, columns: list[str] | None, width: int) -> NewItems:
+        """The same vectors with their numbers in the order of the first task's columns, matched by name."""
+        assert self.vectors is not None
+        if columns is None or self.columns is None:
+            if (columns is None) != (self.columns is None):
+                ours = f"the columns {', '.join(self.columns)}" if self.columns else f"the lists in `{self.lists}`"
+                theirs = f"the columns {', '.join(columns)}" if columns else "lists in one column"
+                raise InputError(f"{self.place} has {ours}, the first task {theirs}; give vectors of one kind.")
+            if self.vectors.shape[1] != width:
+                raise InputError(
+                    f"{self.place} has vectors of {self.vectors.shape[1]} entries, the first task of {width}; "
+                    "give vectors of one kind."
+                )
+            return self
+        missing = [name for name in columns if name not in self.columns]
+        if missing:
+            raise InputError(
+                f"{self.place} has no column of numbers {', '.join(missing)}, as the first task has; add it."
+            )
+        order = [self.columns.index(name) for name in columns]
+        return replace(self, vectors=self.vectors[:, order], columns=list(columns))
+
+
+def task_column(path: Path, names: Sequence[str], given: str | None) -> str | None:
+    """The column that names the task of each row, if there is one.
+
+    given: the one that was asked for; "": none shall, None: `task` if it is there.
+    """
+    if given and given not in names:
+        raise InputError(f"{path} has no column {given!r} with tasks; it has {', '.join(names)}.")
+    return (TASK if TASK in names else None) if given is None else given or None
+
+
+def there(path: Path, what: str) -> Path:
+    """The path, if there is something at it."""
+    if not path.exists():
+        raise InputError(f"{path} does not exist; give {what}.")
+    return path
+
+
+def parts_of(path: Path, images: bool) -> list[Path]:
+    """The folders of images, or the files, `task-1`, `task-2`, ... in a folder, in order; else the path itself."""
+    if not path.is_dir():
+        return [path]
+    inside = [part for part in path.iterdir() if not part.name.startswith(".")]
+    parts = [part for part in inside if is_task(part) and part.is_dir() == images]
+    if images and not all(part in parts or part.suffix.lower() not in IMAGE_SUFFIXES for part in inside):
+        return [path]  # images beside the folders
+    if images and any(part.is_dir() and part not in parts for part in inside):
+        return [path]  # folders of another kind, such as a class each
+    if not parts and not images:
+        raise InputError(f"{path} is a folder without files called task-1, task-2, ...; give a file.")
+    return sorted(parts, key=lambda part: natural(part.stem)) or [path]
+
+
+def by_task(items: NewItems) -> list[NewItems]:
+    """The items of each task, in the order of the tasks' names: numbers in them count as numbers."""
+    if items.arrived is None:
+        return [items]
+    rows: dict[str, list[int]] = {}
+    for row, task in enumerate(items.arrived):
+        if task is None or not str(task).strip():
+            raise InputError(f"{items.place}: the row {items.names[row]} names no task; give it one.")
+        rows.setdefault(str(task).strip(), []).append(row)
+    return [items.only(rows[task]) for task in sorted(rows, key=natural)]

@@ -1,0 +1,136 @@
+"""A map of the pool: items in two dimensions, where those that the model's inputs show as similar lie together.
+
+The axes are the two principal components of a sample of all items. They are computed once for each number of tasks,
+and an item keeps its place until then; so that a large pool costs no more than a small one, a part of it is shown.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.files import reading
+from accuacl.base.randomness import derive, hash_ids
+from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.settings import NONE, ProjectSettings
+from accuacl.labeling.project.tasks import Tasks
+
+SAMPLE = 2000  # items that the axes are computed from
+MOST = 1200  # items shown
+SIDE = 16  # of images that are given as pixels
+INSIDE = (1.0, 99.0)  # percentiles of the sample that lie within the map; what is farther out is moved to its edge
+
+Array = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """How inputs become places in the unit square."""
+
+    mean: Array
+    scale: Array
+    components: Array
+    low: Array
+    high: Array
+
+    def places(self, rows: Array) -> Array:
+        flat = (rows - self.mean) / self.scale @ self.components.T
+        return np.clip((flat - self.low) / np.maximum(self.high - self.low, 1e-9), 0, 1)
+
+
+class PoolMap:
+    """Where items lie. One object is used by all threads of a server."""
+
+    def __init__(self, tasks: Tasks, settings: ProjectSettings) -> None:
+        self._tasks, self._settings = tasks, settings
+        self._turn = threading.Lock()
+        self._key: tuple[int, ...] | None = None  # how many items of each task there are
+        self._items = np.empty(0, np.int64)  # in an order of their own, which stays the same
+        self._axes: _Axes | None = None
+
+    def shown(self, first: Sequence[int]) -> tuple[NDArray[np.int64], Array, int]:
+        """Up to MOST items, these first, then others; their places, from 0 to 1; and how many there are in all."""
+        with self._turn:
+            self._look()
+            items, axes = self._items, self._axes
+        if axes is None:
+            return np.empty(0, np.int64), np.empty((0, 2), np.float32), len(items)
+        wanted = np.array(list(dict.fromkeys(first)), np.int64)
+        wanted = wanted[np.isin(wanted, items)][:MOST]
+        rest = items[: 2 * MOST]
+        chosen = np.concatenate([wanted, rest[~np.isin(rest, wanted)][: MOST - len(wanted)]])
+        return chosen, axes.places(self._rows(chosen)), len(items)
+
+    def _look(self) -> None:
+        """Compute the axes anew if there are other items than last time."""
+        there = self._there()
+        key = tuple(len(items) for items in there)
+        if key == self._key:
+            return
+        items = np.concatenate([np.empty(0, np.int64), *there])
+        order = np.argsort(hash_ids(derive(self._settings.seed, "map"), items), kind="stable")
+        self._items, self._axes = items[order], self._fit(np.sort(items[order[:SAMPLE]]))
+        self._key = key
+
+    def _fit(self, chosen: NDArray[np.int64]) -> _Axes | None:
+        from sklearn.decomposition import PCA  # slow to load
+
+        if not len(chosen):
+            return None
+        rows = self._rows(chosen)
+        mean = rows.mean(axis=0)
+        unlike = self._settings.kind == "vectors" and self._settings.model == NONE  # columns in units of their own
+        scale = rows.std(axis=0) if unlike else np.ones_like(mean)
+        scale[scale < 1e-9] = 1
+        centred = (rows - mean) / scale
+        parts = min(2, *centred.shape)
+        components = np.zeros((2, rows.shape[1]), np.float32)
+        solver = "randomized" if min(centred.shape) > 2 else "full"
+        if centred.any():  # else all are the same, and there is no direction
+            components[:parts] = PCA(parts, svd_solver=solver, random_state=0).fit(centred).components_
+        low, high = np.percentile(centred @ components.T, INSIDE, axis=0).astype(np.float32)
+        return _Axes(mean, scale, components, low, high)
+
+    def _ready(self) -> int:
+        """How many tasks have inputs."""
+        tasks = self._tasks.all()
+        return next((t.index for t in tasks if not self._file(t.index, "inputs.json").exists()), len(tasks))
+
+    def _there(self) -> list[NDArray[np.int64]]:
+        """The items of each task that have inputs, and have not been erased."""
+        there = []
+        for task in self._tasks.all()[: self._ready()]:
+            made = self._file(task.index, "inputs.json")
+            with reading(made):
+                gone = erased_rows(self._tasks, task).union(json.loads(made.read_text())["bad"])
+            there.append(np.delete(task.ids, sorted(gone)))
+        return there
+
+    def _rows(self, items: NDArray[np.int64]) -> Array:
+        """Their inputs, each as one row; of pixels a few."""
+        found: list[Array] = []
+        places = np.empty(0, np.int64)
+        for task in self._tasks.all()[: self._ready()]:
+            inside = np.flatnonzero((items >= task.first) & (items < task.first + task.count))
+            path = self._file(task.index, "inputs.npy")
+            with reading(path):
+                array = np.load(path, mmap_mode="r", allow_pickle=False)
+            found.append(_flat(array, items[inside] - task.first))
+            places = np.append(places, inside)
+        return np.concatenate(found)[np.argsort(places, kind="stable")]
+
+    def _file(self, task: int, name: str) -> Path:
+        return self._tasks.folder_of(task) / name
+
+
+def _flat(array: NDArray[np.generic], rows: NDArray[np.int64]) -> Array:
+    if array.ndim > 2:
+        step = max(1, array.shape[1] // SIDE)
+        return np.asarray(array[:, ::step, ::step][rows], np.float32).reshape(len(rows), -1) / np.float32(255)
+    return np.asarray(np.nan_to_num(np.asarray(array[rows], np.float32)), np.float32)

@@ -1,0 +1,219 @@
+"""Whether people agree: Cohen's and Fleiss' kappa of those who labelled the same items, and how often each is right on
+gold items.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.experiments import read_steps
+from accuacl.labeling.project.estimates import Estimate, Z, share
+from accuacl.labeling.project.settings import STATISTICS
+from accuacl.labeling.store import Rating, Store, counts_as
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Agreement beyond chance: 1 is complete, 0 is that of chance; with its 95 % interval.
+
+    agreement: the share of pairs of labels that are the same, in percent; count: items that several people labelled.
+    """
+
+    value: float
+    low: float
+    high: float
+    agreement: float
+    count: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What is known of the labels: kappa of all and of each pair of people, and each one's accuracy on gold items."""
+
+    fleiss: Kappa | None
+    pairs: dict[tuple[int, int], Kappa]
+    gold: dict[int, Estimate]
+    shared: int  # items that several people have labelled
+    unsettled: int  # of those, the ones whose labels differ and that nobody has settled
+
+    @property
+    def text(self) -> str:
+        """How far people agree, in a sentence; "" if no two have labelled the same."""
+        if not self.shared:
+            return ""
+        agree = (
+            f"they agree in {self.fleiss.agreement:.0f} %, Fleiss' kappa {self.fleiss.text}"
+            if self.fleiss
+            else ("all of them the same, so there is no kappa yet")
+        )
+        what = "example has" if self.shared == 1 else "examples have"
+        return f"{self.shared} {what} labels of several people: {agree}; {self.unsettled} to settle."
+
+
+def quality(store: Store) -> Quality:
+    """From the labels that people have given by themselves."""
+    by_item: dict[int, dict[int, int]] = {}
+    for rating in store.ratings():
+        by_item.setdefault(rating.item, {})[rating.person] = rating.class_id
+    shared = [labels for labels in by_item.values() if len(labels) > 1]
+    people = sorted({person for labels in shared for person in labels})
+    pairs = {}
+    for a, b in combinations(people, 2):
+        both = [(labels[a], labels[b]) for labels in shared if a in labels and b in labels]
+        kappa = cohen([one for one, _ in both], [other for _, other in both])
+        if kappa is not None:
+            pairs[a, b] = kappa
+    unsettled = sum(row.unsettled for row in store.everything())
+    gold = accuracy(store.gold_ratings(), store.gold())
+    return Quality(fleiss([list(labels.values()) for labels in shared]), pairs, gold, len(shared), unsettled)
+
+
+def accuracy(ratings: Sequence[Rating], known: dict[int, int]) -> dict[int, Estimate]:
+    """How many of the gold items that a person has labelled without knowing the answer they have labelled right."""
+    right: Counter[int] = Counter()
+    total: Counter[int] = Counter()
+    for rating in ratings:
+        total[rating.person] += 1
+        right[rating.person] += rating.class_id == known.get(rating.item)
+    return {person: share(right[person], total[person]) for person in sorted(total)}
+
+
+def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
+    """Cohen's kappa (1960) of two people's labels of the same items; None without items, or where chance alone would
+    give complete agreement.
+
+    >>> kappa = cohen([0, 0, 1, 1, 1, 0], [0, 0, 1, 1, 0, 0])
+    >>> round(kappa.value, 3), round(kappa.agreement, 1)
+    (0.667, 83.3)
+    """
+    n = len(first)
+    if n == 0:
+        return None
+    a, b = Counter(first), Counter(second)
+    chance = sum(a[label] * b[label] for label in a) / n**2
+    return _kappa(sum(one == other for one, other in zip(first, second, strict=True)) / n, chance, n)
+
+
+def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
+    """Fleiss' kappa (1971) of the labels of items, each given by two people or more, who may be others for each item.
+
+    >>> round(fleiss([[0, 0], [0, 0], [1, 1], [1, 0]]).value, 3)
+    0.467
+    """
+    if not items:
+        return None
+    agreements = []
+    for labels in items:
+        same = sum(count * (count - 1) for count in Counter(labels).values())
+        agreements.append(same / (len(labels) * (len(labels) - 1)))
+    totals = Counter(label for labels in items for label in labels)
+    chance = sum(count**2 for count in totals.values()) / sum(totals.values()) ** 2
+    return _kappa(sum(agreements) / len(items), chance, len(items))
+
+
+def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
+    """Its interval is Wilson's for the agreement, with that of chance taken as known: complete agreement on few items
+    leaves doubt.
+    """
+    if chance >= 1 - 1e-12:
+        return None
+    low, high = _wilson(agreement, n)
+    value, low, high = ((part - chance) / (1 - chance) for part in (agreement, low, high))
+    return Kappa(value, max(-1.0, low), min(1.0, high), 100 * agreement, n)
+
+
+def _wilson(p: float, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, which need not be a whole number of n."""
+    middle, root = p + Z * Z / (2 * n), Z * (p * (1 - p) / n + Z * Z / (4 * n * n)) ** 0.5
+    return (middle - root) / (1 + Z * Z / n), (middle + root) / (1 + Z * Z / n)
+
+
+FEWEST = 5  # labels, below which the model knows too little to doubt one
+
+
+def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
+    """{item: (how doubtful, the class that it probably is)}, the most doubtful first; from 0 to 1."""
+    labels = project.store.labels()
+    frozen = project.settings.frozen and project.settings.keep != STATISTICS
+    doubts = _left_out(project, labels) if frozen else _said_before(project, labels)
+    return dict(sorted(doubts.items(), key=lambda pair: (-pair[1][0], pair[0])))
+
+
+def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> list[tuple[int, float, int]]:
+    """(row, how much more probable another label is, which), for rows whose label is doubted; NaN: nothing is known.
+
+    >>> p = np.array([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05]])
+    >>> doubtful(p, np.array([0, 0, 1, 1]))
+    [(3, 0.9, 0)]
+    """
+    known = ~np.isnan(probabilities).any(axis=1)
+    usual = np.full(probabilities.shape[1], np.inf)  # what the model gives a class where it is the label
+    for label in np.unique(labels[known]):
+        usual[label] = probabilities[known & (labels == label), label].mean()
+    found = []
+    for row in np.flatnonzero(known):
+        p, own = probabilities[row], int(labels[row])
+        others = np.where((p >= usual) & (p > p[own]), p, -1.0)
+        others[own] = -1.0
+        best = int(others.argmax())
+        if others[best] > 0:
+            found.append((int(row), round(float(p[best] - p[own]), 12), best))
+    return found
+
+
+def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
+    """By ridge regression on the embeddings, each example left out."""
+    import torch
+
+    from accuacl.experiments.heads import fit
+    from accuacl.labeling.project import learned
+
+    ready = {item for step in read_steps(project.journal, "label") for item, _ in step.result["labels"]}
+    items = sorted(labels.keys() & ready)
+    classes = sorted({labels[item] for item in items})
+    if len(items) < FEWEST or len(classes) < 2:
+        return {}
+    own = np.array([classes.index(labels[item]) for item in items])
+    x = torch.from_numpy(learned.rows(project.settings, project.tasks, items))
+    left_out = torch.softmax(fit(x, torch.from_numpy(own), len(classes)).loo, 1).numpy()
+    return {items[row]: (doubt, classes[best]) for row, doubt, best in doubtful(left_out, own)}
+
+
+def _said_before(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
+    """By the guess of the time when the item was picked, or for held-out items that of the last training."""
+    final = counts_as(project.store.classes())
+    said: dict[int, tuple[int, float]] = {}
+    for step in read_steps(project.journal, "query", "test"):
+        for item, guess, confidence in _guesses(step.kind, step.result):
+            if item in labels:
+                said[item] = (final[guess], confidence)
+    right: dict[int, list[float]] = {}
+    for item, (guess, confidence) in said.items():
+        if guess == labels[item]:
+            right.setdefault(guess, []).append(confidence)
+    usual = {guess: float(np.mean(values)) for guess, values in right.items()}
+    return {
+        item: (confidence, guess)
+        for item, (guess, confidence) in said.items()
+        if guess != labels[item] and confidence >= usual.get(guess, np.inf)
+    }
+
+
+def _guesses(kind: str, result: dict[str, Any]) -> list[tuple[int, int, float]]:
+    if kind == "test":
+        return [(int(item), int(guess), float(confidence)) for item, guess, confidence in result["predictions"]]
+    return list(zip(result["ids"], result["guess"], result["confidence"], strict=True)) if result["guess"] else []

@@ -1,0 +1,232 @@
+"""The inputs of a project's model, computed once for each task and kept: embeddings, pixels, or vectors as they are.
+
+`inputs.npy` in a task's folder is made from parts, so that after a kill the work goes on where it was. An image that
+can no longer be read by then gets a row of zeros and is left out of the pool.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import make_folder, reading, replacing, write_text
+from accuacl.base.machine import cores, memory_kept
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.base.threads import ordered_thread_map
+from accuacl.experiments import device_of, models, save_arrays
+from accuacl.labeling.project import backbones
+from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.images import check_image, read_inside
+from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project.texts import text_encoder
+
+PART = 256  # rows
+NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
+LIMIT = 10.0  # standard deviations at which entries are clipped
+
+BATCH = 32  # rows that are embedded together
+Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
+
+
+def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnProgress) -> dict[str, Any]:
+    """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
+    task_folder = tasks.folder_of(task.index)
+    target, made, folder = task_folder / "inputs.npy", task_folder / "inputs.json", task_folder / "parts"
+    if made.exists():  # it is written last
+        shutil.rmtree(folder, ignore_errors=True)
+        with reading(made):
+            return dict(json.loads(made.read_text()))
+    if task.kind == "images" and not Path(task.place).is_dir():
+        raise InputError(
+            f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
+        )
+    make_folder(folder)
+
+    def say(done: int) -> None:
+        tell(Progress(min(done, task.count), task.count, "preparing", "preparing"))
+
+    starts = range(0, task.count, PART)
+    todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
+    say(PART * (len(starts) - len(todo)))  # what an earlier process has made
+    with memory_kept():
+        _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
+    parts = [folder / f"{start:09}.safetensors" for start in starts]
+    wrong = {row for start, part in zip(starts, parts, strict=True) for row in (_load(part)["bad"] + start).tolist()}
+    bad = sorted(wrong | erased_rows(tasks, task))
+    shape = [task.count, *_load(parts[0])["rows"].shape[1:]]
+    _join(target, parts, shape)
+    write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
+    shutil.rmtree(folder, ignore_errors=True)
+    return dict(json.loads(made.read_text()))
+
+
+def _write_parts(
+    folder: Path, task: TaskInfo, todo: list[int], encode: Encode, settings: ProjectSettings, say: Callable[[int], None]
+) -> None:
+    """Encode the parts that begin at these rows, images on all cores, and write each when it is done."""
+    step = BATCH if task.kind == "images" else PART
+    batches = [
+        slice(first, min(first + step, start + PART, task.count))
+        for start in todo
+        for first in range(start, min(start + PART, task.count), step)
+    ]
+    done: list[tuple[NDArray[Any], list[int]]] = []
+    workers = cores() if task.kind == "images" else 1
+    threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
+    for batch, result in zip(batches, ordered_thread_map(encode, batches, workers, threads), strict=True):
+        done.append(result)
+        say(batch.stop)
+        start = batch.start - batch.start % PART
+        if batch.stop in (start + PART, task.count):
+            wrong = [i * step + row for i, (_, bad) in enumerate(done) for row in bad]
+            rows = {"rows": np.concatenate([rows for rows, _ in done]), "bad": np.array(wrong, np.int64)}
+            save_arrays(folder / f"{start:09}.safetensors", rows)
+            done = []
+
+
+class TaskInputs:
+    """The inputs of all tasks as one array, indexed by item."""
+
+    def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
+        self.arrays, self.scale = list(arrays), scale
+        self.sums: NDArray[Any] | None = None  # rows that stand for examples which are gone, with ids from -1 down
+        self.ends = np.cumsum([len(array) for array in arrays])
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (int(self.ends[-1]), *self.arrays[0].shape[1:])
+
+    def __len__(self) -> int:
+        return int(self.ends[-1])
+
+    def __getitem__(self, ids: NDArray[np.int64]) -> NDArray[Any]:
+        rows = np.zeros((len(ids), *self.arrays[0].shape[1:]), self.arrays[0].dtype)
+        task = np.where(ids < 0, -1, np.searchsorted(self.ends, ids, side="right"))
+        for t in np.unique(task[task >= 0]):
+            inside = task == t
+            rows[inside] = self.arrays[t][ids[inside] - (self.ends[t] - len(self.arrays[t]))]
+        rows = rows if self.scale is None else scaled(rows, self.scale)
+        if (ids < 0).any():
+            assert self.sums is not None
+            rows[ids < 0] = self.sums[-1 - ids[ids < 0]]
+        return rows
+
+
+def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
+    """The inputs of the tasks that `prepare` has made."""
+    arrays: list[NDArray[Any]] = []
+    for index, known in enumerate(made):
+        path = tasks.folder_of(index) / "inputs.npy"
+        with reading(path):
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
+            raise InputError(f"{path} is not what was written; restore the project's folder from a copy.")
+        arrays.append(array)
+    if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them unscaled
+        return TaskInputs(arrays, None)
+    path = tasks.folder_of(0) / "scale.safetensors"
+    if not path.exists():
+        centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
+        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
+    return TaskInputs(arrays, _load(path))
+
+
+def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
+    """How vectors are scaled: by the first task's means and deviations if `centred`, else by its mean length."""
+    good = np.delete(np.arange(len(rows)), bad)
+    total, squares = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    for start in range(0, len(good), 4096):
+        block = rows[good[start : start + 4096]].astype(np.float64)
+        total, squares = total + block.sum(axis=0), squares + (block**2).sum(axis=0)
+    count = max(1, len(good))
+    if not centred:
+        length = max(float(np.sqrt(squares.sum() / count)), 1e-12)
+        mean, std, each = np.zeros_like(total), np.ones_like(total), NORM / length
+    else:
+        mean = total / count
+        std = np.sqrt(np.maximum(squares / count - mean**2, 0))
+        std[std < 1e-6 * np.maximum(1, np.abs(mean))] = 1.0  # constant columns
+        each = NORM / np.sqrt(rows.shape[1])
+    return {"mean": mean.astype(np.float32), "std": std.astype(np.float32), "each": np.array([each], np.float32)}
+
+
+def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
+    """The vectors as they are trained on: centred, scaled, clipped."""
+    return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
+
+
+def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+    """How rows of the task become inputs; for images any number of threads may call it."""
+    if task.kind == "images":
+        return _image_encoder(tasks, task, settings)
+    if task.kind == "texts":
+        texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
+        return lambda part: (encode(texts[part]), [])
+    if task.kind == "tables":
+        schema = tasks.schema()
+        return lambda part: (schema.encode(tasks.rows(task.index, part)), [])
+    path = tasks.folder_of(task.index) / "vectors.npy"
+    with reading(path):
+        vectors = np.load(path, mmap_mode="r", allow_pickle=False)
+    return lambda part: (embedded(settings, np.array(vectors[part])), [])
+
+
+def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Vectors as the project's network sees them, if it has one that stays as it is."""
+    return vectors if not settings.has_network or not settings.frozen else _embedder(settings)(vectors)
+
+
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+    names, root = tasks.table(task.index)["name"], Path(task.place)
+    embed = _embedder(settings) if settings.frozen else None
+    one_at_a_time = threading.Lock() if settings.own else contextlib.nullcontext()  # own code may keep a state
+
+    def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
+        pixels, bad = np.zeros((batch.stop - batch.start, settings.side, settings.side, 3), np.uint8), []
+        for i, name in enumerate(names[batch]):
+            try:
+                pixels[i] = check_image(read_inside(root, name), settings.side)
+            except InputError:
+                bad.append(i)
+        with one_at_a_time:
+            rows: NDArray[Any] = pixels if embed is None else embed(pixels)
+        rows[bad] = 0
+        return rows, bad
+
+    return encode
+
+
+def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
+    backbone = backbones.load(settings)
+    frozen = models.Frozen(backbone.embed, backbone.transform.plain)
+    device = device_of(settings.as_config())
+    return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=BATCH, device=device).numpy()
+
+
+def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
+    """Write all parts to one .npy file, with one of them in memory at a time."""
+    kind = _load(parts[0])["rows"].dtype
+    with replacing(target) as file:
+        header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(shape)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for part in parts:
+            file.write(np.ascontiguousarray(_load(part)["rows"]).tobytes())
+
+
+def _load(path: Path) -> dict[str, NDArray[Any]]:
+    import safetensors.numpy
+
+    with reading(path):
+        return dict(safetensors.numpy.load(path.read_bytes()))

@@ -1,1 +1,0 @@
-"""Tables of means over seeds, of differences, and of agreement with the paper."""

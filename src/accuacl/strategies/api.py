@@ -1,0 +1,214 @@
+"""One call for all strategies."""
+
+from __future__ import annotations
+
+import functools
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress, check_progress
+from accuacl.base.threads import shared_out
+from accuacl.base.userfile import with_place
+from accuacl.features import Features
+from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.registry import NAMES, REGISTRY, options_of
+
+
+def get(name: str, **options: Any) -> Callable[[Query], Selection]:
+    """The strategy called `name` with its options set, ready to be given queries.
+
+    >>> get("accuacl", lamda=0.5)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    accuacl.base.errors.InputError: accuacl has no option 'lamda'; its options are variant, ...
+    """
+    known = options_of(name)
+    for option in options:
+        if option not in known:
+            has = f"its options are {', '.join(known)}" if known else "it has none"
+            raise InputError(f"{name} has no option {option!r}; {has}.")
+    return functools.partial(_ask, REGISTRY[name], options)
+
+
+def _ask(strategy: Callable[..., Selection], options: dict[str, Any], query: Query) -> Selection:
+    with shared_out():
+        return strategy(query, **options)
+
+
+def select(
+    strategy: str,
+    *,
+    pool: Features,
+    budget: int,
+    labelled: Features | None = None,
+    memory: Features | None = None,
+    past: int | None = None,
+    seed: int = 0,
+    chunk: int = 0,
+    progress: OnProgress | None = None,
+    **options: Any,
+) -> Selection:
+    """Which `budget` examples of `pool` should be labelled next?
+
+    pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
+    of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
+    the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
+    progress: called with a `Progress` as the work proceeds. options: the strategy's own, by name.
+
+    Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large work is shared among
+    as many threads as BLAS and torch may use; small work, which threads would slow down, is done by one.
+
+    >>> import numpy as np
+    >>> pool = Features(np.eye(4, 2), [[0.5, 0.5], [0.9, 0.1], [0.6, 0.4], [1.0, 0.0]])
+    >>> picked = select("entropy", pool=pool, budget=2)
+    >>> picked.indices
+    array([0, 2])
+    >>> picked.scores["entropy"].round(3)
+    array([0.693, 0.673])
+    """
+    ask = get(strategy, **options)
+    check_progress(progress)
+    warn_without_memory(strategy, memory, past, options)
+    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
+    with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
+        picked = ask(query)
+    return picked if strategy in NAMES else check_answer(strategy, REGISTRY[strategy], picked, query)
+
+
+def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
+    """The answer of a strategy, if it is what the query asked for."""
+    who = with_place(f"the strategy {name}", strategy)
+    if not isinstance(picked, Selection):
+        raise InputError(f"{who} gave a {type(picked).__name__}; return Selection(indices, scores).")
+    indices = picked.indices
+    if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or indices.ndim != 1:
+        shape = f" of {indices.dtype}, shape {indices.shape}" if isinstance(indices, np.ndarray) else ""
+        raise InputError(
+            f"{who} gave indices that are a {type(indices).__name__}{shape}; give whole numbers in one dimension, "
+            "such as np.argsort(...)[: query.count]."
+        )
+    n = len(query.pool)
+    if len(indices) != query.count:
+        raise InputError(f"{who} picked {len(indices)} rows; pick query.count of them, here {query.count}.")
+    outside = indices[(indices < 0) | (indices >= n)]
+    if len(outside):
+        raise InputError(f"{who} picked row {outside[0]}, but the pool has the rows 0 to {n - 1}.")
+    rows, counts = np.unique(indices, return_counts=True)
+    if len(rows) < len(indices):
+        raise InputError(f"{who} picked row {rows[counts.argmax()]} {counts.max()} times; pick different rows.")
+    _check_scores(who, picked)
+    return picked
+
+
+def _check_scores(who: str, picked: Selection) -> None:
+    if not isinstance(picked.scores, dict):
+        raise InputError(
+            f"{who} gave scores that are a {type(picked.scores).__name__}; give a dict of arrays, or {{}}."
+        )
+    for score, values in picked.scores.items():
+        if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
+            raise InputError(
+                f"{who} gave the score {score!r} as {_shape(values)}; give an array, one number for a pick."
+            )
+        if not np.isfinite(values).all():
+            pick = int(np.argmax(~np.isfinite(values)))
+            raise InputError(f"{who} gave the score {score!r} of pick {pick} as {values[pick]}; all must be finite.")
+
+
+def _shape(values: Any) -> str:
+    if isinstance(values, np.ndarray):
+        return f"an array of {values.dtype}, shape {values.shape}"
+    return f"a {type(values).__name__}"
+
+
+WITHOUT_MEMORY = {"badge+memory": "badge", "kcenter+memory": "kcenter", "coverage+memory": "coverage"}  # what each is
+
+
+def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
+    """Warn if the strategy, `past` or `lam` has no effect because no memory was given; an empty memory is one.
+
+    The first task of a stream has no past: there give an empty memory, or nothing of all this.
+    """
+    if memory is not None:
+        return
+    if strategy in WITHOUT_MEMORY:
+        warnings.warn(
+            f"{strategy} keeps away from the memory, and none was given: it picks as {WITHOUT_MEMORY[strategy]} does.",
+            stacklevel=3,
+        )
+    weight_of_past = options.get("lam") is not None and strategy != "bait"  # whose lam is a regularisation
+    for name, given in (("past", past), ("lam", weight_of_past)):
+        if given:
+            warnings.warn(
+                f"{name} says how much the memory weighs, and no memory was given: it changes nothing; give the memory "
+                "too, or leave it out.",
+                stacklevel=3,
+            )
+
+
+Strategy = TypeVar("Strategy", bound=Callable[..., object])
+Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
+UNKNOWN = 4 << 30  # bytes, where the system does not say what it has
+
+
+class TooLarge(InputError):
+    """A strategy needs more memory than there is: `bytes` of it."""
+
+    def __init__(self, message: str, bytes: int) -> None:
+        super().__init__(message, bytes)
+        self.message, self.bytes = message, bytes
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
+    """Declare how much memory a strategy takes, so that it can be refused before a large pool is read."""
+
+    def declare(strategy: Strategy) -> Strategy:
+        strategy.needs = bytes_needed  # type: ignore[attr-defined]
+        return strategy
+
+    return declare
+
+
+def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int:
+    """How many bytes a strategy declares to need beyond the pool; 0 if it declares nothing."""
+    said: Needs | None = getattr(strategy, "needs", None)
+    return said(n, d, K) if said else 0
+
+
+def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
+    """Refuse, with the bytes needed, before anything is allocated. instead: what may be given but a smaller pool."""
+    free = available()
+    if need > free:
+        raise TooLarge(
+            f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; "
+            f"give a smaller pool{instead}.",
+            need,
+        )
+
+
+def available() -> int:
+    """Bytes of memory that this process can still get, from the machine or the container that it runs in."""
+    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable"):
+            free = int(line.split()[1]) * 1024
+    limit, used = _lines("/sys/fs/cgroup/memory.max"), _lines("/sys/fs/cgroup/memory.current")
+    if limit and used and limit[0].isdigit():
+        free = min(free, int(limit[0]) - int(used[0]))
+    return free
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        return Path(path).read_text().splitlines()
+    except OSError:
+        return []
