@@ -69,6 +69,11 @@ def nslkdd(folder: Path, place: Path) -> Data:
     """Network connections: normal ones in every task, and new kinds of attacks in each, as fraud patterns come up."""
     with lzma.open(folder / "tabular" / "nslkdd_train20.csv.xz", "rt") as file:
         rows = list(csv.reader(file))
+    return nslkdd_tasks(place, encoded_connections(rows), np.array([row[41] for row in rows]), ATTACKS)
+
+
+def encoded_connections(rows: list[list[str]]) -> np.ndarray:
+    """Connections as vectors: a column for each protocol, service and flag, and the logarithms of large numbers."""
     columns = list(zip(*(row[:41] for row in rows), strict=True))
     parts = []
     for number, column in enumerate(columns):
@@ -77,12 +82,15 @@ def nslkdd(folder: Path, place: Path) -> Data:
         else:
             values = np.array(column, float)
             parts.append(np.log1p(values) if values.max() > 1 else values)
-    vectors = np.stack([np.asarray(part, np.float32) for part in parts], axis=1)
-    labels = np.array([row[41] for row in rows])
+    return np.stack([np.asarray(part, np.float32) for part in parts], axis=1)
+
+
+def nslkdd_tasks(place: Path, vectors: np.ndarray, labels: np.ndarray, kinds: tuple[tuple[str, ...], ...]) -> Data:
+    """Normal connections in every task, and the kinds of attacks that come with each."""
     draw = np.random.default_rng(0)
-    turn, kept = draw.integers(TASKS, size=len(rows)), draw.random(len(rows)) < 0.6
+    turn, kept = draw.integers(TASKS, size=len(labels)), draw.random(len(labels)) < 0.6
     data = Data(place.name, "vectors", place, {"head": "mlp"}, [], [], [])
-    for t, attacks in enumerate(ATTACKS):
+    for t, attacks in enumerate(kinds):
         mine = ((labels == "normal") & (turn == t)) | np.isin(labels, attacks)
         pool, test = np.flatnonzero(mine & kept), np.flatnonzero(mine & ~kept)
         data.pools.append(NewItems("vectors", "nslkdd", [str(i) for i in pool], vectors=vectors[pool]))
