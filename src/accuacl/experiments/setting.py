@@ -17,7 +17,7 @@ from accuacl.base.progress import OnProgress
 from accuacl.experiments import learners
 from accuacl.experiments.config import Config
 from accuacl.experiments.data import ARRIVALS, Stream, dataset_of, load, make_stream
-from accuacl.experiments.stream_settings import groups_of, untidiness_of
+from accuacl.experiments.stream_settings import groups_of, stream_options
 
 TRANSFORMS = {  # mean, standard deviation, crop
     "cifar10": ((0.4914, 0.4822, 0.4465), (0.2023, 0.1994, 0.2010), 4),
@@ -38,7 +38,7 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         progress=progress,
     )
     own = "" if config.arrival in ARRIVALS else config.arrival
-    return make_stream(dataset, groups_of(config, len(dataset.classes)), untidiness_of(config), own)
+    return make_stream(dataset, groups_of(config, len(dataset.classes)), stream_options(config), own)
 
 
 def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:

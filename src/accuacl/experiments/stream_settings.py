@@ -46,7 +46,7 @@ def check_stream(config: Config) -> None:
 
 def is_tidy(settings: Mapping[str, Any]) -> bool:
     """Whether every task brings new classes and nothing else; settings that did not exist are missing."""
-    usual = data.Untidiness()
+    usual = data.StreamOptions()
     return settings.get("arrival", "classes") == "classes" and all(
         settings.get(name, getattr(usual, name)) == getattr(usual, name) for name in DRAWN
     )
@@ -61,8 +61,8 @@ def stream_words(settings: Mapping[str, Any]) -> str:
     arrival = settings.get("arrival", "classes")
     words = [] if arrival == "classes" else [f"tasks as {arrival}"]
     for name in DRAWN:
-        value = settings.get(name, getattr(data.Untidiness(), name))
-        if value != getattr(data.Untidiness(), name):
+        value = settings.get(name, getattr(data.StreamOptions(), name))
+        if value != getattr(data.StreamOptions(), name):
             kind = " (alike)" if name == "label_noise" and settings["noise"] == "alike" else ""
             words.append(f"{name.replace('_', ' ')} {value:g}{kind}")
     return ", ".join(words)
@@ -75,8 +75,8 @@ def groups_of(config: Config, classes: int) -> list[list[int]] | None:
     return data.benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
 
 
-def untidiness_of(config: Config) -> data.Untidiness:
-    return data.Untidiness(
+def stream_options(config: Config) -> data.StreamOptions:
+    return data.StreamOptions(
         blur=config.blur,
         imbalance=config.imbalance,
         label_noise=config.label_noise,

@@ -43,7 +43,7 @@ def register(name: str) -> Callable[[F], F]:
     >>> @register("every-other")
     ... def every_other(dataset, seed):
     ...     return np.arange(len(dataset.train)) % 2
-    >>> REGISTRY.pop("every-other") is every_other
+    >>> OWN_STREAMS.pop("every-other") is every_other
     True
     """
     check_new_name("stream", name, [*OWN_STREAMS, *ARRIVALS])
@@ -130,7 +130,7 @@ def make_stream(
     own: the name of a stream that was registered, which then makes the tasks.
 
     >>> from accuacl.experiments.data import load
-    >>> stream = make_stream(load("digits"), [[0, 1], [2, 3]], Untidiness(blur=0.1, imbalance=0.5))
+    >>> stream = make_stream(load("digits"), [[0, 1], [2, 3]], StreamOptions(blur=0.1, imbalance=0.5))
     >>> stream.pools().tolist()
     [[69, 87, 6, 12], [8, 10, 55, 110]]
     """
