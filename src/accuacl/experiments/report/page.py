@@ -19,7 +19,7 @@ def render(report: Document) -> str:
     from markupsafe import Markup
 
     environment = Environment(
-        loader=PackageLoader("accuacl.experiments.report", "formats"),
+        loader=PackageLoader("accuacl.experiments.report", "."),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

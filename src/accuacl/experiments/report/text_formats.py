@@ -65,7 +65,7 @@ def render_latex(report: Document, folder: Path) -> str:
 def latex_text(plain: str) -> str:
     """Plain text with all characters escaped that mean something to LaTeX.
 
-    >>> text("a_b & 5 % ^")
+    >>> latex_text("a_b & 5 % ^")
     'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
     """
     return "".join(SPECIAL.get(c) or (c if c in KNOWN else _other(c)) for c in _one_line(plain))
@@ -167,7 +167,7 @@ def link(file: Path, folder: Path) -> str:
 def markdown_text(plain: str) -> str:
     """Plain text with all characters escaped that mean something to Markdown.
 
-    >>> text("a_b|<i>")
+    >>> markdown_text("a_b|<i>")
     'a\\\\_b\\\\|&lt;i&gt;'
     """
     one_line = " ".join(plain.split())

@@ -216,7 +216,8 @@ def write(
     elif format == "html":
         text = page.render(report)
     else:
-        text = {"md": text_formats, "latex": text_formats}[format].render(report, out.parent)
+        render = text_formats.render_latex if format == "latex" else text_formats.render_markdown
+        text = render(report, out.parent)
     write_text(out, text)
     return out
 

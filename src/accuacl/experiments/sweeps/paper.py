@@ -90,7 +90,7 @@ RECIPES = (
 def read_recipe(name: str) -> dict[str, Any]:
     """The recipe called `name`.
 
-    >>> read("scores")["title"]
+    >>> read_recipe("scores")["title"]
     'Effect of the two scores'
     """
     if name not in RECIPES:
