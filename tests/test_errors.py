@@ -45,7 +45,7 @@ WIDE, MORE = features(RNG, 5, 6, 3), features(RNG, 5, 4, 2)
         ("accuacl", {"variant": "new"}, "variant is 'new'; give 'released' or 'paper'"),
         ("accuacl", {"oversample": 0.5}, "oversample is 0.5"),
         ("accuacl", {"total_classes": 2}, "total_classes is 2; give a whole number of at least 3"),
-        ("accuacl", {"lamda": 1}, "accuacl has no option 'lamda'; its options are variant, keep"),
+        ("accuacl", {"lamda": 1}, r"accuacl has no option 'lamda'; did you mean lam\? Its options are variant, keep"),
         ("entropy", {"keep": 1}, "entropy has no option 'keep'; it has none"),
         ("accuacle", {}, r"there is no strategy 'accuacle'; did you mean accuacl\? The strategies are uniform"),
         ("bait", {"lam": 0}, "lam is 0; give a number above 0"),

@@ -58,7 +58,7 @@ def fits(strategy: str, pool: Pool, others: int, limit: int | None, options: dic
     in_parts = parts_form(chosen, options)
     # A sample is drawn by the ids while the pool is read in parts; what is free must not change which rows are in it.
     by_sample = in_parts is not None and in_parts.only_with == "sample"
-    sampled = by_sample and whole_number("sample", options["sample"], 1) < pool.rows
+    sampled = by_sample and options["sample"] < pool.rows
     if need <= may and not sampled:
         return True
     if in_parts is not None:
@@ -183,7 +183,7 @@ def select(
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
     same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
     """
-    strategies.get(strategy, **options)  # wrong names are refused before anything is read
+    options = strategies.check_options(strategy, options)  # before anything is read
     check_progress(progress)
     if isinstance(engine, str):
         engines.check(engine, address)

@@ -23,6 +23,14 @@ if TYPE_CHECKING:
         select as select,
         warn_without_memory as warn_without_memory,
     )
+    from accuacl.strategies.options import (
+        Option as Option,
+        check_options as check_options,
+        options_help as options_help,
+        options_of as options_of,
+        read_options as read_options,
+        split_options as split_options,
+    )
     from accuacl.strategies.parts import (
         Part as Part,
         PartsForm as PartsForm,
@@ -46,9 +54,7 @@ if TYPE_CHECKING:
     from accuacl.strategies.registry import (
         NAMES as NAMES,
         REGISTRY as REGISTRY,
-        defaults_of as defaults_of,
         load_plugins as load_plugins,
-        options_of as options_of,
         register as register,
     )
 
@@ -65,6 +71,7 @@ __getattr__, __dir__ = lazy_attributes(
             "TooLarge",
             "warn_without_memory",
         ),
+        "options": ("check_options", "Option", "options_help", "options_of", "read_options", "split_options"),
         "parts": ("Part", "parts_form", "PartsForm", "PartsQuery"),
         "query": ("Query", "Selection", "whole_number"),
         "ranking": (
@@ -80,6 +87,6 @@ __getattr__, __dir__ = lazy_attributes(
             "Rows",
             "RowStrategy",
         ),
-        "registry": ("NAMES", "REGISTRY", "defaults_of", "load_plugins", "options_of", "register"),
+        "registry": ("NAMES", "REGISTRY", "load_plugins", "register"),
     },
 )

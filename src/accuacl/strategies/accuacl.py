@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -13,7 +14,8 @@ from accuacl.base.progress import portion
 from accuacl.fisher import Target
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.coverage import cover, needed
-from accuacl.strategies.query import Query, Selection, number, whole_number
+from accuacl.strategies.options import Option
+from accuacl.strategies.query import Query, Selection, whole_number
 from accuacl.strategies.ranking import (
     Context,
     Indices,
@@ -29,16 +31,25 @@ from accuacl.strategies.ranking import (
 )
 from accuacl.strategies.simple import uniform
 
+Variant = Annotated[
+    Literal["released", "paper"], Option("as in the authors' code (released) or as in their text (paper)")
+]
+Keep = Annotated[int | None, Option("entries compared per class; unset: by the variant", least=1)]
+TotalClasses = Annotated[int | None, Option("how many classes there will ever be; unset: those seen so far", least=1)]
+Lam = Annotated[float | None, Option("weight of the past; unset: its share of all data", least=0, most=1)]
+Oversample = Annotated[float, Option("candidates per pick", least=1)]
+Share = Annotated[float, Option("the fraction that accuacl picks", least=0, most=1)]
+
 
 @row_strategy("embedding", "probability", passes=2)
 def accuacl(
     context: Context,
     *,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
-    oversample: float = 2.0,
+    variant: Variant = "released",
+    keep: Keep = None,
+    total_classes: TotalClasses = None,
+    lam: Lam = None,
+    oversample: Oversample = 2.0,
 ) -> Ranking:
     """Picks examples that inform the weights on which both the past (the memory) and the new data (the pool) depend.
 
@@ -67,7 +78,6 @@ def accuacl(
     >>> {name: score.round(3).tolist() for name, score in picked.scores.items()}
     {'distribution': [0.005, 0.004, 0.003], 'magnitude': [0.197, 0.184, 0.169]}
     """
-    oversample = number("oversample", oversample, 1, math.inf, "a number of at least 1")
     target, counted = _target(context, variant, keep, total_classes, lam)
     return Ranking(
         exact=partial(_distribution, target),
@@ -83,10 +93,10 @@ def accuacl(
 def accuacl_distribution(
     context: Context,
     *,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
+    variant: Variant = "released",
+    keep: Keep = None,
+    total_classes: TotalClasses = None,
+    lam: Lam = None,
 ) -> Ranking:
     """AccuACL's distribution score alone: the examples whose Fisher embedding is distributed most like the target.
 
@@ -113,10 +123,10 @@ def accuacl_distribution(
 def accuacl_magnitude(
     context: Context,
     *,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
+    variant: Variant = "released",
+    keep: Keep = None,
+    total_classes: TotalClasses = None,
+    lam: Lam = None,
 ) -> Ranking:
     """AccuACL's magnitude score alone: the examples with the largest Fisher embedding.
 
@@ -160,13 +170,10 @@ def _target(
     context: Context, variant: str, keep: int | None, total_classes: int | None, lam: float | None
 ) -> tuple[Target, Target | None]:
     """The target of a query, and the target whose entries the magnitude counts (None: all entries)."""
-    if variant not in ("released", "paper"):
-        raise InputError(f"variant is {variant!r}; give 'released' or 'paper'.")
     released = variant == "released"
     total = context.K if total_classes is None else whole_number("total_classes", total_classes, context.K)
     if keep is None:
         keep = 5 * total // context.K if released else (10 if total <= 10 else 5)
-    keep = whole_number("keep", keep, 1)
     pool, memory = context.pool, context.memory
     weight = weight_of_past(lam, context.past, len(memory or ()), context.current)
     mean = fisher.settle(
@@ -182,7 +189,7 @@ def _target(
 def weight_of_past(lam: float | None, past: int | None, remembered: int, current: int) -> float:
     """`lam` if given, else the past's share of all examples. remembered: how many past examples the memory holds."""
     if lam is not None:
-        return number("lam", lam, 0, 1, "the weight of the past, a number in [0, 1]")
+        return lam
     if past is None and remembered:
         raise InputError(
             "memory was given without past or lam; give past (--past), the number of examples that the finished tasks "
@@ -231,12 +238,12 @@ def _scores(target: Target, counted: Target | None, rows: Rows) -> dict[str, Vec
 def accuacl_uniform(
     context: Context,
     *,
-    share: float = 0.5,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
-    oversample: float = 2.0,
+    share: Share = 0.5,
+    variant: Variant = "released",
+    keep: Keep = None,
+    total_classes: TotalClasses = None,
+    lam: Lam = None,
+    oversample: Oversample = 2.0,
 ) -> Mix:
     """Picks the fraction `share` of the examples as accuacl does and the rest at random, in turn.
 
@@ -253,7 +260,6 @@ def accuacl_uniform(
     (array([294, 282, 100, 463]), array([1., 0., 1., 0.]))
     """
     options = {"variant": variant, "keep": keep, "total_classes": total_classes, "lam": lam, "oversample": oversample}
-    part(share, 0)  # refuses a wrong share before anything is read
     return Mix(accuacl.prepare(context, **options), uniform.prepare(context), share, "accuacl")
 
 
@@ -261,12 +267,12 @@ def accuacl_uniform(
 def accuacl_coverage(
     query: Query,
     *,
-    share: float = 0.5,
-    variant: str = "released",
-    keep: int | None = None,
-    total_classes: int | None = None,
-    lam: float | None = None,
-    oversample: float = 2.0,
+    share: Share = 0.5,
+    variant: Variant = "released",
+    keep: Keep = None,
+    total_classes: TotalClasses = None,
+    lam: Lam = None,
+    oversample: Oversample = 2.0,
 ) -> Selection:
     """Picks the fraction `share` of the examples as accuacl does and the rest as coverage does, in turn.
 

@@ -16,24 +16,21 @@ from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
 from accuacl.features import Features
+from accuacl.strategies.options import check_options
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.registry import NAMES, REGISTRY, options_of
+from accuacl.strategies.registry import NAMES, REGISTRY
 
 
 def get(name: str, **options: Any) -> Callable[[Query], Selection]:
     """The strategy called `name` with its options set, ready to be given queries.
 
-    >>> get("accuacl", lamda=0.5)  # doctest: +ELLIPSIS
+    >>> get("accuacl", lam=2)
     Traceback (most recent call last):
     ...
-    accuacl.base.errors.InputError: accuacl has no option 'lamda'; its options are variant, ...
+    accuacl.base.errors.InputError: lam is 2; give a number from 0 to 1.
     """
-    known = options_of(name)
-    for option in options:
-        if option not in known:
-            has = f"its options are {', '.join(known)}" if known else "it has none"
-            raise InputError(f"{name} has no option {option!r}; {has}.")
-    return functools.partial(_ask, REGISTRY[name], options)
+    checked = check_options(name, options)
+    return functools.partial(_ask, REGISTRY[name], checked)
 
 
 def _ask(strategy: Callable[..., Selection], options: dict[str, Any], query: Query) -> Selection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import numpy as np
 
@@ -12,11 +13,15 @@ from accuacl.features import Features
 from accuacl.strategies import parts as sampling
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
+from accuacl.strategies.options import Option
 from accuacl.strategies.parts import PartsAnswer, PartsForm, PartsQuery, in_parts
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Vector
 from accuacl.strategies.simple import uncertainties
 
+Sample = Annotated[
+    int | None, Option("so many examples of the pool, drawn at random, represent all of it; unset: all", least=1)
+]
 Cover = Callable[[Query], Selection]
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
 
@@ -44,7 +49,7 @@ def in_parts_by_sample(cover_pool: Cover) -> PartsForm:
 
 @in_parts(in_parts_by_sample(lambda query: cover(query)))
 @needs(needed)
-def coverage(query: Query, *, sample: int | None = None) -> Selection:
+def coverage(query: Query, *, sample: Sample = None) -> Selection:
     """Picks, one by one, the examples that best represent the part of the pool that has no labelled example near it.
 
     Embeddings are scaled to length 1. An example at squared distance D from its nearest labelled or picked one is
@@ -71,7 +76,7 @@ def coverage(query: Query, *, sample: int | None = None) -> Selection:
 
 @in_parts(in_parts_by_sample(lambda query: _with_memory(query)))
 @needs(needed)
-def coverage_memory(query: Query, *, sample: int | None = None) -> Selection:
+def coverage_memory(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
 
     The memory's examples are counted as labelled ones are, but for the width s, which is that of coverage: of a task
@@ -89,7 +94,7 @@ def coverage_memory(query: Query, *, sample: int | None = None) -> Selection:
 
 @in_parts(in_parts_by_sample(lambda query: _uncertain(query)))
 @needs(needed)
-def uncertain_coverage(query: Query, *, sample: int | None = None) -> Selection:
+def uncertain_coverage(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which an example has the weight 1 - margin: the less certain the model, the more it counts.
 
     If the model is certain of everything, all examples count alike. Score: `gain`, how much of that weight the pick

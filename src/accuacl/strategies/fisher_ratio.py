@@ -5,21 +5,30 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.progress import Progress, Tick, portion
 from accuacl.base.threads import spread
-from accuacl.strategies.accuacl import weight_of_past
+from accuacl.strategies.accuacl import Lam, weight_of_past
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.facility import distinct, unit
+from accuacl.strategies.options import Option
 from accuacl.strategies.parts import Part, PartsAnswer, PartsForm, PartsQuery, in_parts
-from accuacl.strategies.query import Query, Selection, number
+from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector
 from accuacl.strategies.simple import uncertainties
 
+Ridge = Annotated[float, Option("how much is known in every direction at first", least=1e-6, most=1e6)]
+Uncertainty = Annotated[
+    bool,
+    Option(
+        "whether examples of which the model is unsure count more (weighed) or not (ignored)",
+        words=("ignored", "weighed"),
+    ),
+]
 MOST = 64  # picks whose products with all rows are made together
 AHEAD = 100  # one of so many rows is a candidate for these
 ROWS = 2048
@@ -461,12 +470,12 @@ def from_parts(
     """The same picks from a pool that is read in parts."""
     labelled, memory = query.labelled, query.memory
     lam = weight_of_past(lam, query.past, len(memory or ()), query.rows + len(labelled or ()))
-    return PartsRatio(query, _ridge(ridge), lam, uncertainty).choose()
+    return PartsRatio(query, ridge, lam, uncertainty).choose()
 
 
 @in_parts(PartsForm(from_parts, needed_in_parts))
 @needs(needed)
-def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, uncertainty: bool = True) -> Selection:
+def fisher_ratio(query: Query, *, ridge: Ridge = 1.0, lam: Lam = None, uncertainty: Uncertainty = True) -> Selection:
     """Picks, one by one, the examples that most reduce the uncertainty about pool and memory.
 
     Embeddings h are scaled to length 1. M, the information available, is ridge * I plus the sum of h h^T over labelled
@@ -490,7 +499,6 @@ def fisher_ratio(query: Query, *, ridge: float = 1.0, lam: float | None = None, 
     >>> picked.indices, picked.scores["gain"].round(3)
     (array([1, 2]), array([0.227, 0.149]))
     """
-    ridge = _ridge(ridge)
     n, d, labelled, memory = len(query.pool), query.pool.d, query.labelled, query.memory
     lam = weight_of_past(lam, query.past, len(memory or ()), n + len(labelled or ()))
     check_fits("fisher-ratio", needed(n, d, query.pool.K), n, d)
@@ -531,10 +539,6 @@ def _greedy(query: Query, state: Ratio, group: Indices) -> Selection:
         taken[row] += 1
         tick(1)
     return Selection(np.array(picks, np.int64), {"gain": np.array(gains)})
-
-
-def _ridge(ridge: float) -> float:
-    return number("ridge", ridge, 1e-6, 1e6, "a number from 1e-6, for float64 to hold the inverse, to 1e6")
 
 
 def _weights(query: Query, lam: float, uncertainty: bool) -> tuple[Vector, Vector]:

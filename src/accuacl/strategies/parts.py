@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies.query import Query, whole_number
+from accuacl.strategies.query import Query
 from accuacl.strategies.ranking import Indices, Vector
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
@@ -88,13 +88,13 @@ KEY = derive("a sample that stands for the pool")
 
 def checked(sample: int | None, budget: int, n: int) -> int:
     """How many rows of n are in the sample: all, if no number is given."""
-    if sample is None or n <= whole_number("sample", sample, 1):
+    if sample is None or n <= sample:
         return n
     if sample < min(budget, n):
         raise InputError(
             f"sample is {sample}, but {min(budget, n)} are to be picked from it; give several times as many."
         )
-    return int(sample)
+    return sample
 
 
 def rows_of(query: Query, size: int) -> Indices:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,11 +116,3 @@ def whole_number(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or value < least:
         raise InputError(f"{name} is {value!r}; give a whole number of at least {least}.")
     return int(value)
-
-
-def number(name: str, value: Any, least: float, most: float, what: str) -> float:
-    """An option that measures something, within [least, most]."""
-    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not real or not math.isfinite(value) or not least <= value <= most:
-        raise InputError(f"{name} is {value!r}; give {what}.")
-    return float(value)

@@ -18,7 +18,7 @@ from accuacl.base.progress import Tick
 from accuacl.base.threads import spread
 from accuacl.features import Array, Features
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
-from accuacl.strategies.query import Query, Selection, number
+from accuacl.strategies.query import Query, Selection
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]
@@ -208,7 +208,7 @@ class Mix:
 
 def part(share: float, count: int) -> int:
     """How many of `count` picks the first ranking makes."""
-    return math.floor(number("share", share, 0, 1, "a number in [0, 1]") * count + 0.5)
+    return math.floor(share * count + 0.5)
 
 
 def in_turn(first: int, second: int) -> Indices:

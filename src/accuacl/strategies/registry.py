@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accuacl.base.errors import InputError, check_new_name, no_such
+from accuacl.base.errors import InputError, check_new_name
 from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, is_loaded, load_file, required_arguments, with_place
 
@@ -79,31 +79,6 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
                     "accuacl.experiments.learners, accuacl.experiments.memory or accuacl.experiments.data above yours."
                 )
     return [name for name in REGISTRY if name not in known]
-
-
-def options_of(name: str) -> tuple[str, ...]:
-    """The names of a strategy's options: the arguments that follow the query in its signature.
-
-    The same name may mean different things: `lam` is the weight of the past for accuacl, a regularisation for bait.
-
-    >>> options_of("accuacl-distribution")
-    ('variant', 'keep', 'total_classes', 'lam')
-    >>> options_of("uniform")
-    ()
-    """
-    return tuple(defaults_of(name))
-
-
-def defaults_of(name: str) -> dict[str, Any]:
-    """The options of a strategy and their default values.
-
-    >>> defaults_of("fisher-ratio")
-    {'ridge': 1.0, 'lam': None, 'uncertainty': True}
-    """
-    if not isinstance(name, str) or name not in REGISTRY:
-        raise no_such("strategy", name, REGISTRY)
-    options = list(inspect.signature(REGISTRY[name]).parameters.values())[1:]
-    return {option.name: option.default for option in options}
 
 
 def check_signature(name: str, strategy: Callable[..., Any]) -> None:
