@@ -66,5 +66,5 @@ def test_every_beginning_is_mixed(first, second):
 @pytest.mark.parametrize("name", ["accuacl+uniform", "accuacl+coverage"])
 @pytest.mark.parametrize("share", [-0.1, 1.5, "half", None])
 def test_a_share_is_between_0_and_1(name, share):
-    with pytest.raises(ValueError, match=r"share is .*; give a number in"):
+    with pytest.raises(ValueError, match=r"share is .*; give a number from 0 to 1"):
         select(name, **asked(random_problem(0), 0, budget=3, share=share))
