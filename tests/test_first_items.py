@@ -207,7 +207,7 @@ def test_the_share_that_two_people_label_is_the_same_in_both_parts_of_a_round(sh
 
 def asked_of_two(project):
     with project.store._db.read() as tx:
-        return {item for (item,) in tx.all("SELECT item FROM picks WHERE people = 2")}
+        return {item for (item,) in tx.rows("SELECT item FROM picks WHERE people = 2")}
 
 
 def test_a_round_is_not_closed_before_it_is_chosen(tmp_path, monkeypatch):

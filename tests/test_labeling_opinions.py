@@ -11,7 +11,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling import Pick, Store
 from accuacl.labeling.store import Act, Rating, RoundIncomplete
 from accuacl.labeling.store.opinions import GOLD_EVERY
-from accuacl.labeling.store.pending import ABSENT
+from accuacl.labeling.store.rounds import ABSENT
 from effort import times
 
 
@@ -242,10 +242,10 @@ def test_the_count_of_opinions_is_what_follows_from_the_events(store, seed):
     pairs = [(one.item, one.person) for one in store.ratings()]
     assert len(pairs) == len(set(pairs))
     with store._db.read() as tx:
-        counted = dict(tx.all("SELECT item, opinions FROM state"))
-        tally = tx.all("SELECT total, answered, skipped FROM tally")
+        counted = dict(tx.rows("SELECT item, opinions FROM state"))
+        tally = tx.rows("SELECT total, answered, skipped FROM tally")
         again = "SELECT COUNT(*), COUNT(answer), SUM(answer IS NOT NULL AND skipped) FROM state"
-        assert tally == tx.all(again)  # kept by triggers
-        derived = dict(tx.all("SELECT item, COUNT(*) FROM given WHERE kind = 'opinion' GROUP BY item"))
+        assert tally == tx.rows(again)  # kept by triggers
+        derived = dict(tx.rows("SELECT item, COUNT(*) FROM given WHERE kind = 'opinion' GROUP BY item"))
     assert counted == {item: derived.get(item, 0) for item in range(12)}
     assert all(count <= (item % 2 == 0) for item, count in counted.items())

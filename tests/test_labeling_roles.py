@@ -167,7 +167,7 @@ def test_guidelines_say_what_was_said_last(store, ada):
     store.forget([3])
     assert store.guidelines()[0].examples == (1,)
     with store._db.read() as tx:  # what was said before it has them no longer either
-        said = [json.loads(text) for (text,) in tx.all("SELECT text FROM events WHERE kind = 'guide' ORDER BY id")]
+        said = [json.loads(text) for (text,) in tx.rows("SELECT text FROM events WHERE kind = 'guide' ORDER BY id")]
     assert [one["examples"] for one in said] == [[1], [], []]
     store.add_examples(ada, 0, [2, 1])
     store.add_examples(ada, 1, [2])

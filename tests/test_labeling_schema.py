@@ -1,17 +1,15 @@
-"""The file of a label store outlives versions of this package: older ones are upgraded, newer ones refused."""
+"""The file of a label store: its version, and what its triggers keep."""
 
 from __future__ import annotations
 
+import random
 import sqlite3
-from pathlib import Path
 
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling import Class, Pick, Store
+from accuacl.labeling import Pick, Store
 from accuacl.labeling.store import schema
-
-EARLIER = Path(__file__).parent / "earlier" / "labels-0.sql"
 
 
 def ask(path, statement):
@@ -20,63 +18,6 @@ def ask(path, statement):
         return db.execute(statement).fetchall()
     finally:
         db.close()
-
-
-@pytest.fixture
-def earlier(tmp_path):
-    """A store as it was written before its schema had a version, in the middle of a task's second round."""
-    path = tmp_path / "labels.sqlite"
-    db = sqlite3.connect(path)
-    db.executescript(EARLIER.read_text())
-    db.close()
-    assert ask(path, "PRAGMA user_version") == [(0,)]
-    return path
-
-
-def test_a_store_from_before_versions_is_upgraded_with_all_that_it_holds(earlier):
-    with Store(earlier) as store:
-        assert [(p.name, p.revoked) for p in store.people()] == [("Ada", False), ("Grace", False), ("Eve", True)]
-        assert store.classes() == [Class(0, "Even"), Class(1, "odd"), Class(2, "uneven", 1), Class(3, "=never used")]
-        assert store.labels() == {0: 0, 1: 1, 4: 0, 10: 0, 16: 0, 19: 1, 20: 0, 25: 1, 27: 1}
-        assert store.close_round(0, 0) == {10: 0, 18: -1, 27: 2, 25: 1, 4: 0, 20: 1, 0: 0, 16: 0}
-        ada = store.people()[0]
-        while (pick := store.lease(ada)) is not None:
-            store.label(ada, pick.item, 0, f"request {pick.item}")
-        assert len(store.close_round(0, 1)) == store.status().total
-    assert ask(earlier, "PRAGMA user_version") == [(schema.VERSION,)]
-    assert ask(earlier, "PRAGMA journal_mode") == [("wal",)]
-
-
-def test_a_store_of_one_label_an_item_takes_second_opinions_from_its_next_round_on(tmp_path):
-    """Version 2, as it was written before two people were asked about the same item."""
-    path = tmp_path / "labels.sqlite"
-    db = sqlite3.connect(path)
-    for statement in (statement for statements in schema.MIGRATIONS[:2] for statement in statements):
-        db.execute(statement)
-    db.execute("PRAGMA user_version = 2")
-    db.executescript(
-        """
-        INSERT INTO people VALUES (0, 'Ada', ''), (1, 'Bob', '');
-        INSERT INTO classes VALUES (0), (1);
-        INSERT INTO events (time, kind, class, text) VALUES (1, 'name', 0, 'cat'), (1, 'name', 1, 'dog');
-        INSERT INTO rounds VALUES (0, 0);
-        INSERT INTO picks VALUES (5, 0, 0, 0, '{}', NULL, NULL), (6, 0, 0, 1, '{}', 1, 0.5);
-        INSERT INTO events (time, kind, person, item, class) VALUES (2, 'label', 0, 5, 1);
-        """
-    )
-    db.close()
-    with Store(path) as store:
-        ada, bob = store.people()
-        assert store.labels() == {5: 1}
-        assert store.lease(bob).item == 6  # and nobody is asked about the first one again
-        store.label(bob, 6, 0, "request")
-        assert store.lease(ada) is None
-        assert store.close_round(0, 0) == {5: 1, 6: 0}
-        store.open_round(0, 1, [Pick(7, 0)], {7})
-        for person in (ada, bob):
-            store.label(person, store.lease(person).item, 0, f"of {person.name}")
-        assert [(one.item, one.person) for one in store.ratings()] == [(5, 0), (6, 1), (7, 0), (7, 1)]
-    assert ask(path, "PRAGMA user_version") == [(schema.VERSION,)]
 
 
 def test_a_file_of_this_version_is_not_written_to_when_it_is_opened(tmp_path):
@@ -104,25 +45,90 @@ def test_a_newer_file_is_refused_in_a_sentence_and_left_alone(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_migration_that_fails_leaves_the_file_as_it_was(earlier, monkeypatch):
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ["CREATE TABLE more (id)", "INSERT INTO nowhere"]])
-    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    with pytest.raises(sqlite3.OperationalError):  # a bug, not the user's: with its traceback
-        Store(earlier)
-    assert ask(earlier, "PRAGMA user_version") == [(0,)]
-    assert ask(earlier, "SELECT name FROM sqlite_master WHERE name = 'more'") == []
-    monkeypatch.undo()
-    with Store(earlier) as store:
-        assert len(store.labels()) == 9
+def test_an_older_file_is_refused_in_a_sentence_and_left_alone(tmp_path):
+    path = tmp_path / "labels.sqlite"
+    for version in range(schema.VERSION):
+        path.unlink(missing_ok=True)
+        ask(path, "CREATE TABLE people (id INTEGER PRIMARY KEY)")
+        ask(path, f"PRAGMA user_version = {version}")
+        before = path.read_bytes()
+        with pytest.raises(
+            InputError, match=rf"before the first release of accuacl \(.* version {version}, .* make a new project"
+        ):
+            Store(path)
+        assert path.read_bytes() == before
 
 
-def test_a_later_migration_runs_once(earlier, monkeypatch):
-    monkeypatch.setattr(schema, "MIGRATIONS", [*schema.MIGRATIONS, ["CREATE TABLE more (id)"]])
-    monkeypatch.setattr(schema, "VERSION", schema.VERSION + 1)
-    for _ in range(2):
-        with Store(earlier) as store:
-            assert len(store.labels()) == 9
-    assert ask(earlier, "PRAGMA user_version") == [(len(schema.MIGRATIONS),)]
+def test_tables_that_cannot_be_made_leave_an_empty_file_for_the_next_try(tmp_path, monkeypatch):
+    path = tmp_path / "labels.sqlite"
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "APPEND_ONLY", {"wrong": "INSERT INTO nowhere"})
+        with pytest.raises(sqlite3.OperationalError):  # a bug, not the user's: with its traceback
+            Store(path)
+    assert ask(path, "SELECT name FROM sqlite_master") == []
+    assert ask(path, "PRAGMA user_version") == [(0,)]
+    with Store(path) as store:
+        assert store.classes() == []
+
+
+def test_what_follows_from_events_is_what_going_through_them_gives(tmp_path):
+    """`state` and `tally`, which triggers keep, against their definitions, after random events."""
+    rng = random.Random(0)
+    with Store(tmp_path / "labels.sqlite") as store:
+        for name in ("cat", "dog"):
+            store.add_class(name)
+        people = [store.person_of(store.add_person(name)) for name in ("Ada", "Bob", "Eve")]
+        for round in range(2):
+            store.open_round(0, round, [Pick(12 * round + i, i) for i in range(12)], range(12 * round, 12 * round + 6))
+            for step in range(200):
+                try:
+                    _do_something(store, rng, rng.choice(people), rng.randrange(24), f"{round} {step}")
+                except InputError:
+                    continue
+            _check_state(tmp_path / "labels.sqlite")
+            store.enough(people[0])
+            store.close_round(0, round)
+        store.forget([3, 13])
+    _check_state(tmp_path / "labels.sqlite")
+
+
+def _do_something(store, rng, person, item, request):
+    act = rng.randrange(8)
+    if act == 0:
+        store.lease(person)
+    elif act == 1:
+        store.release(person, item)
+    elif act in (2, 3):
+        store.label(person, item, rng.randrange(2), request)
+    elif act == 4:
+        store.skip(person, item, request)
+    elif act == 5:
+        store.undo(person, request)
+    elif act == 6:
+        store.correct(person, item, rng.randrange(2), request)
+    else:
+        store.relabel(person, [item], rng.randrange(2), request)
+
+
+def _check_state(path):
+    events = ask(path, "SELECT id, kind, person, item, undoes FROM events WHERE item IS NOT NULL ORDER BY id")
+    undone = {undoes for *_, undoes in events if undoes is not None}
+    state, tally = {}, {}
+    for item, task, round in ask(path, "SELECT item, task, round FROM picks"):
+        own = [event for event in events if event[3] == item]
+        stands = [(id, kind) for id, kind, *_ in own if kind in ("label", "skip", "correct") and id not in undone]
+        answer, kind = stands[-1] if stands else (None, None)
+        holding = [event for event in own if event[1] in ("lease", "renew", "release", "label", "skip", "opinion")]
+        lease = holding[-1] if holding and holding[-1][1] in ("lease", "renew") else None
+        opinions = sum(kind == "opinion" and id not in undone for id, kind, *_ in own)
+        state[item] = (answer, int(kind == "skip"), lease and lease[0], lease and lease[2], opinions)
+        total, answered, skipped = tally.get((task, round), (0, 0, 0))
+        tally[task, round] = (total + 1, answered + (answer is not None), skipped + (kind == "skip"))
+    rows = ask(path, "SELECT item, answer, skipped, lease, person, opinions FROM state")
+    assert {item: tuple(rest) for item, *rest in rows} == state
+    rows = ask(path, "SELECT task, round, total, answered, skipped FROM tally")
+    assert {(task, round): tuple(counts) for task, round, *counts in rows} == tally
+    assert len(events) > 50
 
 
 @pytest.mark.parametrize("name", ["a#b", "what?mode=ro", "50%20", "ü &"])

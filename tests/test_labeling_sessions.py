@@ -7,7 +7,6 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling import Store
 from accuacl.labeling.store import INVITATION, SESSION
-from test_labeling_schema import EARLIER, ask
 
 DAY = 24 * 3600.0
 
@@ -90,23 +89,3 @@ def test_the_first_person_leads_and_somebody_always_does(store):
     store.set_role("Bob", lead=True)
     assert [person.lead for person in store.people()] == [False, True, True]
     assert whose(store, store.enter(store.invite("Bob"))).lead
-
-
-def test_people_from_before_there_were_roles_keep_their_powers_and_their_tokens(tmp_path):
-    import hashlib
-    import sqlite3
-
-    path = tmp_path / "labels.sqlite"
-    db = sqlite3.connect(path)
-    db.executescript(EARLIER.read_text())
-    db.execute("DROP TRIGGER people_no_update")
-    db.execute("UPDATE people SET token = ? WHERE id = 0", (hashlib.sha256(b"old token").hexdigest(),))
-    db.commit()
-    db.close()
-    with Store(path) as store:
-        assert all(person.lead for person in store.people())
-        for _ in range(2):  # it was given to be used in any number of browsers
-            assert whose(store, store.enter("old token")).name == "Ada"
-        store.add_person("New")
-        assert not store.people()[-1].lead
-    assert ask(path, "SELECT COUNT(*) FROM sessions") == [(2,)]

@@ -341,9 +341,8 @@ def test_nothing_can_be_changed_or_removed(tmp_path, store, ada):
 
 def test_a_full_disk_is_said_and_leaves_no_trace(store, ada):
     opened(store)
-    db = store._db._connect()
+    (db,) = store._db._idle
     db.execute(f"PRAGMA max_page_count = {db.execute('PRAGMA page_count').fetchone()[0]}")
-    store._db._idle[:] = [db]
     labelled = 0
     with pytest.raises(StoreUnavailable, match=r"written \(no space left on device\); nothing was saved"):  # noqa: PT012
         while True:

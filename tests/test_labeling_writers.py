@@ -10,8 +10,7 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling import Pick, Store
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.writers import Writers
+from accuacl.labeling.store.database import Transaction, Writers
 from effort import PATIENCE, wait_until
 
 
@@ -122,7 +121,7 @@ def test_where_sqlite_rolls_all_back_everybody_before_is_told(writers, db):
 
 
 def test_somebody_commits_for_one_who_was_interrupted_in_the_queue(writers, db, monkeypatch):
-    monkeypatch.setattr("accuacl.labeling.store.writers.PATIENCE", 0.01)
+    monkeypatch.setattr("accuacl.labeling.store.database.PATIENCE", 0.01)
     writers._waiting = 1  # somebody who will never come
     try:
         with writers.turn() as mine:

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import add_gold, take_file
 from accuacl.labeling.store import alike_pairs, meant, near_names
-from accuacl.labeling.store.near import TABLES
+from accuacl.labeling.store.classes import LATIN
 from commands import accuacl as command
 from effort import examples
 from scripted import new_project
@@ -64,7 +64,7 @@ def test_all_that_are_near_are_named_in_their_order():
 
 
 def test_every_pair_is_a_letter_and_a_latin_one_of_its_case():
-    for table, case in zip(TABLES, ("Lu", "Ll"), strict=True):
+    for table, case in zip(LATIN, ("Lu", "Ll"), strict=True):
         for letter, latin in table.items():
             assert latin.isascii()
             assert not letter.isascii()

@@ -1,17 +1,16 @@
 """The label store: what people did, as events that are durable and never changed.
 
-`Store` is one object with a method for everything; behind it one file each: `people`, `sessions`, `classes`, `rounds`,
-`given`, `leases` (`shares`: fair ones), `answers`, `batches`, `opinions` (`pending`: those that are waited for),
-`review`, `flags`, `guidelines`, `work`. `database` has connections and transactions, which threads share (`writers`),
-`schema` the tables and their migrations, `records` the values, and `near` finds class names that may mean the same.
+`store` has `Store`, one object with a call for everything. Each call is a function of the module of its subject, in one
+transaction: `people`, `classes`, `rounds`, `leases`, `labels`, `opinions`, `review`. `database` has connections and
+transactions, `schema` the tables and what follows from what, `records` the values.
 """
 
-from accuacl.labeling.store.errors import RoundIncomplete, StoreUnavailable
-from accuacl.labeling.store.given import GivenLabel
+from accuacl.labeling.store.classes import alike_pairs, meant, near_names
+from accuacl.labeling.store.database import StoreUnavailable
 from accuacl.labeling.store.leases import Expected
-from accuacl.labeling.store.near import alike_pairs, meant, near_names
-from accuacl.labeling.store.people import LONGEST_NAME, clean_name
+from accuacl.labeling.store.people import INVITATION, SESSION
 from accuacl.labeling.store.records import (
+    LONGEST_NAME,
     Act,
     Answer,
     BatchDone,
@@ -27,11 +26,12 @@ from accuacl.labeling.store.records import (
     Status,
     Turn,
     Work,
+    clean_name,
     counts_as,
     living,
     merges,
 )
-from accuacl.labeling.store.sessions import INVITATION, SESSION
+from accuacl.labeling.store.rounds import GivenLabel, RoundIncomplete
 from accuacl.labeling.store.store import Store
 
 __all__ = [

@@ -1,28 +1,265 @@
-"""Classes, numbered in the order in which people add them. They can be renamed and merged; the latest change
-can be undone, then the one before, and a merge at any time. One that has labels is never removed.
+# ruff: noqa: RUF001 - it has letters that look alike
+"""Classes: their names, what they mean, those that people propose, and names that may mean the same.
+
+Classes are numbered in the order in which people add them. They can be renamed and merged; the latest change can be
+undone, then the one before, and a merge at any time. One that has labels is never removed.
 """
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from accuacl.base.errors import InputError
-from accuacl.labeling.store import people
+from accuacl.base.errors import InputError, near
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.people import clean_name
-from accuacl.labeling.store.records import Class, ClassChange, Person, living
+from accuacl.labeling.store.people import check_access
+from accuacl.labeling.store.records import (
+    Class,
+    ClassChange,
+    Guideline,
+    Person,
+    Proposal,
+    check_request,
+    check_text,
+    clean_name,
+    living,
+    used_before,
+)
 
 STANDS = "NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id)"
 CHANGES = f"FROM events e WHERE e.kind IN ('name', 'merge') AND {STANDS}"
+LONGEST_GUIDELINE = 2000
+MOST_EXAMPLES = 12
+MOST_PROPOSALS = 50  # open ones
 
 
-def every(tx: Transaction, without: int = 0) -> list[Class]:
-    """All classes by number, with their present names and what they have been merged into, if anything.
+def classes(tx: Transaction) -> list[Class]:
+    """All classes by number, merged ones too; one whose addition was undone is not there."""
+    return _classes(tx, without=0)
 
-    One whose addition was undone is not there. without: a change that is left out, by its event.
+
+def add_class(tx: Transaction, name: str, person: Person | None = None) -> Class:
+    """Add a class, with the next number."""
+    name = _free_name(tx, name)
+    id = int(tx.row("SELECT COUNT(*) FROM classes")[0])
+    tx.execute("INSERT INTO classes VALUES (?)", id)
+    tx.event("name", person=person.id if person else None, class_id=id, text=name)
+    return Class(id, name)
+
+
+def rename_class(tx: Transaction, id: int, name: str, person: Person | None = None) -> None:
+    """Give a class another name; its labels stay with its number."""
+    old = _living_class(tx, id)
+    if clean_name(name, "a class") != old.name:
+        tx.event("name", person=person.id if person else None, class_id=id, text=_free_name(tx, name))
+
+
+def merge_class(tx: Transaction, id: int, into: int, person: Person | None = None) -> None:
+    """From now on, all labels of class `id`, old and new, count as those of `into`."""
+    if id == into:
+        raise InputError(f"class {id} cannot be merged into itself; give another one.")
+    _living_class(tx, id), _living_class(tx, into)
+    tx.event("merge", person=person.id if person else None, class_id=id, text=str(into))
+
+
+def class_changes(tx: Transaction) -> list[ClassChange]:
+    """The additions, renamings and merges that stand, the last first."""
+    names: dict[int, str] = {}
+    changes = []
+    for event, time, person, kind, id, text in tx.rows(
+        f"SELECT e.id, e.time, e.person, e.kind, e.class, e.text {CHANGES} ORDER BY e.id"
+    ):
+        if kind == "merge":
+            changes.append(ClassChange(event, time, person, "merged", id, names[id], names[int(text)]))
+        elif id in names:
+            changes.append(ClassChange(event, time, person, "renamed", id, names[id], text))
+            names[id] = text
+        else:
+            changes.append(ClassChange(event, time, person, "added", id, None, text))
+            names[id] = text
+    return changes[::-1]
+
+
+def undo_class_change(tx: Transaction, person: Person, event: int) -> ClassChange:
+    """Undo a change of classes, the latest one or any merge, by its event; what was undone."""
+    check_access(tx, person)
+    changes = class_changes(tx)
+    change = next((change for change in changes if change.event == event), None)
+    if change is None or (change != changes[0] and change.kind != "merged"):
+        raise InputError("this is not the latest change of classes any more; look at the list again.")
+    why = _why_it_must_stay(tx, change)
+    if why:
+        raise InputError(why)
+    tx.event("unclass", person=person.id, undoes=event)
+    return change
+
+
+def undoable_class_changes(tx: Transaction) -> set[int]:
+    """The changes that can be undone now, by their events: the latest one, and merges."""
+    changes = class_changes(tx)
+    candidates = changes[:1] + [change for change in changes[1:] if change.kind == "merged"]
+    return {change.event for change in candidates if not _why_it_must_stay(tx, change)}
+
+
+def check_class(tx: Transaction, id: int) -> None:
+    """Check that a label is one of the classes; a merged one stands for what it was merged into."""
+    named = f"SELECT 1 FROM events e WHERE e.kind = 'name' AND e.class = ? AND {STANDS}"
+    if not isinstance(id, int) or tx.row(named, id) is None:
+        raise InputError(f"there is no class {id!r}; add it first.")
+
+
+# Guidelines: what each class means, in words and by examples
+
+
+def guide(tx: Transaction, person: Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
+    """Set what a class means, and which items show it; what was said before no longer counts."""
+    check_access(tx, person)
+    if class_id not in {c.id for c in living(classes(tx))}:
+        raise InputError(f"there is no class {class_id!r}; give one that there is.")
+    text = check_text(text, "a guideline", LONGEST_GUIDELINE, least=0)
+    items = list(dict.fromkeys(examples))
+    if len(items) > MOST_EXAMPLES:
+        raise InputError(f"{len(items)} examples were given; give at most {MOST_EXAMPLES}.")
+    for item in items:
+        if tx.row("SELECT 1 FROM picks WHERE item = ?", item) is None:
+            raise InputError(f"item {item} has not been picked; give items that people have seen.")
+    tx.event("guide", person=person.id, class_id=class_id, text=json.dumps({"text": text, "examples": items}))
+
+
+def add_examples(tx: Transaction, person: Person, class_id: int, items: Sequence[int]) -> None:
+    """Show what a class means by these items too."""
+    present = guidelines(tx).get(class_id, Guideline())
+    guide(tx, person, class_id, present.text, [*present.examples, *items])
+
+
+def guidelines(tx: Transaction) -> dict[int, Guideline]:
+    """The guideline of each class that has one. Examples that were removed since are left out."""
+    picked = {item for (item,) in tx.rows("SELECT item FROM picks")}
+    latest = {}
+    for id, text in tx.rows("SELECT class, text FROM events WHERE kind = 'guide' ORDER BY id"):
+        guideline = json.loads(text)
+        examples = tuple(item for item in guideline["examples"] if item in picked)
+        latest[id] = Guideline(guideline["text"], examples)
+    return {id: guideline for id, guideline in latest.items() if guideline.text or guideline.examples}
+
+
+# Proposals
+
+
+def propose(tx: Transaction, person: Person, name: str, request: str) -> Proposal:
+    """Propose a class; one that is open under that name already is returned."""
+    check_access(tx, person)
+    check_request(request)
+    name = clean_name(name, "a class")
+    if any(c.name == name for c in living(classes(tx))):
+        raise InputError(f"there is already a class {name!r}; use it.")
+    waiting = proposals(tx)
+    for proposal in waiting:
+        if proposal.name == name:
+            return proposal
+    if len(waiting) >= MOST_PROPOSALS:
+        raise InputError(f"{len(waiting)} proposals wait for a lead; wait until they are settled.")
+    if tx.row("SELECT 1 FROM events WHERE request = ?", request):
+        raise used_before(request)
+    return Proposal(tx.event("propose", person=person.id, text=name, request=request), name, person.id, tx.now)
+
+
+def proposals(tx: Transaction) -> list[Proposal]:
+    """The classes that were proposed and wait for a lead, first to last."""
+    waiting = f"FROM events e WHERE e.kind = 'propose' AND {STANDS} ORDER BY e.id"
+    return [Proposal(*row) for row in tx.rows(f"SELECT e.id, e.text, e.person, e.time {waiting}")]
+
+
+def settle(tx: Transaction, person: Person, proposal: int, name: str | None) -> int | None:
+    """Settle a proposal: add the class, under that name, or none if name is None; the class's number."""
+    check_access(tx, person)
+    if proposal not in {waiting.id for waiting in proposals(tx)}:
+        raise InputError("this proposal has been settled already; look at the list again.")
+    added = None if name is None else add_class(tx, name, person).id
+    tx.event("settle", person=person.id, undoes=proposal, class_id=added)
+    return added
+
+
+# Names that may mean the same: equal but for case, spaces, hyphens, accents, or letters that look alike
+
+UNSEEN = ("Zs", "Cf", "Cc", "Pd", "Pc")  # spaces, invisible characters, hyphens, underscores
+# Letters of Greek, Cyrillic and extended Latin, each with the Latin letter that it looks like.
+CAPITALS = (
+    "ΑA ΒB ΕE ΖZ ΗH ΙI ΚK ΜM ΝN ΟO ΡP ΤT ΥY ΧX ϹC ͿJ "  # Greek
+    "АA ВB ЕE ЅS ІI ЈJ КK МM НH ОO РP СC ТT УY ХX ҮY ӀI ԌG ԚQ ԜW ҺH "  # Cyrillic
+    "ØO ĐD ŁL ĦH ŦT ƖI"
+)
+SMALL = (
+    "αa γy ιi κk νv οo ρp σo υu χx ωw ϲc ϳj "  # Greek
+    "аa еe ѕs іi јj кk оo рp сc уy хx үy ӏl ԁd ԛq ԝw һh гr пn "  # Cyrillic
+    "ıi ɑa ɡg øo đd łl ħh ŧt"
+)
+LATIN = tuple({pair[0]: pair[1] for pair in pairs.split()} for pairs in (CAPITALS, SMALL))
+
+
+def near_names(name: str, names: Iterable[str]) -> list[str]:
+    """Those of the names that look like this one, or differ from it in case, spaces, hyphens and accents alone.
+
+    >>> near_names("Tiger ", ["lion", "tiger", "tigress"])
+    ['tiger']
+    >>> near_names("t\\u0456ger", ["lion", "tiger"]), near_names("sea-lion", ["Sea Lion"]), near_names("cat", ["car"])
+    (['tiger'], ['Sea Lion'], [])
     """
+    shapes = _shapes(name)
+    return [other for other in names if any(a == b for a, b in zip(shapes, _shapes(other), strict=True))]
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """The class that was probably meant by a name that is not known: it looks alike, or is spelt nearly so; else "".
+
+    >>> meant("TIGER", ["lion", "tiger"]), meant("tigre", ["lion", "tiger"]), meant("zebra", ["lion"])
+    ('tiger', 'tiger', '')
+    """
+    names = list(names)
+    alike = near_names(name, names)
+    return alike[0] if alike else near(name, names)
+
+
+def alike_pairs(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Pairs of different names that look alike, each later one with the first that it may be taken for.
+
+    >>> alike_pairs(["tiger", "lion", "Tiger", "Li-on", "tiger"])
+    [('tiger', 'Tiger'), ('lion', 'Li-on')]
+    """
+    first: list[dict[str, str]] = [{}, {}]  # by shape, in capitals and in small letters
+    pairs = []
+    for name in dict.fromkeys(names):
+        shapes = _shapes(name)
+        other = next((known[shape] for known, shape in zip(first, shapes, strict=True) if shape in known), None)
+        if other is not None:
+            pairs.append((other, name))
+        for known, shape in zip(first, shapes, strict=True):
+            known.setdefault(shape, name)
+    return pairs
+
+
+def _shapes(name: str) -> tuple[str, str]:
+    """What a name looks like in capitals and in small letters: a letter may look like another in one of them alone."""
+    plain = unicodedata.normalize("NFKC", name)
+    return _shape(plain.upper(), LATIN[0]), _shape(plain.casefold(), LATIN[1])
+
+
+def _shape(name: str, latin: dict[str, str]) -> str:
+    """Without accents, spaces, hyphens, underscores and what cannot be seen; look-alike letters as Latin ones.
+
+    A name of nothing else stays as it is.
+    """
+    letters = "".join(latin.get(letter, letter) for letter in unicodedata.normalize("NFKD", name))
+    kept = [c for c in letters if not "\u0300" <= c <= "\u036f" and unicodedata.category(c) not in UNSEEN]
+    return "".join(kept) or name
+
+
+def _classes(tx: Transaction, without: int) -> list[Class]:
+    """All classes, as if the change `without` had not been made, which is given by its event."""
     names, merged = {}, {}
-    for kind, id, text in tx.all(f"SELECT e.kind, e.class, e.text {CHANGES} AND e.id != ? ORDER BY e.id", without):
+    for kind, id, text in tx.rows(f"SELECT e.kind, e.class, e.text {CHANGES} AND e.id != ? ORDER BY e.id", without):
         if kind == "name":
             names[id] = text
         else:
@@ -30,90 +267,20 @@ def every(tx: Transaction, without: int = 0) -> list[Class]:
     return [Class(id, names[id], merged.get(id)) for id in sorted(names)]
 
 
-def add(tx: Transaction, name: str, person: Person | None) -> Class:
-    """Add a class, with the next number."""
-    name = _free(tx, name)
-    id = int(tx.one("SELECT COUNT(*) FROM classes")[0])
-    tx.all("INSERT INTO classes VALUES (?)", id)
-    tx.event("name", person=person.id if person else None, **{"class": id}, text=name)
-    return Class(id, name)
-
-
-def rename(tx: Transaction, id: int, name: str, person: Person | None) -> None:
-    """Give a class another name; its labels stay with its number."""
-    old = _living_class(tx, id)
-    if clean_name(name, "a class") != old.name:
-        tx.event("name", person=person.id if person else None, **{"class": id}, text=_free(tx, name))
-
-
-def merge(tx: Transaction, id: int, into: int, person: Person | None) -> None:
-    """From now on, all labels of class `id`, old and new, count as those of `into`."""
-    if id == into:
-        raise InputError(f"class {id} cannot be merged into itself; give another one.")
-    _living_class(tx, id), _living_class(tx, into)
-    tx.event("merge", person=person.id if person else None, **{"class": id}, text=str(into))
-
-
-def changes(tx: Transaction) -> list[ClassChange]:
-    """The additions, renamings and merges that stand, the last first."""
-    names: dict[int, str] = {}
-    found = []
-    for event, time, person, kind, id, text in tx.all(
-        f"SELECT e.id, e.time, e.person, e.kind, e.class, e.text {CHANGES} ORDER BY e.id"
-    ):
-        if kind == "merge":
-            found.append(ClassChange(event, time, person, "merged", id, names[id], names[int(text)]))
-        else:
-            found.append(
-                ClassChange(event, time, person, "renamed" if id in names else "added", id, names.get(id), text)
-            )
-            names[id] = text
-    return found[::-1]
-
-
-def undo(tx: Transaction, person: Person, event: int) -> ClassChange:
-    """Undo a change of classes, the latest one or any merge, by its event; what was undone."""
-    people.check(tx, person)
-    every_change = changes(tx)
-    change = next((one for one in every_change if one.event == event), None)
-    if change is None or (change != every_change[0] and change.kind != "merged"):
-        raise InputError("this is not the latest change of classes any more; look at the list again.")
-    why = _has_to_stay(tx, change)
-    if why:
-        raise InputError(why)
-    tx.event("unclass", person=person.id, undoes=event)
-    return change
-
-
-def undoable(tx: Transaction) -> set[int]:
-    """The changes that can be undone now, by their events."""
-    every_change = changes(tx)
-    candidates = every_change[:1] + [one for one in every_change[1:] if one.kind == "merged"]
-    return {one.event for one in candidates if not _has_to_stay(tx, one)}
-
-
-def _has_to_stay(tx: Transaction, change: ClassChange) -> str:
+def _why_it_must_stay(tx: Transaction, change: ClassChange) -> str:
     """Why the latest change of classes, or a merge, cannot be undone; "" if it can."""
-    if change.kind == "added" and tx.one(
-        "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')", change.id
-    ):
-        return f"class {change.to!r} is in use; merge it into another one instead."
-    if change.kind == "merged" and tx.one("SELECT 1 FROM events WHERE kind = 'seal'"):
+    if change.kind == "added":
+        uses = "SELECT 1 FROM events WHERE class = ? AND kind NOT IN ('name', 'settle', 'guide')"
+        return f"class {change.to!r} is in use; merge it into another one instead." if tx.row(uses, change.id) else ""
+    if change.kind == "merged" and tx.row("SELECT 1 FROM events WHERE kind = 'seal'"):
         return "of finished tasks only sums are kept, in which the classes are one; the merge has to stay."
-    names = Counter(c.name for c in living(every(tx, without=change.event))) if change.kind != "added" else Counter()
+    names = Counter(c.name for c in living(_classes(tx, without=change.event)))
     twice = next((name for name, count in names.items() if count > 1), None)
     return "" if twice is None else f"then two classes would be called {twice!r}; rename the present one first."
 
 
-def check(tx: Transaction, id: int) -> None:
-    """Check that a label is one of the classes; a merged one stands for what it was merged into."""
-    named = f"SELECT 1 FROM events e WHERE e.kind = 'name' AND e.class = ? AND {STANDS}"
-    if not isinstance(id, int) or tx.one(named, id) is None:
-        raise InputError(f"there is no class {id!r}; add it first.")
-
-
 def _living_class(tx: Transaction, id: int) -> Class:
-    asked = next((c for c in every(tx) if c.id == id), None)
+    asked = next((c for c in classes(tx) if c.id == id), None)
     if asked is None:
         raise InputError(f"there is no class {id!r}; add it first.")
     if asked.merged_into is not None:
@@ -121,8 +288,8 @@ def _living_class(tx: Transaction, id: int) -> Class:
     return asked
 
 
-def _free(tx: Transaction, name: str) -> str:
+def _free_name(tx: Transaction, name: str) -> str:
     name = clean_name(name, "a class")
-    if any(c.name == name for c in living(every(tx))):
+    if any(c.name == name for c in living(classes(tx))):
         raise InputError(f"there is already a class {name!r}; choose another name.")
     return name

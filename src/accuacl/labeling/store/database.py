@@ -1,19 +1,33 @@
-"""The SQLite file of a project's labels: durable, append-only, for many threads and processes at once."""
+"""The SQLite file of a project's labels: durable, append-only, for many threads and processes at once.
+
+Readers never wait. Threads that write at the same time share one transaction, and so one sync of the disk: each has its
+turn, with a savepoint of its own, so that what it does is kept or undone apart from the others; the last of those who
+wait commits for all, and none returns before that.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from accuacl.base.databases import DAMAGED, UNWRITABLE, database_trouble, error_code
-from accuacl.labeling.store.errors import StoreUnavailable
-from accuacl.labeling.store.schema import WAIT, upgrade
-from accuacl.labeling.store.writers import Writers
+from accuacl.base.files import CannotWrite
+from accuacl.labeling.store.schema import WAIT, create_tables
 
-AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
+ROWS_AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
+TURNS_TOGETHER = 50  # turns in a transaction, at most
+PATIENCE = 1.0  # seconds after which somebody else commits, if whoever should have done so was interrupted
+
+
+class StoreUnavailable(CannotWrite):
+    """The file at `path` cannot be read or written: the disk is full, say, or the file is damaged."""
+
+    def __str__(self) -> str:
+        return f"{self.path} cannot be read or written ({self.reason}); nothing was saved, so fix that and try again."
 
 
 class Transaction:
@@ -22,39 +36,57 @@ class Transaction:
     def __init__(self, db: sqlite3.Connection, now: float) -> None:
         self._db, self.now = db, now
 
-    def all(self, statement: str, *values: Any) -> list[Any]:
+    def rows(self, statement: str, *values: Any) -> list[Any]:
         """All rows."""
         return self._db.execute(statement, values).fetchall()
 
-    def one(self, statement: str, *values: Any) -> Any:
+    def row(self, statement: str, *values: Any) -> Any:
         """The first row, or None."""
         return self._db.execute(statement, values).fetchone()
 
-    def add(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Add rows, many in a statement: between two statements, other threads may have their turn."""
-        for start in range(0, len(rows), AT_ONCE):
-            part = rows[start : start + AT_ONCE]
-            places = ", ".join(f"({', '.join('?' * len(row))})" for row in part)
-            self._db.execute(f"INSERT INTO {table} VALUES {places}", [value for row in part for value in row])
+    def execute(self, statement: str, *values: Any) -> None:
+        """Change something."""
+        self._db.execute(statement, values)
 
-    def event(self, kind: str, **columns: Any) -> int:
-        """Record that something happened now; its id."""
-        names = ["time", "kind", *columns]
-        statement = f"INSERT INTO events ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
-        return int(self._db.execute(statement, (self.now, kind, *columns.values())).lastrowid or 0)
+    def insert(self, table: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Add rows, many in a statement: between two statements, other threads may have their turn."""
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            part = rows[start : start + ROWS_AT_ONCE]
+            marks = ", ".join(f"({', '.join('?' * len(row))})" for row in part)
+            self._db.execute(f"INSERT INTO {table} VALUES {marks}", [value for row in part for value in row])
+
+    def event(
+        self,
+        kind: str,
+        *,
+        person: int | None = None,
+        item: int | None = None,
+        class_id: int | None = None,
+        until: float | None = None,
+        undoes: int | None = None,
+        request: str | None = None,
+        text: str | None = None,
+    ) -> int:
+        """Record that something happened now; its id. The triggers of `schema` keep what follows from it."""
+        cursor = self._db.execute(
+            "INSERT INTO events (time, kind, person, item, class, until, undoes, request, text) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self.now, kind, person, item, class_id, until, undoes, request, text),
+        )
+        return int(cursor.lastrowid or 0)
 
 
 class Database:
-    """Connections to the file. Readers never wait; writers come one after another, and each write is synced."""
+    """Connections to the file, each used by one thread at a time."""
 
     def __init__(self, path: Path, clock: Callable[[], float], steady: Callable[[], float]) -> None:
         self.path, self._clock, self._steady = path, clock, steady
-        self._idle: list[sqlite3.Connection] = []  # a connection is used by one thread at a time
+        self._idle: list[sqlite3.Connection] = []
         self._writers = Writers(self._take, self._idle.append)
         self._latest, self._seen = 0.0, steady()
         try:
             with self._clear_errors(), self._connection() as db:
-                upgrade(db, path)
+                create_tables(db, path)
         except BaseException:
             self.close()
             raise
@@ -67,8 +99,13 @@ class Database:
     @contextlib.contextmanager
     def read(self) -> Iterator[Transaction]:
         """One consistent view of everything."""
-        with self._clear_errors(), self._connection() as db, self._within(db, "BEGIN"):
-            yield Transaction(db, self._now(db))
+        with self._clear_errors(), self._connection() as db:
+            db.execute("BEGIN")
+            try:
+                yield Transaction(db, self._now(db))
+            finally:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
 
     @contextlib.contextmanager
     def write(self) -> Iterator[Transaction]:
@@ -84,17 +121,6 @@ class Database:
         return max(self._clock(), self._latest + (self._steady() - self._seen) if row else 0.0)
 
     @contextlib.contextmanager
-    def _within(self, db: sqlite3.Connection, begin: str) -> Iterator[None]:
-        db.execute(begin)
-        try:
-            yield
-            db.execute("COMMIT")
-        except BaseException:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            raise
-
-    @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
         db = self._take()
         try:
@@ -106,13 +132,10 @@ class Database:
         try:
             return self._idle.pop()
         except IndexError:
-            return self._connect()
-
-    def _connect(self) -> sqlite3.Connection:
-        db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute("PRAGMA synchronous = FULL")
-        return db
+            db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA synchronous = FULL")
+            return db
 
     @contextlib.contextmanager
     def _clear_errors(self) -> Iterator[None]:
@@ -123,3 +146,104 @@ class Database:
                 raise  # wrong SQL or a broken constraint: a bug
             trouble = database_trouble(self.path, error)
             raise StoreUnavailable(self.path, trouble.reason, trouble.full) from error
+
+
+class _SharedTransaction:
+    """An open transaction of several writers, and why it failed, once it has."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db, self.turns = db, 0
+        self.error: BaseException | None = None
+        self.done = threading.Event()
+
+
+class Writers:
+    """The queue of threads that write. take, give_back: get a connection, and put it back."""
+
+    def __init__(self, take: Callable[[], sqlite3.Connection], give_back: Callable[[sqlite3.Connection], None]) -> None:
+        self._take, self._give_back = take, give_back
+        self._lock = threading.Lock()  # whoever has it has their turn: SQLite's own waiting is a lottery
+        self._waiting, self._counting = 0, threading.Lock()
+        self._shared: _SharedTransaction | None = None
+
+    @contextlib.contextmanager
+    def turn(self) -> Iterator[sqlite3.Connection]:
+        """A connection within a transaction; what is done with it is on the disk when this returns."""
+        shared = self._enter()
+        try:
+            with _savepoint(shared.db):
+                yield shared.db
+        except BaseException as error:
+            if not shared.db.in_transaction:  # SQLite has rolled all of it back, because the disk is full, say
+                shared.error = error
+            self._leave(shared)
+            raise
+        self._leave(shared)
+        while not shared.done.wait(PATIENCE):
+            with self._lock:
+                self._commit(shared)
+        if shared.error is not None:
+            raise shared.error
+
+    def _enter(self) -> _SharedTransaction:
+        with self._counting:
+            self._waiting += 1
+        try:
+            self._lock.acquire()
+        finally:
+            with self._counting:
+                self._waiting -= 1
+        try:
+            if self._shared is None:
+                self._shared = self._begin()
+        except BaseException:
+            self._lock.release()
+            raise
+        self._shared.turns += 1
+        return self._shared
+
+    def _begin(self) -> _SharedTransaction:
+        db = self._take()
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._give_back(db)
+            raise
+        return _SharedTransaction(db)
+
+    def _leave(self, shared: _SharedTransaction) -> None:
+        """End one's turn; commit unless somebody waits, who will."""
+        try:
+            if not self._waiting or shared.turns >= TURNS_TOGETHER or shared.error is not None:
+                self._commit(shared)
+        finally:
+            self._lock.release()
+
+    def _commit(self, shared: _SharedTransaction) -> None:
+        """In one's turn: commit what all have done. If that fails, it has failed for each of them."""
+        if self._shared is not shared:
+            return
+        self._shared = None
+        try:
+            if shared.error is None:
+                shared.db.execute("COMMIT")
+        except BaseException as error:
+            shared.error = error
+            if shared.db.in_transaction:
+                shared.db.execute("ROLLBACK")
+        finally:
+            self._give_back(shared.db)
+            shared.done.set()
+
+
+@contextlib.contextmanager
+def _savepoint(db: sqlite3.Connection) -> Iterator[None]:
+    db.execute("SAVEPOINT turn")
+    try:
+        yield
+    except BaseException:
+        if db.in_transaction:
+            db.execute("ROLLBACK TO turn")
+            db.execute("RELEASE turn")
+        raise
+    db.execute("RELEASE turn")

@@ -1,126 +1,250 @@
-"""Leases: an item belongs to one person at a time, and is free again when the lease expires."""
+"""Leases: an item belongs to one person at a time, and is free again when the lease expires.
+
+An idle annotator takes items from those above their fair share.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import opinions, people, rounds, shares
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.pending import NOT_OWN
+from accuacl.labeling.store.opinions import gold_due, may_give_opinion, wanted
+from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick
+from accuacl.labeling.store.rounds import NOT_OWN, PICK, is_closed, open_now, to_pick
+
+LEASE = 120.0  # seconds
+MOST = 100  # items in a batch
+HELD = (  # by a person, at a time, in the round that is open; or for an opinion
+    "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
+    "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
+    "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
+)
+SHOWN = "EXISTS (SELECT 1 FROM events g WHERE g.item = s.item AND g.kind = 'guess' AND g.person = s.person)"
 
 
 @dataclass(frozen=True)
 class Expected:
-    """Which free items the person expects next, since they have been told of them, and which ones others expect."""
+    """Which free items the person expects next, since their page has loaded them, and which ones others expect."""
 
     own: Sequence[int] = ()
     others: Set[int] = frozenset()
 
 
 NOTHING = Expected()
-HELD = (  # by a person, at a time, in the round that is open; or for an opinion
-    "s.person = ? AND s.lease IS NOT NULL AND s.until > ? AND ((s.answer IS NULL AND s.task = ? AND s.round = ?) OR "
-    "(s.answer IS NOT NULL AND ((NOT s.skipped AND s.opinions < p.people - 1) "
-    "OR EXISTS (SELECT 1 FROM gold WHERE item = s.item))))"
-)
 
 
-def lease(tx: Transaction, person: Person, seconds: float, expected: Expected = NOTHING) -> Pick | None:
-    """The item that the person already has, or else the best-ranked free one, now leased to them.
+def lease(tx: Transaction, person: Person, seconds: float = LEASE, expected: Expected = NOTHING) -> Pick | None:
+    """What the person should label next: the item that they have already, or else the best-ranked free one, now leased
+    to them for so many seconds.
 
-    If none is free, it is one that somebody can spare who holds more than their share; None if nobody does.
+    If none is free, it is one of those that somebody holds beyond their fair share; None if nobody does.
     """
-    people.check(tx, person)
-    current = rounds.open_now(tx)
+    check_access(tx, person)
+    current = open_now(tx)
     if current is None:
         return None
     own = held(tx, person)
     if own is not None:
         return own
-    gold = opinions.gold_due(tx, person)
-    best = [gold] if gold else free(tx, person, current, 1, expected)
+    gold = gold_due(tx, person)
+    best = [gold] if gold else _free(tx, person, current, 1, expected)
     if not best:
-        return next(iter(shares.take(tx, person, shares.spare(tx, person, current, 1), seconds)), None)
+        return next(iter(_take(tx, person, _surplus(tx, person, current, 1), seconds)), None)
     tx.event("lease", person=person.id, item=best[0].item, until=tx.now + seconds)
     return best[0]
 
 
-def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTHING) -> list[Pick]:
-    """What the person will probably be given after the present item; nobody holds it yet."""
-    current = rounds.open_now(tx)
-    return [] if current is None else free(tx, person, current, count, expected, strict=True)
-
-
-def free(
-    tx: Transaction, person: Person, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
-) -> list[Pick]:
-    """Free items, also those that want a second opinion of the person: those that they expect first, those that others
-    expect last (strict: not at all).
-    """
-    most = count + len(expected.own) + len(expected.others)
-    rows = tx.all(
-        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "
-        f"AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) AND (s.opinions = 0 OR {NOT_OWN}) "
-        "ORDER BY s.rank LIMIT ?",
-        *(*current, tx.now, person.id, most),
-    )
-    rows += opinions.wanted(tx, person, current, most)
-    own = {item: i for i, item in enumerate(expected.own)}
-    ranked = sorted(rows, key=lambda row: (row[0] in expected.others, own.get(row[0], len(own)), row[1]))
-    return [rounds.pick(row) for row in ranked if not strict or row[0] not in expected.others][:count]
-
-
 def held(tx: Transaction, person: Person) -> Pick | None:
     """The item that the person has, of the open round or for an opinion; the one leased last if there are several."""
-    current = rounds.open_now(tx)
+    current = open_now(tx)
     if current is None:
         return None
-    own = tx.one(
-        f"SELECT {rounds.PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} ORDER BY s.lease DESC LIMIT 1",
+    row = tx.row(
+        f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} ORDER BY s.lease DESC LIMIT 1",
         *(person.id, tx.now, *current),
     )
-    return None if own is None else rounds.pick(own)
+    return None if row is None else to_pick(row)
 
 
-def renew(tx: Transaction, person: Person, item: int, seconds: float) -> None:
+def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTHING) -> list[Pick]:
+    """What the person will probably be given after the present item; nobody holds it yet."""
+    current = open_now(tx)
+    return [] if current is None else _free(tx, person, current, count, expected, strict=True)
+
+
+def can_be_spared(tx: Transaction, person: Person) -> bool:
+    """Whether the person, if nothing is free, would be given an item that somebody else holds."""
+    current = open_now(tx)
+    return current is not None and bool(_surplus(tx, person, current, 1))
+
+
+def renew(tx: Transaction, person: Person, item: int, seconds: float = LEASE) -> None:
     """Extend the person's own lease to so many seconds from now, even if it has expired, unless somebody took it."""
-    people.check(tx, person)
-    check_free(tx, person, item)
-    if tx.one("SELECT 1 FROM holders WHERE item = ? AND person = ?", item, person.id) is None:
+    check_access(tx, person)
+    check_answerable(tx, person, item)
+    if tx.row("SELECT 1 FROM holders WHERE item = ? AND person = ?", item, person.id) is None:
         raise InputError(f"you do not have item {item}; take the next one.")
     tx.event("renew", person=person.id, item=item, until=tx.now + seconds)
 
 
 def release(tx: Transaction, person: Person, item: int) -> None:
     """Give the item back; does nothing if the person does not have it."""
-    if holder(tx, item) == person.id:
+    if _holder(tx, item) == person.id:
         tx.event("release", person=person.id, item=item)
 
 
-def holder(tx: Transaction, item: int) -> int | None:
-    """Who has the item now."""
-    row = tx.one("SELECT person FROM holders WHERE item = ? AND until > ?", item, tx.now)
-    return None if row is None else int(row[0])
-
-
-def check_free(tx: Transaction, person: Person, item: int) -> bool:
+def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
     """Check that the person may answer the item: its round is open, it has no answer, and nobody else has it; or else
     that they are asked for an opinion about it. Whether it is an opinion.
     """
-    row = tx.one("SELECT task, round, answer, opinions FROM state WHERE item = ?", item)
+    row = tx.row("SELECT task, round, answer, opinions FROM state WHERE item = ?", item)
     if row is None:
         raise InputError(f"item {item} has not been picked; label one that has.")
-    task, round, answer, given = row
-    opinion = answer is not None and opinions.may_give(tx, person, item)
-    if not opinion and rounds.is_closed(tx, task, round):
+    task, round, answer, opinions = row
+    opinion = answer is not None and may_give_opinion(tx, person, item)
+    if not opinion and is_closed(tx, task, round):
         raise InputError(f"the round of item {item} is closed; correct its label instead.")
     if answer is not None and not opinion:
         raise InputError(f"item {item} is already labelled or skipped; undo that or correct its label.")
-    if given and not opinion and tx.one("SELECT 1 FROM given WHERE item = ? AND person = ?", item, person.id):
+    if opinions and not opinion and tx.row("SELECT 1 FROM given WHERE item = ? AND person = ?", item, person.id):
         raise InputError(f"you have given your opinion about item {item} already; take the next one.")
-    if holder(tx, item) not in (None, person.id):
+    if _holder(tx, item) not in (None, person.id):
         raise InputError(f"someone else has item {item} now; take another one.")
     return opinion
+
+
+# Batches: many items at once, with the model's guesses
+
+
+def lease_batch(
+    tx: Transaction, person: Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
+) -> list[Pick]:
+    """Items of the open round that have a guess, now leased to the person, by rank.
+
+    First those that the person has already. Of the rest they get at most their share: as much as each of the others
+    who hold something now would get. If they have none and nothing is free, it is what others hold beyond their share.
+    """
+    check_access(tx, person)
+    current = open_now(tx)
+    if current is None:
+        return []
+    rows = tx.rows(
+        f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} "
+        "AND p.guess IS NOT NULL ORDER BY s.rank",
+        *(person.id, tx.now, *current),
+    )
+    own = [to_pick(row) for row in rows]
+    others = tx.row(
+        "SELECT COUNT(DISTINCT person) FROM holders WHERE task = ? AND round = ? AND until > ? AND person != ?",
+        *(*current, tx.now, person.id),
+    )[0]
+    free = [pick for pick in _free(tx, person, current, most, expected) if pick.guess is not None]
+    share = -(-(len(own) + len(free)) // (others + 1))
+    new = free[: max(0, min(most, share) - len(own))]
+    for pick in sorted(new, key=_from_the_end):
+        tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
+    if not own and not new:
+        surplus = [(pick, holder) for pick, holder in _surplus(tx, person, current, most) if pick.guess is not None]
+        new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), seconds)
+    return sorted(own + new, key=lambda pick: pick.rank)
+
+
+def renew_batch(tx: Transaction, person: Person, items: Sequence[int], seconds: float = LEASE) -> list[int]:
+    """Extend the person's leases of these items, who works on the first; those that they have lost meanwhile."""
+    check_access(tx, person)
+    check_count(items)
+    lost = []
+    for item in reversed(items):
+        try:
+            renew(tx, person, item, seconds)
+        except InputError:
+            lost.append(item)
+    return lost[::-1]
+
+
+def release_batch(tx: Transaction, person: Person, items: Sequence[int]) -> None:
+    """Give items back."""
+    check_count(items)
+    for item in items:
+        release(tx, person, item)
+
+
+def check_count(items: Sequence[int]) -> None:
+    """Check that a batch is not too large."""
+    if not 1 <= len(items) <= MOST:
+        raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
+
+
+def _from_the_end(pick: Pick) -> tuple[int, float, int]:
+    """Sorts as the groups on the page, backwards: what is shown first, and so worked on, is leased last."""
+    return -(pick.guess or 0), pick.confidence or 0.0, -pick.rank
+
+
+def _holder(tx: Transaction, item: int) -> int | None:
+    """Who has the item now."""
+    row = tx.row("SELECT person FROM holders WHERE item = ? AND until > ?", item, tx.now)
+    return None if row is None else int(row[0])
+
+
+def _free(
+    tx: Transaction, person: Person, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
+) -> list[Pick]:
+    """Free items, also those that want a second opinion of the person: those that they expect first, those that others
+    expect last (strict: not at all).
+    """
+    most = count + len(expected.own) + len(expected.others)
+    rows = tx.rows(
+        f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "
+        f"AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) AND (s.opinions = 0 OR {NOT_OWN}) "
+        "ORDER BY s.rank LIMIT ?",
+        *(*current, tx.now, person.id, most),
+    )
+    rows += wanted(tx, person, current, most)
+    own = {item: i for i, item in enumerate(expected.own)}
+    ranked = sorted(rows, key=lambda row: (row[0] in expected.others, own.get(row[0], len(own)), row[1]))
+    return [to_pick(row) for row in ranked if not strict or row[0] not in expected.others][:count]
+
+
+def _surplus(tx: Transaction, person: Person, current: tuple[int, int], most: int) -> list[tuple[Pick, int]]:
+    """Up to `most` items of the round that others hold, with their holders: one after another from whoever holds most,
+    until the person has as many as each would have.
+
+    Everybody keeps their share, one item at least, and the one that they work on: the last that was leased or renewed.
+    Of the others those go first that they have not been shown, then those that they have left alone the longest.
+    """
+    rows = tx.rows(
+        f"SELECT s.person, s.lease, {NOT_OWN}, {PICK} FROM state s JOIN picks p ON p.item = s.item "
+        "WHERE s.task = ? AND s.round = ? AND s.lease IS NOT NULL AND s.until > ? "
+        "AND (s.answer IS NULL OR (NOT s.skipped AND s.opinions < p.people - 1)) "
+        f"ORDER BY {SHOWN}, s.lease",
+        *(person.id, *current, tx.now),
+    )
+    held = Counter(holder for holder, *_ in rows)
+    own = held.pop(person.id, 0)
+    share = -(-len(rows) // (len(held) + 1))
+    latest = {holder: lease for holder, lease, *_ in sorted(rows, key=lambda row: row[1])}
+    can_spare: dict[int, list[Pick]] = {holder: [] for holder in held}
+    for holder, lease, may_have, *pick in rows:
+        if holder != person.id and may_have and lease != latest[holder]:
+            can_spare[holder].append(to_pick(pick))
+    surplus: list[tuple[Pick, int]] = []
+    while len(surplus) < min(most, share - own):
+        above_share = [holder for holder, picks in can_spare.items() if picks and held[holder] > share]
+        if not above_share:
+            break
+        holder = max(above_share, key=lambda holder: held[holder])
+        surplus.append((can_spare[holder].pop(0), holder))
+        held[holder] -= 1
+    return surplus
+
+
+def _take(tx: Transaction, person: Person, surplus: list[tuple[Pick, int]], seconds: float) -> list[Pick]:
+    """Move leases from their holders to the person; the items."""
+    for pick, holder in surplus:
+        tx.event("release", person=holder, item=pick.item)
+        tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
+    return [pick for pick, _ in surplus]

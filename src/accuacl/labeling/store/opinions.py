@@ -11,41 +11,50 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import classes, people, rounds
+from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.pending import NOT_OWN, OWN, PENDING
+from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
+from accuacl.labeling.store.rounds import NOT_OWN, PENDING, PICK, is_closed, open_now, to_pick
 
 GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
+MANY = 100  # items wanted, up to which they are counted
+OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
+
+
+def opinions_wanted(tx: Transaction, person: Person) -> int:
+    """About how many items of the open round the person can be asked for a second opinion now."""
+    current = open_now(tx)
+    return 0 if current is None else len(wanted(tx, person, current, MANY))
 
 
 def wanted(tx: Transaction, person: Person, current: tuple[int, int], count: int) -> list[Any]:
     """Rows of free picks of the round about which the person may be asked for their opinion, by rank."""
-    return tx.all(
-        f"SELECT {rounds.PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} ORDER BY p.rank LIMIT ?",
+    return tx.rows(
+        f"SELECT {PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} ORDER BY p.rank LIMIT ?",
         *(*current, tx.now, person.id, count),
     )
 
 
 def gold_due(tx: Transaction, person: Person) -> Pick | None:
     """A gold item that the person has not answered yet, if it is time for one."""
-    if tx.one("SELECT 1 FROM gold LIMIT 1") is None:
+    if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
-    if (tx.one(counts, person.id)[0] + 1) % GOLD_EVERY:
+    if (tx.row(counts, person.id)[0] + 1) % GOLD_EVERY:
         return None
-    row = tx.one(
-        f"SELECT {rounds.PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "
+    row = tx.row(
+        f"SELECT {PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "
         f"WHERE s.answer IS NOT NULL AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} "
         "ORDER BY (g.item + 1) * 40503 * (? + 7) % 65521 LIMIT 1",  # in another order for each person
         *(tx.now, person.id, person.id),
     )
-    return None if row is None else rounds.pick(row)
+    return None if row is None else to_pick(row)
 
 
-def may_give(tx: Transaction, person: Person, item: int) -> bool:
+def may_give_opinion(tx: Transaction, person: Person, item: int) -> bool:
     """Whether the person is to be asked for an opinion about an item that has an answer."""
-    row = tx.one(
+    row = tx.row(
         "SELECT s.task, s.round, s.skipped, s.opinions < p.people - 1, EXISTS (SELECT 1 FROM gold WHERE item = s.item) "
         f"FROM state s JOIN picks p ON p.item = s.item WHERE s.item = ? AND {NOT_OWN}",
         *(item, person.id),
@@ -53,15 +62,15 @@ def may_give(tx: Transaction, person: Person, item: int) -> bool:
     if row is None:
         return False
     task, round, skipped, more, gold = row
-    return bool(gold) or bool(more and not skipped and not rounds.is_closed(tx, task, round))
+    return bool(gold) or bool(more and not skipped and not is_closed(tx, task, round))
 
 
 def still_asked(tx: Transaction, person: Person) -> set[int]:
     """The items about which the person is or may still be asked, so that nothing of them may influence the answer:
     those of the open round that wait for an answer or have two people, and gold ones, as far as they have not answered.
     """
-    task, round = rounds.open_now(tx) or (-1, -1)
-    rows = tx.all(
+    task, round = open_now(tx) or (-1, -1)
+    rows = tx.rows(
         "SELECT s.item FROM state s JOIN picks p ON p.item = s.item WHERE "
         "(EXISTS (SELECT 1 FROM gold g WHERE g.item = s.item) OR (s.task = ? AND s.round = ? "
         f"AND (s.answer IS NULL OR p.people > 1))) AND {NOT_OWN}",
@@ -71,28 +80,31 @@ def still_asked(tx: Transaction, person: Person) -> set[int]:
 
 
 def ratings(tx: Transaction) -> list[Rating]:
-    """All labels that people have given by themselves, corrections aside, merges applied; in the order of items."""
-    final = counts_as(classes.every(tx))
-    rows = tx.all("SELECT item, person, class FROM given WHERE class IS NOT NULL ORDER BY item, id")
+    """All labels that people have given by themselves: first ones and second opinions, not corrections; by item."""
+    final = counts_as(classes(tx))
+    rows = tx.rows("SELECT item, person, class FROM given WHERE class IS NOT NULL ORDER BY item, id")
     return [Rating(item, person, final[id]) for item, person, id in rows]
 
 
 def unsettled(tx: Transaction) -> set[int]:
     """Items about which an opinion differs from the label, and which nobody who may settle it has corrected since."""
-    final = counts_as(classes.every(tx))
-    rows = tx.all(
+    final = counts_as(classes(tx))
+    rows = tx.rows(
         "SELECT o.item, o.class, a.class FROM given o JOIN state s ON s.item = o.item JOIN events a ON a.id = s.answer "
         "WHERE o.kind = 'opinion' AND o.class IS NOT NULL AND a.class IS NOT NULL "
         "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.item = o.item AND e.kind = 'correct' AND e.id > o.id "
-        f"AND e.text IS NOT '{OWN}' AND {classes.STANDS})"
+        f"AND e.text IS NOT '{OWN}' AND {STANDS})"
     )
-    return {item for item, said, label in rows if final[said] != final[label]}
+    return {item for item, opinion, label in rows if final[opinion] != final[label]}
+
+
+# Gold items: their answers are known
 
 
 def gold(tx: Transaction) -> dict[int, int]:
     """The gold items with their known classes, merges applied."""
-    final = counts_as(classes.every(tx))
-    return {item: final[id] for item, id in tx.all("SELECT item, class FROM gold ORDER BY item")}
+    final = counts_as(classes(tx))
+    return {item: final[id] for item, id in tx.rows("SELECT item, class FROM gold ORDER BY item")}
 
 
 def gold_ratings(tx: Transaction) -> list[Rating]:
@@ -102,10 +114,10 @@ def gold_ratings(tx: Transaction) -> list[Rating]:
     whoever gave it, nor of that lead: only second opinions of others are.
     """
     marked_by: dict[int, int | None] = {}  # nobody: the answer comes from elsewhere
-    for person, item, text in tx.all("SELECT person, item, text FROM events WHERE kind = 'gold' ORDER BY id"):
+    for person, item, text in tx.rows("SELECT person, item, text FROM events WHERE kind = 'gold' ORDER BY id"):
         marked_by |= dict.fromkeys(json.loads(text), None) if item is None else {item: person}
-    final = counts_as(classes.every(tx))
-    rows = tx.all(
+    final = counts_as(classes(tx))
+    rows = tx.rows(
         "SELECT o.item, o.person, o.class, o.kind FROM given o JOIN gold g ON g.item = o.item "
         "WHERE o.class IS NOT NULL ORDER BY o.item, o.id"
     )
@@ -118,25 +130,24 @@ def gold_ratings(tx: Transaction) -> list[Rating]:
 
 
 def set_gold(tx: Transaction, known: Mapping[int, int]) -> None:
-    """Make items gold: their answers are known from elsewhere, {item: class}."""
+    """Make items gold, whether they have been picked or not: their answers are known from elsewhere, {item: class}."""
     for item, class_id in known.items():
-        classes.check(tx, class_id)
-        tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, class_id)
+        check_class(tx, class_id)
+        tx.execute("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, class_id)
     tx.event("gold", text=json.dumps(list(known)))
 
 
-def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool) -> int:
+def mark_gold(tx: Transaction, person: Person, items: Sequence[int], gold: bool = True) -> int:
     """Make labelled items gold, with the labels that they have, or ordinary again; how many."""
-    people.check(tx, person)
-    changed = 0
-    for item in dict.fromkeys(items):
-        row = tx.one("SELECT class FROM answers WHERE item = ? AND class IS NOT NULL", item)
+    check_access(tx, person)
+    distinct = list(dict.fromkeys(items))
+    for item in distinct:
+        row = tx.row("SELECT class FROM answers WHERE item = ? AND class IS NOT NULL", item)
         if gold and row is None:
             raise InputError(f"item {item} has no label, so its answer is not known; label it first.")
         if gold:
-            tx.all("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, row[0])
-            tx.event("gold", person=person.id, item=item, **{"class": row[0]})
+            tx.execute("INSERT OR REPLACE INTO gold VALUES (?, ?)", item, row[0])
+            tx.event("gold", person=person.id, item=item, class_id=row[0])
         else:
-            tx.all("DELETE FROM gold WHERE item = ?", item)
-        changed += 1
-    return changed
+            tx.execute("DELETE FROM gold WHERE item = ?", item)
+    return len(distinct)

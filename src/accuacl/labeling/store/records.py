@@ -1,10 +1,15 @@
-"""The values that the store takes and gives: people, classes, picks, events, answers."""
+"""The values that the store takes and gives: people, classes, picks, events, answers; and what texts may be like."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
+
+from accuacl.base.errors import InputError
+
+LONGEST_NAME = 100  # characters
+LONGEST_REQUEST = 100
 
 
 @dataclass(frozen=True)
@@ -237,3 +242,33 @@ class Reviewed:
     @property
     def skipped(self) -> bool:
         return self.answered and self.class_id is None
+
+
+def clean_name(name: str, what: str) -> str:
+    """The name of a person or a class, with single spaces; refused if it is empty, too long or not printable."""
+    cleaned = " ".join(name.split())
+    if not 1 <= len(cleaned) <= LONGEST_NAME or not cleaned.isprintable():
+        raise InputError(f"{what} cannot be called {name[:120]!r}; give 1 to {LONGEST_NAME} printable characters.")
+    return cleaned
+
+
+def check_text(text: str, what: str, longest: int, least: int = 1) -> str:
+    """A text without spaces around it; refused if it is too short or long, or has what cannot be printed."""
+    text = text.replace("\r\n", "\n").strip()
+    printable = all(letter.isprintable() or letter == "\n" for letter in text)
+    if not least <= len(text) <= longest or not printable:
+        raise InputError(f"{what} has {least} to {longest} printable characters; write another one.")
+    return text
+
+
+def check_request(request: str) -> None:
+    """Check the name that a client has made up for a request."""
+    if not 1 <= len(request) <= LONGEST_REQUEST:
+        raise InputError(
+            f"a request is named by 1 to {LONGEST_REQUEST} characters; make one up for each, such as a UUID."
+        )
+
+
+def used_before(request: str) -> InputError:
+    """What to raise for a request whose name was used for something else."""
+    return InputError(f"the request {request!r} was used before for something else; make up a new one.")

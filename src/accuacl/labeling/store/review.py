@@ -1,18 +1,85 @@
-"""Looking over what people answered: every item that was ever offered, labels given anew, and comments."""
+"""Looking over what people answered: every item that was ever offered, labels given anew, comments and flags, and what
+each person has done.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import batches, classes, flags, opinions, people, rounds
-from accuacl.labeling.store.answers import check_request, correction
+from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.records import Person, Relabelled, Reviewed, counts_as
-from accuacl.labeling.store.wording import check_text
+from accuacl.labeling.store.labels import add_correction, guesses_shown
+from accuacl.labeling.store.opinions import gold, unsettled
+from accuacl.labeling.store.people import check_access
+from accuacl.labeling.store.records import (
+    LabelEvent,
+    Person,
+    Relabelled,
+    Reviewed,
+    Work,
+    check_request,
+    check_text,
+    counts_as,
+    used_before,
+)
+from accuacl.labeling.store.rounds import is_closed, is_sealed
 
 LONGEST_COMMENT = 1000
 MOST = 500  # items that are changed together
+PAUSE = 120.0  # seconds: a longer gap between two answers is a break
+
+
+def everything(tx: Transaction) -> list[Reviewed]:
+    """All items that were ever offered, in the order in which they were, with their present answers, if any."""
+    final = counts_as(classes(tx))
+    comments: dict[int, list[str]] = {}
+    for item, text in tx.rows(
+        "SELECT item, text FROM events WHERE kind IN ('comment', 'flag') AND text != '' ORDER BY id"
+    ):
+        comments.setdefault(item, []).append(text)
+    said: dict[int, dict[int, int]] = {}  # by item and person: the last label
+    for item, person, label in tx.rows(
+        "SELECT e.item, e.person, e.class FROM events e WHERE e.kind IN ('label', 'opinion', 'correct') "
+        f"AND e.class IS NOT NULL AND {STANDS} ORDER BY e.id"
+    ):
+        said.setdefault(item, {})[person] = final[label]
+    shown, to_settle, known, flags = guesses_shown(tx), unsettled(tx), gold(tx), _flagged(tx)
+    rows = tx.rows(
+        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
+        "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
+        "ORDER BY s.task, s.round, s.rank"
+    )
+    return [
+        Reviewed(
+            item=item,
+            task=task,
+            round=round,
+            class_id=None if label is None else final[label],
+            answered=bool(answered),
+            person=person,
+            time=time,
+            guess=None if guess is None else final[guess],
+            comments=tuple(comments.get(item, ())),
+            disputed=len(set(said.get(item, {}).values())) > 1,
+            shown=final[shown[item]] if item in shown else None,
+            unsettled=item in to_settle,
+            gold=item in known,
+            flagged=item in flags,
+        )
+        for item, task, round, label, answered, person, time, guess in rows
+    ]
+
+
+def history(tx: Transaction, item: int) -> list[LabelEvent]:
+    """Everything that ever happened to an item, first to last."""
+    rows = tx.rows("SELECT id, time, kind, person, item, class, text FROM events WHERE item = ? ORDER BY id", item)
+    return [LabelEvent(*row) for row in rows]
+
+
+# Labels given anew
 
 
 def relabel(
@@ -20,27 +87,26 @@ def relabel(
 ) -> int:
     """Give items another label, skipped ones too, and ones that their round was closed without; how many changed.
 
-    own: only those that the person has answered. The same request again changes nothing.
+    own: refuse it unless the present answers are all the person's own. The same request again changes nothing.
     """
-    people.check(tx, person)
-    classes.check(tx, class_id)
+    check_access(tx, person)
+    check_class(tx, class_id)
     _check_items(items)
     if _repeated(tx, "correct", person, items[0], class_id, request):
         return 0
-    changed = 0
-    for i, item in enumerate(dict.fromkeys(items)):
-        row = tx.one("SELECT task, round, answer FROM state WHERE item = ?", item)
+    distinct = list(dict.fromkeys(items))
+    for i, item in enumerate(distinct):
+        row = tx.row("SELECT task, round, answer FROM state WHERE item = ?", item)
         if row is None:
             raise InputError(f"item {item} has not been picked; label one that has.")
-        if row[2] is None and not rounds.is_closed(tx, row[0], row[1]):
+        if row[2] is None and not is_closed(tx, row[0], row[1]):
             raise InputError(f"item {item} is still to be labelled in this round; label it on the page for that.")
-        if rounds.sealed(tx, item):
+        if is_sealed(tx, item):
             raise InputError(
                 f"the task of item {item} has ended, and nothing is kept of its examples to learn it anew."
             )
-        correction(tx, person, item, class_id, f"{request}/{i}", own)
-        changed += 1
-    return changed
+        add_correction(tx, person, item, class_id, f"{request}/{i}", own)
+    return len(distinct)
 
 
 def last_relabel(tx: Transaction, person: Person) -> Relabelled | None:
@@ -49,38 +115,41 @@ def last_relabel(tx: Transaction, person: Person) -> Relabelled | None:
     """
     latest = (
         "SELECT e.request FROM events e WHERE e.kind = 'correct' AND e.person = ? AND e.request LIKE '%/0' "
-        f"AND {classes.STANDS} ORDER BY e.id DESC LIMIT 1"
+        f"AND {STANDS} ORDER BY e.id DESC LIMIT 1"
     )
-    row = tx.one(latest, person.id)
+    row = tx.row(latest, person.id)
     if row is None:
         return None
     request = row[0].removesuffix("/0")
-    before = (
+    had_label = (
         "(SELECT b.class FROM standing b WHERE b.item = e.item AND b.id < e.id ORDER BY b.id DESC LIMIT 1) IS NOT NULL"
     )
-    rows = tx.all(
-        f"SELECT e.id, e.item, e.class, s.answer = e.id, {before}, s.task, s.round FROM events e "
+    rows = tx.rows(
+        f"SELECT e.id, e.item, e.class, s.answer = e.id, {had_label}, s.task, s.round FROM events e "
         "JOIN state s ON s.item = e.item WHERE e.request >= ? AND e.request < ? AND e.kind = 'correct' "
-        f"AND e.person = ? AND {classes.STANDS} ORDER BY e.id",
+        f"AND e.person = ? AND {STANDS} ORDER BY e.id",
         *(f"{request}/", f"{request}0", person.id),  # "0" comes after "/"
     )
-    if not all(stands for *_, stands, _, _, _ in rows) or any(rounds.sealed(tx, row[1]) for row in rows):
+    if not all(stands for *_, stands, _, _, _ in rows) or any(is_sealed(tx, row[1]) for row in rows):
         return None
     undone = {
         event: item
         for event, item, _, _, had_label, task, round in rows
-        if had_label or not rounds.is_closed(tx, task, round)  # the model may have learned it, and has nothing else
+        if had_label or not is_closed(tx, task, round)  # the model may have learned it, and has nothing else
     }
-    final = counts_as(classes.every(tx))
+    final = counts_as(classes(tx))
     return Relabelled(request, final[rows[0][2]], undone, len(rows) - len(undone)) if undone else None
 
 
 def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> int:
-    """Undo the person's last relabelling, by its request; how many items have their earlier answer again."""
-    people.check(tx, person)
+    """Undo the person's last relabelling, whose request was `batch`; how many items have their earlier answer again.
+
+    Sent again, it changes nothing.
+    """
+    check_access(tx, person)
     check_request(request)
-    if tx.one("SELECT 1 FROM events WHERE kind = 'undo' AND person = ? AND request = ?", person.id, f"{request}/0"):
-        return 0  # sent again
+    if tx.row("SELECT 1 FROM events WHERE kind = 'undo' AND person = ? AND request = ?", person.id, f"{request}/0"):
+        return 0
     last = last_relabel(tx, person)
     if last is None or last.request != batch:
         raise InputError("these labels have been changed since, or undone; look at them again.")
@@ -89,60 +158,116 @@ def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> i
     return len(last.undone)
 
 
+# Comments, and flags, which ask a lead to look at an item
+
+
 def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, request: str) -> None:
     """Write a comment to items; the same request again adds nothing."""
-    people.check(tx, person)
+    check_access(tx, person)
     _check_items(items)
     text = check_text(text, "a comment", LONGEST_COMMENT)
     if _repeated(tx, "comment", person, items[0], None, request):
         return
     for i, item in enumerate(dict.fromkeys(items)):
-        if tx.one("SELECT 1 FROM state WHERE item = ?", item) is None:
+        if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; comment on one that has.")
         tx.event("comment", person=person.id, item=item, text=text, request=f"{request}/{i}")
 
 
-def everything(tx: Transaction) -> list[Reviewed]:
-    """All items that were ever offered, answered or not, in the order in which they were."""
-    final = counts_as(classes.every(tx))
-    comments: dict[int, list[str]] = {}
-    for item, text in tx.all(
-        "SELECT item, text FROM events WHERE kind IN ('comment', 'flag') AND text != '' ORDER BY id"
-    ):
-        comments.setdefault(item, []).append(text)
-    flagged = flags.flagged(tx)
-    said: dict[int, dict[int, int]] = {}
-    people_of = (
-        "SELECT e.item, e.person, e.class FROM events e WHERE e.kind IN ('label', 'opinion', 'correct') "
-        f"AND e.class IS NOT NULL AND {classes.STANDS} ORDER BY e.id"
+def comments(tx: Transaction) -> list[LabelEvent]:
+    """Every comment and every flag, first to last."""
+    rows = tx.rows(
+        "SELECT id, time, kind, person, item, class, text FROM events WHERE kind IN ('comment', 'flag') ORDER BY id"
     )
-    for item, person, label in tx.all(people_of):
+    return [LabelEvent(*row) for row in rows]
+
+
+def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) -> None:
+    """Ask a lead to look at an item that was picked; the same request again adds nothing."""
+    check_access(tx, person)
+    check_request(request)
+    reason = check_text(reason, "a reason", LONGEST_COMMENT, least=0)
+    earlier = tx.row("SELECT kind, person, item FROM events WHERE request = ?", request)
+    if earlier is None:
+        if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
+            raise InputError(f"item {item} has not been picked; flag one that has.")
+        tx.event("flag", person=person.id, item=item, text=reason, request=request)
+    elif earlier != ("flag", person.id, item):
+        raise used_before(request)
+
+
+def unflag(tx: Transaction, person: Person, items: Sequence[int]) -> int:
+    """Remove the flags of items; how many had one."""
+    check_access(tx, person)
+    flagged = sorted(_flagged(tx).intersection(items))
+    for item in flagged:
+        tx.event("unflag", person=person.id, item=item)
+    return len(flagged)
+
+
+# What each person has done
+
+
+def work(tx: Transaction) -> dict[int, Work]:
+    """How much each person has done, how fast, and how far others agree; people who have done nothing are not there."""
+    final = counts_as(classes(tx))
+    times: dict[int, list[float]] = {}
+    counts: dict[tuple[int, str], int] = {}
+    said: dict[int, dict[int, int]] = {}  # by item and person: the last label
+    alone: dict[int, dict[int, int]] = {}  # without corrections, which are made knowing the label
+    first: dict[int, int] = {}
+    corrected: dict[int, int] = {}
+    done = f"e.kind IN ('label', 'opinion', 'skip', 'correct') AND e.person IS NOT NULL AND {STANDS}"
+    rows = tx.rows(f"SELECT e.time, e.kind, e.person, e.item, e.class FROM events e WHERE {done} ORDER BY e.id")
+    for time, kind, person, item, label in rows:
+        times.setdefault(person, []).append(time)
+        counts[person, kind] = counts.get((person, kind), 0) + 1
+        if label is None:
+            continue
+        owner = first.setdefault(item, person)
+        if kind == "correct" and owner != person and said.get(item, {}).get(owner) not in (None, final[label]):
+            corrected[owner] = corrected.get(owner, 0) + 1
         said.setdefault(item, {})[person] = final[label]
-    shown, unsettled, gold = batches.shown(tx), opinions.unsettled(tx), opinions.gold(tx)
-    rows = tx.all(
-        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
-        "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
-        "ORDER BY s.task, s.round, s.rank"
-    )
-    return [
-        Reviewed(
-            item,
-            task,
-            round,
-            None if label is None else final[label],
-            bool(answered),
-            person,
-            time,
-            None if guess is None else final[guess],
-            tuple(comments.get(item, ())),
-            len(set(said.get(item, {}).values())) > 1,
-            final[shown[item]] if item in shown else None,
-            item in unsettled,
-            item in gold,
-            flagged=item in flagged,
+        if kind != "correct":
+            alone.setdefault(item, {})[person] = final[label]
+    compared, agreed = _agreement(alone)
+    return {
+        person: Work(
+            labels=counts.get((person, "label"), 0) + counts.get((person, "opinion"), 0),
+            skips=counts.get((person, "skip"), 0),
+            seconds=_pace(answered),
+            compared=compared.get(person, 0),
+            agreed=agreed.get(person, 0),
+            corrected=corrected.get(person, 0),
+            last=answered[-1],
         )
-        for item, task, round, label, answered, person, time, guess in rows
-    ]
+        for person, answered in times.items()
+    }
+
+
+def _pace(times: list[float]) -> float | None:
+    """The median gap between two answers, breaks left out."""
+    gaps = [later - earlier for earlier, later in pairwise(times) if later - earlier <= PAUSE]
+    return median(gaps) if gaps else None
+
+
+def _agreement(labels: dict[int, dict[int, int]]) -> tuple[dict[int, int], dict[int, int]]:
+    """By person: with how many answers of others theirs were compared, and how many of these were the same."""
+    compared: dict[int, int] = {}
+    agreed: dict[int, int] = {}
+    for by_person in labels.values():
+        for person, label in by_person.items():
+            others = [other for who, other in by_person.items() if who != person]
+            compared[person] = compared.get(person, 0) + len(others)
+            agreed[person] = agreed.get(person, 0) + others.count(label)
+    return compared, agreed
+
+
+def _flagged(tx: Transaction) -> set[int]:
+    """The items that have a flag, which nobody has removed since."""
+    rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
+    last = {item: kind for kind, item in rows}
+    return {item for item, kind in last.items() if kind == "flag"}
 
 
 def _check_items(items: Sequence[int]) -> None:
@@ -153,7 +278,7 @@ def _check_items(items: Sequence[int]) -> None:
 def _repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
     """Whether the same request came before: its response may have been lost on the way."""
     check_request(request)
-    row = tx.one("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")
+    row = tx.row("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")
     if row is not None and row != (kind, person.id, item, class_id):
-        raise InputError(f"the request {request!r} was used before for something else; make up a new one.")
+        raise used_before(request)
     return row is not None

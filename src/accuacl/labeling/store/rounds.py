@@ -1,4 +1,9 @@
-"""Rounds: a batch of picks that is open until each is labelled or skipped; then its labels are frozen."""
+"""Rounds: a batch of picks that is open until each is labelled or skipped; then its labels are frozen.
+
+Labels that were there before (given with the data, or in a file) join the latest round of their task as picks that are
+answered already. Their ranks are behind all others', so that what people were asked for, and what that costs, is
+counted without them.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +11,49 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import classes
+from accuacl.labeling.store.classes import check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.errors import RoundIncomplete
-from accuacl.labeling.store.pending import waited_for
+from accuacl.labeling.store.people import check_access, people
 from accuacl.labeling.store.records import Person, Pick, Status, counts_as
 from accuacl.labeling.store.schema import APPEND_ONLY
 
 GIVEN = 1_000_000  # the first rank of picks whose labels were there before anybody was asked
+ABSENT = 600.0  # seconds without a lease after which nobody waits for a person's opinion
 PICK = "p.item, p.rank, p.scores, p.guess, p.confidence"
-OF_ROUND = "SELECT item FROM picks WHERE task = ? AND round = ?"
+NOT_OWN = (  # of a person: they have neither answered nor corrected the item
+    "NOT EXISTS (SELECT 1 FROM events o WHERE o.item = s.item AND o.person = ? AND o.kind IN "
+    "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"
+)
+PENDING = (  # of a round: labelled by one person, while another one is still to be asked
+    "FROM picks p INDEXED BY picks_of_several JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? "
+    "AND p.people > 1 AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"
+)
+
+
+class RoundIncomplete(InputError):
+    """A round cannot be closed yet: `left` of its `total` picks are neither labelled nor skipped."""
+
+    def __init__(self, task: int, round: int, left: int, total: int) -> None:
+        super().__init__(
+            f"round {round + 1} of task {task + 1} is not complete: {left} of {total} are neither labelled nor skipped."
+        )
+        self.task, self.round, self.left, self.total = task, round, left, total
+
+
+@dataclass(frozen=True)
+class GivenLabel:
+    """A label that was there before, of an item, and who gave it."""
+
+    item: int
+    class_id: int
+    person: Person
+
+
+# Opening
 
 
 def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], twice: Collection[int] = ()) -> None:
@@ -28,59 +63,155 @@ def open_round(tx: Transaction, task: int, round: int, picks: Sequence[Pick], tw
     not offered.
     """
     exists = _exists(tx, task, round)
-    offered = {item for (item,) in tx.all(f"{OF_ROUND} AND rank < ?", task, round, GIVEN)}
-    given = {item for (item,) in tx.all("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)}
-    known = offered | given
+    of_round = "SELECT item FROM picks WHERE task = ? AND round = ? AND rank < ?"
+    offered = {item for (item,) in tx.rows(of_round, task, round, GIVEN)}
+    known = offered.union(unasked(tx, task))
     new = [pick for pick in picks if pick.item not in known]
     if not offered <= {pick.item for pick in picks} or (exists and new and is_closed(tx, task, round)):
         raise InputError(f"round {round + 1} of task {task + 1} was opened with other picks; open the next round.")
     items = json.dumps([pick.item for pick in new])
-    taken = tx.one("SELECT item FROM picks WHERE item IN (SELECT value FROM json_each(?)) LIMIT 1", items)
-    if taken or len({p.item for p in picks}) != len(picks):
-        again = taken[0] if taken else next(item for item, n in Counter(p.item for p in picks).items() if n > 1)
-        raise InputError(f"item {again} is offered a second time; offer each item once.")
+    taken = tx.row("SELECT item FROM picks WHERE item IN (SELECT value FROM json_each(?)) LIMIT 1", items)
+    repeated = [item for item, count in Counter(pick.item for pick in picks).items() if count > 1]
+    if taken or repeated:
+        raise InputError(f"item {[*(taken or ()), *repeated][0]} is offered a second time; offer each item once.")
     if not exists:
-        tx.all("INSERT INTO rounds VALUES (?, ?)", task, round)
+        tx.execute("INSERT INTO rounds VALUES (?, ?)", task, round)
     rows = [
         (p.item, task, round, p.rank, json.dumps(p.scores), p.guess, p.confidence, 1 + (p.item in twice)) for p in new
     ]
-    tx.add("picks", rows)
+    tx.insert("picks", rows)
     if not exists:
         tx.event("open", text=json.dumps([task, round]))
 
 
-def latest(tx: Transaction) -> tuple[int, int] | None:
+def begin_round(
+    tx: Transaction, task: int, picks: Sequence[Pick], twice: Collection[int], labels: Iterable[GivenLabel]
+) -> None:
+    """Offer the first picks of a task, unless it has a round already; nobody is shown one whose label is given."""
+    if picks and rounds(tx, task) == 0:
+        open_round(tx, task, 0, picks, twice)
+        give(tx, task, labels)
+
+
+def give(tx: Transaction, task: int, labels: Iterable[GivenLabel]) -> int:
+    """Take labels that were there before, of items of a task that has a round; how many are new.
+
+    An answer that is there stands. Items that somebody is busy with are left to them, and labels of a task of which
+    only sums are kept are not taken.
+    """
+    latest = tx.row("SELECT MAX(round) FROM rounds WHERE task = ?", task)[0]
+    if latest is None or _is_sealed(tx, task):
+        return 0
+    rank = int(tx.row("SELECT MAX(?, COALESCE(MAX(rank) + 1, 0)) FROM picks WHERE task = ?", GIVEN, task)[0])
+    taken = 0
+    for label in labels:
+        request = f"given {label.item}"
+        if tx.row("SELECT 1 FROM events WHERE request = ?", request):
+            continue
+        check_access(tx, label.person)
+        check_class(tx, label.class_id)
+        state = tx.row("SELECT answer, round, lease, until FROM state WHERE item = ?", label.item)
+        kind = "label"
+        if state is None:
+            pick = "INSERT INTO picks (item, task, round, rank, scores) VALUES (?, ?, ?, ?, '{}')"
+            tx.execute(pick, label.item, task, latest, rank)
+            rank += 1
+        else:
+            answer, round, lease, until = state
+            if answer is not None or (lease is not None and until > tx.now):
+                continue
+            if is_closed(tx, task, round):
+                kind = "correct"
+        tx.event(kind, person=label.person.id, item=label.item, class_id=label.class_id, request=request)
+        taken += 1
+    return taken
+
+
+# State
+
+
+def latest_round(tx: Transaction) -> tuple[int, int] | None:
     """The task and number of the latest round, open or closed; None before the first."""
-    row = tx.one("SELECT task, round FROM rounds ORDER BY task DESC, round DESC LIMIT 1")
+    row = tx.row("SELECT task, round FROM rounds ORDER BY task DESC, round DESC LIMIT 1")
     return None if row is None else (row[0], row[1])
 
 
 def open_now(tx: Transaction) -> tuple[int, int] | None:
     """The task and number of the round that is open; None if none is."""
-    newest = latest(tx)
-    return None if newest is None or is_closed(tx, *newest) else newest
+    latest = latest_round(tx)
+    return None if latest is None or is_closed(tx, *latest) else latest
 
 
 def is_closed(tx: Transaction, task: int, round: int) -> bool:
     """Whether the round has been closed."""
-    return tx.one("SELECT 1 FROM closed WHERE task = ? AND round = ?", task, round) is not None
+    return tx.row("SELECT 1 FROM closed WHERE task = ? AND round = ?", task, round) is not None
 
 
 def status(tx: Transaction) -> Status | None:
     """The state of the latest round; None before the first."""
-    newest = latest(tx)
-    if newest is None:
+    latest = latest_round(tx)
+    if latest is None:
         return None
-    task, round = newest
+    task, round = latest
     total, answered, skipped = _tally(tx, task, round)
-    leased = tx.one(
+    leased = tx.row(
         "SELECT COUNT(*) FROM state INDEXED BY state_leased WHERE lease IS NOT NULL AND answer IS NULL AND task = ? "
         "AND round = ? AND until > ?",
         *(task, round, tx.now),
     )[0]
     is_open = not is_closed(tx, task, round)
-    opinions = waited_for(tx, task, round) if is_open and answered == total else 0
+    opinions = _opinions_awaited(tx, task, round) if is_open and answered == total else 0
     return Status(task, round, total, answered - skipped, skipped, leased, is_open, opinions)
+
+
+def rounds(tx: Transaction, task: int) -> int:
+    """How many rounds of a task there have been."""
+    return int(tx.row("SELECT COUNT(*) FROM rounds WHERE task = ?", task)[0])
+
+
+def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
+    """The round's picks by rank, those that people were asked for."""
+    rows = f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? AND rank < ? ORDER BY rank"
+    return [to_pick(row) for row in tx.rows(rows, task, round, GIVEN)]
+
+
+def to_pick(row: Any) -> Pick:
+    """A pick from a row of the columns PICK."""
+    item, rank, scores, guess, confidence = row
+    return Pick(item, rank, json.loads(scores), guess, confidence)
+
+
+def rounds_of_items(tx: Transaction) -> dict[int, int]:
+    """The round, within its task, in which each item was picked."""
+    return dict(tx.rows("SELECT item, round FROM picks"))
+
+
+def unasked(tx: Transaction, task: int) -> list[int]:
+    """The items of a task that nobody was asked for: their labels were given."""
+    return [item for (item,) in tx.rows("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)]
+
+
+def used(tx: Transaction, task: int) -> int:
+    """How many of the task's picks have a label, without those that had one before anybody was asked."""
+    return _used(tx, tx.rows("SELECT task, round FROM tally WHERE task = ?", task))
+
+
+def used_elsewhere(tx: Transaction, task: int, round: int) -> int:
+    """How many picks of all other rounds, of any task, have a label that people were asked for."""
+    return _used(tx, tx.rows("SELECT task, round FROM tally WHERE task != ? OR round != ?", task, round))
+
+
+def used_in_all(tx: Transaction) -> int:
+    """How many picks of all tasks have a label that people were asked for."""
+    return _used(tx, tx.rows("SELECT task, round FROM tally"))
+
+
+def given(tx: Transaction) -> int:
+    """How many items of all tasks have a label, whether somebody was asked for it or not."""
+    return int(tx.row("SELECT COALESCE(SUM(answered - skipped), 0) FROM tally")[0])
+
+
+# Closing
 
 
 def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool:
@@ -90,31 +221,33 @@ def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool
     """
     if not _exists(tx, task, round):
         return False
-    left = _left(tx, task, round)
-    done = left == 0 and waited_for(tx, task, round) == 0
-    if done or _is_enough(tx, task, round) or has_ended(tx, task):
+    total, answered, _ = _tally(tx, task, round)
+    if answered == total and _opinions_awaited(tx, task, round) == 0:
         return True
-    total = _tally(tx, task, round)[0]
-    if share == 1 or total - left < max(1, math.ceil(share * total)):
+    if _is_enough(tx, task, round) or has_ended(tx, task):
+        return True
+    if share == 1 or answered < max(1, math.ceil(share * total)):
         return False
     leased = "SELECT 1 FROM holders WHERE task = ? AND round = ? AND until > ?"
-    return tx.one(leased, task, round, tx.now) is None
+    return tx.row(leased, task, round, tx.now) is None
 
 
 def enough(tx: Transaction, person: Person) -> None:
     """Let the open round be closed with the answers that it has; at least one is needed."""
+    check_access(tx, person)
     current = open_now(tx)
     if current is None:
         raise InputError("no round is open; wait for the next one.")
-    if tx.one("SELECT 1 FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL", *current) is None:
+    if tx.row("SELECT 1 FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL", *current) is None:
         raise InputError("nothing of this round has been labelled yet; label something first.")
     tx.event("enough", person=person.id, text=json.dumps(current))
 
 
 def end_task(tx: Transaction, person: Person, task: int) -> None:
     """Let the task that is being labelled end with the answers that it has; saying it again changes nothing."""
-    newest = latest(tx)
-    if newest is None or newest[0] != task:
+    check_access(tx, person)
+    latest = latest_round(tx)
+    if latest is None or latest[0] != task:
         raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
     if not has_ended(tx, task):
         tx.event("enough", person=person.id, text=json.dumps([task]))
@@ -125,110 +258,95 @@ def has_ended(tx: Transaction, task: int) -> bool:
     return _is_enough(tx, task)
 
 
-def _is_enough(tx: Transaction, *which: int) -> bool:
-    """Whether a lead has said so of a task, or of one of its rounds: (task,) or (task, round)."""
-    return tx.one("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
+def close_round(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
+    """Freeze a complete round: {item: class, or -1 if it has none}; closing it again gives the same labels.
 
-
-def close(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
-    """Freeze the labels of the round: {item: class, or -1 if it has none}. Closing it again gives the same."""
-    frozen = snapshot(tx, task, round)
-    if frozen is None:
-        if not _exists(tx, task, round):
-            raise InputError(f"there is no round {round + 1} of task {task + 1} to close; open it first.")
-        if not complete(tx, task, round, share):
-            left = _left(tx, task, round) or waited_for(tx, task, round)
-            raise RoundIncomplete(task, round, left, len(picks(tx, task, round)))
-        final = counts_as(classes.every(tx))
-        rows = tx.all(
-            "SELECT s.item, e.class FROM state s LEFT JOIN events e ON e.id = s.answer "
-            "WHERE s.task = ? AND s.round = ? ORDER BY s.rank",
-            *(task, round),
-        )
-        frozen = {item: -1 if id is None else final[id] for item, id in rows}
-        tx.all("INSERT INTO closed VALUES (?, ?, ?)", task, round, json.dumps(list(frozen.items())))
-        tx.event("close", text=json.dumps([task, round]))
+    RoundIncomplete: too many picks are neither labelled nor skipped.
+    """
+    row = tx.row("SELECT snapshot FROM closed WHERE task = ? AND round = ?", task, round)
+    if row is not None:
+        return {int(item): int(id) for item, id in json.loads(row[0])}
+    if not _exists(tx, task, round):
+        raise InputError(f"there is no round {round + 1} of task {task + 1} to close; open it first.")
+    if not complete(tx, task, round, share):
+        total, answered, _ = _tally(tx, task, round)
+        raise RoundIncomplete(task, round, total - answered or _opinions_awaited(tx, task, round), total)
+    final = counts_as(classes(tx))
+    rows = tx.rows(
+        "SELECT s.item, e.class FROM state s LEFT JOIN events e ON e.id = s.answer "
+        "WHERE s.task = ? AND s.round = ? ORDER BY s.rank",
+        *(task, round),
+    )
+    frozen = {item: -1 if id is None else final[id] for item, id in rows}
+    tx.execute("INSERT INTO closed VALUES (?, ?, ?)", task, round, json.dumps(list(frozen.items())))
+    tx.event("close", text=json.dumps([task, round]))
     return frozen
 
 
 def seal(tx: Transaction, task: int) -> None:
-    """From now on no label of the task can be corrected."""
-    if not tx.one("SELECT 1 FROM events WHERE kind = 'seal' AND text = ?", str(task)):
+    """End the correction of labels of a task: of its examples only sums are left."""
+    if not _is_sealed(tx, task):
         tx.event("seal", text=str(task))
 
 
-def sealed(tx: Transaction, item: int) -> bool:
+def is_sealed(tx: Transaction, item: int) -> bool:
     """Whether the task of the item has been sealed."""
-    seals = "SELECT 1 FROM picks p JOIN events e ON e.kind = 'seal' AND e.text = CAST(p.task AS TEXT)"
-    return tx.one(f"{seals} WHERE p.item = ?", item) is not None
+    row = tx.row("SELECT task FROM picks WHERE item = ?", item)
+    return row is not None and _is_sealed(tx, row[0])
 
 
 def forget(tx: Transaction, items: Iterable[int]) -> None:
-    """Remove picks and events of these items. The triggers that forbid it are put back in the same transaction."""
+    """Remove all that there is about these items: the one thing that is ever removed.
+
+    The triggers that forbid it are put back in the same transaction.
+    """
     gone = set(items)
-    tx.all("PRAGMA secure_delete = ON")
-    for trigger in APPEND_ONLY:
-        tx.all(f"DROP TRIGGER IF EXISTS {trigger.split()[5]}")
+    tx.execute("PRAGMA secure_delete = ON")
+    for name in APPEND_ONLY:
+        tx.execute(f"DROP TRIGGER {name}")
     for item in gone:
-        tx.all("DELETE FROM state WHERE item = ?", item)
-        tx.all("DELETE FROM events WHERE undoes IN (SELECT id FROM events WHERE item = ?)", item)
-        tx.all("DELETE FROM events WHERE item = ?", item)
-        tx.all("DELETE FROM picks WHERE item = ?", item)
-        tx.all("DELETE FROM gold WHERE item = ?", item)
-    for task, round, text in tx.all("SELECT task, round, snapshot FROM closed"):
+        tx.execute("DELETE FROM state WHERE item = ?", item)
+        tx.execute("DELETE FROM events WHERE undoes IN (SELECT id FROM events WHERE item = ?)", item)
+        tx.execute("DELETE FROM events WHERE item = ?", item)
+        tx.execute("DELETE FROM picks WHERE item = ?", item)
+        tx.execute("DELETE FROM gold WHERE item = ?", item)
+    for task, round, text in tx.rows("SELECT task, round, snapshot FROM closed"):
         left = json.dumps([pair for pair in json.loads(text) if pair[0] not in gone])
         if left != text:
-            tx.all("UPDATE closed SET snapshot = ? WHERE task = ? AND round = ?", left, task, round)
-    for id, text in tx.all("SELECT id, text FROM events WHERE kind = 'guide'"):
-        said = json.loads(text)
-        examples = [item for item in said["examples"] if item not in gone]
-        if examples != said["examples"]:
-            tx.all("UPDATE events SET text = ? WHERE id = ?", json.dumps(said | {"examples": examples}), id)
-    for trigger in APPEND_ONLY:
-        tx.all(trigger)
-
-
-def snapshot(tx: Transaction, task: int, round: int) -> dict[int, int] | None:
-    """The labels that the round was closed with; None while it is open."""
-    row = tx.one("SELECT snapshot FROM closed WHERE task = ? AND round = ?", task, round)
-    return None if row is None else {int(item): int(id) for item, id in json.loads(row[0])}
-
-
-def used(tx: Transaction, task: int) -> int:
-    """How many of the task's picks have a label, without those that had one before anybody was asked."""
-    tallies = [_tally(tx, task, round) for (round,) in tx.all("SELECT round FROM tally WHERE task = ?", task)]
-    return sum(answered - skipped for _, answered, skipped in tallies)
-
-
-def used_elsewhere(tx: Transaction, task: int, round: int) -> int:
-    """The same of all other rounds, of all tasks; (-1, -1): of all rounds."""
-    others = tx.all("SELECT task, round FROM tally WHERE task != ? OR round != ?", task, round)
-    tallies = [_tally(tx, *other) for other in others]
-    return sum(answered - skipped for _, answered, skipped in tallies)
-
-
-def picks(tx: Transaction, task: int, round: int) -> list[Pick]:
-    """The round's picks by rank, those that people were asked for."""
-    rows = f"SELECT {PICK} FROM picks p WHERE task = ? AND round = ? AND rank < ? ORDER BY rank"
-    return [pick(row) for row in tx.all(rows, task, round, GIVEN)]
+            tx.execute("UPDATE closed SET snapshot = ? WHERE task = ? AND round = ?", left, task, round)
+    for id, text in tx.rows("SELECT id, text FROM events WHERE kind = 'guide'"):
+        guideline = json.loads(text)
+        examples = [item for item in guideline["examples"] if item not in gone]
+        if examples != guideline["examples"]:
+            tx.execute("UPDATE events SET text = ? WHERE id = ?", json.dumps(guideline | {"examples": examples}), id)
+    for trigger in APPEND_ONLY.values():
+        tx.execute(trigger)
 
 
 def _exists(tx: Transaction, task: int, round: int) -> bool:
-    return tx.one("SELECT 1 FROM rounds WHERE task = ? AND round = ?", task, round) is not None
+    return tx.row("SELECT 1 FROM rounds WHERE task = ? AND round = ?", task, round) is not None
 
 
-def _left(tx: Transaction, task: int, round: int) -> int:
-    """How many picks of the round are neither labelled nor skipped."""
-    total, answered, _ = _tally(tx, task, round)
-    return total - answered
+def _is_enough(tx: Transaction, *which: int) -> bool:
+    """Whether a lead has said so of a task, or of one of its rounds: (task,) or (task, round)."""
+    return tx.row("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
+
+
+def _is_sealed(tx: Transaction, task: int) -> bool:
+    return tx.row("SELECT 1 FROM events WHERE kind = 'seal' AND text = ?", str(task)) is not None
+
+
+def _used(tx: Transaction, rounds: Iterable[tuple[int, int]]) -> int:
+    tallies = [_tally(tx, task, round) for task, round in rounds]
+    return sum(answered - skipped for _, answered, skipped in tallies)
 
 
 def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
     """(picks of the round that people are asked for, how many have an answer, how many of these are skipped)."""
-    every = tx.one("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
+    every = tx.row("SELECT total, answered, skipped FROM tally WHERE task = ? AND round = ?", task, round)
     if every is None:
         return 0, 0, 0
-    given = tx.one(
+    given = tx.row(
         "SELECT COUNT(*), COUNT(s.answer), COALESCE(SUM(s.answer IS NOT NULL AND s.skipped), 0) "
         "FROM picks p JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? AND p.rank >= ?",
         *(task, round, GIVEN),
@@ -236,7 +354,24 @@ def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
     return int(every[0] - given[0]), int(every[1] - given[1]), int(every[2] - given[2])
 
 
-def pick(row: Any) -> Pick:
-    """A pick from a row of the columns PICK."""
-    item, rank, scores, guess, confidence = row
-    return Pick(item, rank, json.loads(scores), guess, confidence)
+def _opinions_awaited(tx: Transaction, task: int, round: int) -> int:
+    """How many second opinions the round waits for: those that somebody who is there can give.
+
+    Whoever has logged out, or had nothing to label for ten minutes, holds up nobody, and a person alone is not asked
+    twice.
+    """
+    if tx.row(f"SELECT 1 {PENDING} LIMIT 1", task, round) is None:
+        return 0
+    items: set[int] = set()
+    for person in people(tx):
+        if not person.revoked and _is_there(tx, person.id):
+            items.update(item for (item,) in tx.rows(f"SELECT s.item {PENDING} AND {NOT_OWN}", task, round, person.id))
+    return len(items)
+
+
+def _is_there(tx: Transaction, person: int) -> bool:
+    """Whoever labels has leases, which are renewed while they look at an item; whoever logs out has left."""
+    latest = "SELECT id, time FROM events WHERE kind = ? AND person = ? ORDER BY id DESC LIMIT 1"
+    lease, renewal, left = (tx.row(latest, kind, person) or (0, -math.inf) for kind in ("lease", "renew", "leave"))
+    last = max(lease, renewal)
+    return bool(last > left and last[1] > tx.now - ABSENT)

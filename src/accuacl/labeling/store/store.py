@@ -1,20 +1,63 @@
-"""The store of a project's labels, put together from the calls of its parts."""
+"""The store of a project's labels: its calls are the functions of the other modules, each in its own transaction."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 
-from accuacl.labeling.store.class_calls import ClassCalls
-from accuacl.labeling.store.database import Database
-from accuacl.labeling.store.label_calls import LabelCalls
-from accuacl.labeling.store.people_calls import PeopleCalls
-from accuacl.labeling.store.review_calls import ReviewCalls
-from accuacl.labeling.store.round_calls import RoundCalls
+from accuacl.labeling.store import (
+    classes as _classes,
+    labels as _labels,
+    leases as _leases,
+    opinions as _opinions,
+    people as _people,
+    review as _review,
+    rounds as _rounds,
+)
+from accuacl.labeling.store.database import Database, Transaction
+from accuacl.labeling.store.records import Person
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
-class Store(PeopleCalls, ClassCalls, RoundCalls, LabelCalls, ReviewCalls):
+def read(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """A method of `Store` that calls the function with one consistent view of everything."""
+
+    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._db.read() as tx:
+            return function(tx, *args, **kwargs)
+
+    return _documented(method, function)
+
+
+def write(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """A method of `Store` that calls the function, and returns when what it has changed is on the disk."""
+
+    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._db.write() as tx:
+            return function(tx, *args, **kwargs)
+
+    return _documented(method, function)
+
+
+def _documented(
+    method: Callable[Concatenate[Store, P], T], function: Callable[Concatenate[Transaction, P], T]
+) -> Callable[Concatenate[Store, P], T]:
+    """The method with the function's name, docstring and arguments, for `help`."""
+    functools.update_wrapper(method, function)
+    signature = inspect.signature(function)
+    first, *others = signature.parameters.values()
+    parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *others]
+    method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return method
+
+
+class Store:
     """A project's `labels.sqlite`: who labels, what there is to label, and what people answered.
 
     Every label, skip, undo, correction, lease and release is an event with its time and person. Nothing is ever
@@ -42,3 +85,112 @@ class Store(PeopleCalls, ClassCalls, RoundCalls, LabelCalls, ReviewCalls):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    # People
+    people = read(_people.people)
+    add_person = write(_people.add_person)
+    person_named = write(_people.person_named)
+    set_role = write(_people.set_role)
+    revoke = write(_people.revoke)
+    work = read(_review.work)
+
+    # Invitations and sessions
+    invite = write(_people.invite)
+    person_of = read(_people.person_of)
+    enter = write(_people.enter)
+    leave = write(_people.leave)
+    logged_in = read(_people.logged_in)
+
+    def person_of_session(self, session: str) -> tuple[Person | None, bool]:
+        """Whose session it is, None if it is over; and whether it has been prolonged, as its use does once a day."""
+        with self._db.read() as tx:
+            person, old = _people.find_session(tx, session)
+        if old:
+            with self._db.write() as tx:
+                _people.touch(tx, session)
+        return person, old
+
+    # Classes
+    classes = read(_classes.classes)
+    add_class = write(_classes.add_class)
+    rename_class = write(_classes.rename_class)
+    merge_class = write(_classes.merge_class)
+    class_changes = read(_classes.class_changes)
+    undoable_class_changes = read(_classes.undoable_class_changes)
+    undo_class_change = write(_classes.undo_class_change)
+    guide = write(_classes.guide)
+    add_examples = write(_classes.add_examples)
+    guidelines = read(_classes.guidelines)
+    propose = write(_classes.propose)
+    proposals = read(_classes.proposals)
+    settle = write(_classes.settle)
+
+    # Rounds, and labels that were there before
+    open_round = write(_rounds.open_round)
+    begin_round = write(_rounds.begin_round)
+    give = write(_rounds.give)
+    status = read(_rounds.status)
+    rounds = read(_rounds.rounds)
+    picks = read(_rounds.picks)
+    rounds_of_items = read(_rounds.rounds_of_items)
+    unasked = read(_rounds.unasked)
+    used = read(_rounds.used)
+    used_elsewhere = read(_rounds.used_elsewhere)
+    used_in_all = read(_rounds.used_in_all)
+    given = read(_rounds.given)
+    complete = read(_rounds.complete)
+    enough = write(_rounds.enough)
+    end_task = write(_rounds.end_task)
+    has_ended = read(_rounds.has_ended)
+    close_round = write(_rounds.close_round)
+    seal = write(_rounds.seal)
+    forget = write(_rounds.forget)
+
+    # Leases
+    lease = write(_leases.lease)
+    held = read(_leases.held)
+    can_be_spared = read(_leases.can_be_spared)
+    renew = write(_leases.renew)
+    release = write(_leases.release)
+    lease_batch = write(_leases.lease_batch)
+    renew_batch = write(_leases.renew_batch)
+    release_batch = write(_leases.release_batch)
+
+    # Answers
+    turn = write(_labels.turn)
+    label = write(_labels.label)
+    skip = write(_labels.skip)
+    correct = write(_labels.correct)
+    undo = write(_labels.undo)
+    can_undo = read(_labels.can_undo)
+    label_batch = write(_labels.label_batch)
+    undo_batch = write(_labels.undo_batch)
+    show_guess = write(_labels.show_guess)
+    show_guesses = write(_labels.show_guesses)
+    guesses_shown = read(_labels.guesses_shown)
+    answers = read(_labels.answers)
+    labels = read(_labels.labels)
+    counts_by_class = read(_labels.counts_by_class)
+    counts_by_person = read(_labels.counts_by_person)
+    requests = read(_labels.requests)
+    latest_change = read(_labels.latest_change)
+
+    # Second opinions, and items whose answers are known
+    opinions_wanted = read(_opinions.opinions_wanted)
+    still_asked = read(_opinions.still_asked)
+    ratings = read(_opinions.ratings)
+    gold = read(_opinions.gold)
+    gold_ratings = read(_opinions.gold_ratings)
+    set_gold = write(_opinions.set_gold)
+    mark_gold = write(_opinions.mark_gold)
+
+    # Review
+    everything = read(_review.everything)
+    history = read(_review.history)
+    relabel = write(_review.relabel)
+    last_relabel = read(_review.last_relabel)
+    undo_relabel = write(_review.undo_relabel)
+    comment = write(_review.comment)
+    comments = read(_review.comments)
+    flag = write(_review.flag)
+    unflag = write(_review.unflag)
