@@ -15,7 +15,7 @@ help:  ## show the targets
 $(VENV)/ready: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "accuacl needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,skactiveml,web,pretrained,texts,cluster]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev,docs,label,onnx,skactiveml,cluster]"
 	touch $@
 
 setup: $(VENV)/ready  ## make .venv with everything installed
@@ -39,7 +39,7 @@ test-long: lint  ## the same with many more random problems and kills
 # Label Studio wants other versions of much, so it has an environment of its own; only torch is the same.
 $(STUDIO)/ready: pyproject.toml constraints.txt
 	test -x $(STUDIO)/bin/python || $(PYTHON) -m venv $(STUDIO)
-	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[labelstudio]" label-studio "$$(grep '^torch==' constraints.txt)"
+	$(STUDIO)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[train,labelstudio]" label-studio "$$(grep '^torch==' constraints.txt)"
 	touch $@
 
 test-label-studio: $(STUDIO)/ready  ## install a real Label Studio (1 GB), start it where it reaches nothing else, and go to it and back

@@ -6,7 +6,7 @@ DATA (or ACCUACL_DATA) holds cifar100/ as Parquet, text/clinc150_data_full.json.
 tabular/fraud_oracle.csv.xz. A folder that is there already is left alone. Made are
 
 - cifar100-features: 100 training and 20 test images of each class under EfficientNet-Lite0 at 128 pixels (its weights
-  are in the extra `pretrained`)
+  are in the extra `label`)
 - cifar100-looks: the same images in five looks, named by the column `domain`
 - clinc150: sentences of 150 intents, TF-IDF brought to 256 columns by a truncated singular value decomposition
 - clinc150-looks: the same sentences plain, with typing errors, and without their vowels

@@ -25,7 +25,7 @@ from accuacl.labeling.project import Project
 from printed import PAGES, ROOT, Block, agrees, blocks_of
 from printed_things import MODEL, THINGS
 
-EXTRAS = "web,pretrained,skactiveml"
+EXTRAS = "label,skactiveml"
 VARIABLES = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ACCUACL_DATA")}
 LINK = re.compile(r"(http://\S+)/login#token=(\S+)")
 # Reads one block after another from its standard input, as JSON, and says on a line of its own when it is done.

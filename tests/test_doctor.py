@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
+from accuacl.base.errors import EXTRAS
 from accuacl.base.machine import cpu_name
 from accuacl.cli import doctor
 from accuacl.experiments.data import caches
@@ -15,20 +16,22 @@ PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text
 
 def test_all_extras_that_users_may_need_are_looked_for():
     extras = PROJECT["optional-dependencies"]
-    assert set(doctor.EXTRAS) == set(extras) - {"docs", "dev"}
-    for extra, (_, modules) in doctor.EXTRAS.items():
-        assert len(modules) == len(extras[extra]), f"{extra}: one module for each distribution"
+    assert set(EXTRAS) == set(extras) - {"all", "docs", "dev"}
+    assert extras["all"] == [f"accuacl[{','.join(name for name in EXTRAS if name != 'train')}]"]  # label has train
+    for extra, (_, modules) in EXTRAS.items():
+        others = [word for word in extras[extra] if not word.startswith("accuacl[")]
+        assert len(modules) == len(others), f"{extra}: one module for each distribution"
 
 
 def test_what_is_found_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setitem(doctor.EXTRAS, "web", ("the page", ("fastapi", "no_such_module")))
+    monkeypatch.setitem(EXTRAS, "label", ("the page", ("fastapi", "no_such_module")))
     ended = accuacl("doctor", "--data-dir", tmp_path)
     assert ended.returncode == 0, ended.stderr
     for words in (
         cpu_name(),
         "torch ",
-        "web (the page): missing; pip install -c constraints.txt -e '.[web]'",
+        "label (the page): missing; install it: pip install 'accuacl[label]'",
         f"folder: {tmp_path}",
         "cifar10: not found",
         "0 B in all; a cache may be deleted",

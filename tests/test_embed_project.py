@@ -122,7 +122,7 @@ def test_a_table_with_a_column_for_each_number(embed, tmp_path):
     assert embed("x.parquet", "--out", "other") == (2, says)
 
 
-PRETRAINED = pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed")
+PRETRAINED = pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed")
 MODELS = [
     {"model": "conv4", "image_size": 32},
     {"model": "own.py:images", "image_size": 16},

