@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, fisher, pools, select
-from accuacl.fisher import rough, sums
+from accuacl.fisher import may_be_below, sums
 from accuacl.fisher.sums import FisherSum, as_floats, exact_entries, mix, round_mean, settle
 from pool_files import Inline, write
 from problems import features
@@ -128,7 +128,7 @@ def test_rows_that_are_filtered_away_are_far(seed):
     target = fisher.Target.of(FisherSum.of(some).mean, int(rng.integers(1, 8)), scaled=bool(rng.random() < 0.7))
     exact = fisher.distribution(some, target)
     for cut in (-np.inf, 0.0, *np.quantile(exact, [0.01, 0.2, 0.9]), np.inf):
-        rows = rough.may_be_below(some, target, cut)
+        rows = may_be_below(some, target, cut)
         assert set(np.flatnonzero(exact <= cut)) <= set(rows)
 
 
@@ -136,4 +136,4 @@ def test_the_filter_is_tight_enough_to_be_of_use():
     some = features(np.random.default_rng(0), 5000, 64, 20, 0.5)
     target = fisher.Target.of(FisherSum.of(some).mean, 5)
     cut = np.quantile(fisher.distribution(some, target), 0.01)
-    assert len(rough.may_be_below(some, target, cut)) < 400
+    assert len(may_be_below(some, target, cut)) < 400

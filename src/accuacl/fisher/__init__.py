@@ -1,9 +1,13 @@
-"""The Fisher information embedding, factored: mergeable sums, the target, and scores with their error bounds.
+"""The Fisher information embedding, factored: mergeable sums, the target, and scores with their error bounds."""
 
-`from accuacl.fisher import rough` imports torch; nothing else here does.
-"""
-
-from accuacl.fisher.scores import Target, distribution, magnitude
+from accuacl.fisher.scores import (
+    Target,
+    distribution,
+    magnitude,
+    may_be_below,
+    rough_distribution,
+    rough_magnitude,
+)
 from accuacl.fisher.sums import SUM_ROWS, FisherSum, exact_entries, mix, past_weight, settle
 
 __all__ = [
@@ -13,8 +17,10 @@ __all__ = [
     "distribution",
     "exact_entries",
     "magnitude",
+    "may_be_below",
     "mix",
     "past_weight",
-    "rough",
+    "rough_distribution",
+    "rough_magnitude",
     "settle",
 ]

@@ -1,4 +1,4 @@
-"""The Fisher information embedding, factored.
+"""The Fisher information embedding, factored: the target, exact scores, and rough ones with their error bounds.
 
 For the weights of the last linear layer the embedding of an example is an outer product (theorem 4.2 of the paper),
 
@@ -7,9 +7,9 @@ For the weights of the last linear layer the embedding of an example is an outer
 so the K d numbers of a row are never built. The mean of a set is one matrix product, the target keeps a few entries per
 class, and an example is compared with the target on those entries only.
 
-Everything that decides a pick is computed here, in float64, with operations whose result for a row does not depend on
-other rows. The rough scores (`rough.py`, float32) are only for speed: each has an error bound, and the rows that these
-bounds leave undecided are computed again.
+Everything that decides a pick is computed in float64, with operations whose result for a row does not depend on other
+rows. The rough scores, in float32, are only for speed: each has an error bound, and the rows that these bounds leave
+undecided are computed exactly.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ from accuacl.features import Features
 from accuacl.fisher.sums import Vector, round_mean
 
 EXACT_ENTRIES = 200_000  # kept entries per block: a few MiB, and few calls
+ROUGH_ENTRIES = 200_000
+EPS32 = float(np.finfo(np.float32).eps)
+Matrix32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -95,3 +98,121 @@ def _entries(block: Features, target: Target) -> Vector:
     """The kept entries of each example, rows x (K k), in float64."""
     a, g = _factors(block)
     return (a[:, :, None] * g[:, target.kept]).reshape(len(block), -1)
+
+
+def rough_distribution(features: Features, target: Target) -> tuple[Vector, Vector]:
+    """`distribution` in float32 and, for each row, a bound on how far it is from the exact value."""
+    n, m = len(features), target.kept.size
+    if target.scale == 0:
+        return np.zeros(n), np.zeros(n)
+    rows = max(1, min(n, ROUGH_ENTRIES // m))
+    value, largest = np.empty(n), np.empty(n)
+    t = np.exp(target.log_softmax)
+    # sum t log t + 2 log 2: the terms of the divergence that do not depend on q
+    fixed = float((t * target.log_softmax).sum() + 2 * np.log(2))
+    gather = _Gather(features, target, rows, 1 / np.sqrt(target.scale))
+    t32, buffer = t.astype(np.float32), np.empty((rows, m), np.float32)
+    with np.errstate(all="ignore"):  # values that overflow have no finite bound and are computed again
+        for start, block in features.blocks(rows):
+            part = slice(start, start + len(block))
+            u, q, log = gather(block), buffer[: len(block)], gather.spare[: len(block)]
+            peak = u.max(axis=1, keepdims=True)
+            u -= peak
+            np.clip(u, -80, 0, out=u)  # below that exp gives denormals, which are slow to multiply
+            np.exp(u, out=q)
+            z = q.sum(axis=1, keepdims=True)
+            negative_entropy = np.multiply(q, u, out=u).sum(axis=1, keepdims=True) / z - np.log(z)
+            q /= z
+            q += t32
+            np.log(q, out=log)
+            value[part] = (negative_entropy - np.multiply(log, q, out=log).sum(axis=1, keepdims=True))[:, 0]
+            largest[part] = peak[:, 0]
+    # The divergence moves by at most 1.06 max|du|, and du is below 6 eps u; NumPy adds a row's terms, of size 4 log m
+    # in all, pairwise.
+    return (value + fixed) / 2, EPS32 * (8.0 * largest + 64.0 * (1 + np.log(m)))
+
+
+def rough_magnitude(features: Features, target: Target | None = None) -> tuple[Vector, Vector]:
+    """`magnitude` in float32 and, for each row, a bound on how far it is from the exact value."""
+    n = len(features)
+    width = target.kept.size if target else max(features.d, features.K)
+    rows = max(1, min(n, ROUGH_ENTRIES // width))
+    # Embeddings are halved or doubled into a range whose fourth power float32 can hold.
+    shrink = 2.0 ** -np.ceil(np.log2(_largest(features) or 1.0))
+    value = np.empty(n)
+    gather = _Gather(features, target, rows, shrink)
+    with np.errstate(all="ignore"):
+        for start, block in features.blocks(rows):
+            if target:
+                norms = _norms(gather(block))
+            else:
+                a, g = gather.factors(block)
+                norms = _norms(a) * _norms(g)
+            value[start : start + len(block)] = norms
+    value /= shrink**2
+    return value, EPS32 * (64 + width / 16) * value + 1e-15 / shrink**2  # squares below 1e-38 are lost
+
+
+def may_be_below(features: Features, target: Target, cut: float) -> NDArray[np.int64]:
+    """The rows whose divergence may be at most `cut`; faster than `rough_distribution` when they are few.
+
+    The divergence is at least log 2 times 1 - sum sqrt(q t), the squared Hellinger distance.
+    """
+    m = target.kept.size
+    if target.scale == 0 or cut >= np.log(2):
+        return np.arange(len(features))
+    rows = max(1, min(len(features), ROUGH_ENTRIES // m))
+    near = np.empty(len(features), bool)
+    gather = _Gather(features, target, rows, 1 / np.sqrt(2 * target.scale))
+    root = np.exp(target.log_softmax / 2).astype(np.float32)
+    with np.errstate(all="ignore"):
+        for start, block in features.blocks(rows):
+            u = gather(block)  # half of the exponents, so that exp gives the square roots
+            peak = u.max(axis=1, keepdims=True)
+            u -= peak
+            np.clip(u, -40, 0, out=u)
+            np.exp(u, out=u)
+            overlap = (u @ root).astype(np.float64) / _norms(u)
+            # Rounding moves the overlap by less than the largest error of an exponent, and both sums by m eps.
+            error = EPS32 * (16.0 * peak[:, 0].astype(np.float64) + 64.0 + 4.0 * m)
+            near[start : start + len(block)] = ~(np.log(2) * (1 - overlap - error) > cut)  # NaN counts as "may be"
+    return np.flatnonzero(near)
+
+
+def _largest(features: Features) -> float:
+    return max((float(np.abs(block.embeddings).max()) for _, block in features.blocks(4096)), default=0.0)
+
+
+def _norms(rows: Matrix32) -> Matrix32:
+    """Euclidean length of each row, which is overwritten by its square."""
+    return np.sqrt(np.square(rows, out=rows).sum(axis=1))
+
+
+class _Gather:
+    """Buffers for the rough scores: the kept entries of a block of rows, embeddings multiplied by `factor`."""
+
+    def __init__(self, features: Features, target: Target | None, rows: int, factor: float) -> None:
+        self.factor = np.float32(factor)
+        self.h, self.a = np.empty((rows, features.d), np.float32), np.empty((rows, features.K), np.float32)
+        if target:
+            self.columns = target.kept.ravel()
+            self.classes = np.repeat(np.arange(features.K), target.kept.shape[1])
+            self.u, self.spare = np.empty((2, rows, target.kept.size), np.float32)
+
+    def factors(self, block: Features) -> tuple[Matrix32, Matrix32]:
+        """p (1 - p), and the squares of the embeddings after they were multiplied by `factor`."""
+        a, g, p = self.a[: len(block)], self.h[: len(block)], block.probabilities
+        np.multiply(block.embeddings, self.factor, out=g, dtype=np.float32, casting="same_kind")
+        if p.dtype.itemsize < 8:
+            p = p.astype(np.float32, copy=False)
+        # A float64 p stays float64: near 1, 1 - p would be lost in float32.
+        np.multiply(p, 1 - p, out=a, casting="same_kind")
+        return a, np.square(g, out=g)
+
+    def __call__(self, block: Features) -> Matrix32:
+        a, g = self.factors(block)
+        u, repeated = self.u[: len(block)], self.spare[: len(block)]
+        np.take(g, self.columns, axis=1, out=u, mode="clip")  # without "clip" NumPy takes into a copy of u first
+        # twice as fast as multiplying k columns by one
+        np.take(a, self.classes, axis=1, out=repeated, mode="clip")
+        return np.multiply(u, repeated, out=u)

@@ -207,15 +207,11 @@ def _distribution(target: Target, rows: Rows) -> Vector:
 
 
 def _rough_distribution(target: Target, rows: Rows) -> tuple[Vector, Vector]:
-    from accuacl.fisher import rough  # it imports torch
-
-    return rough.distribution(rows.features, target)
+    return fisher.rough_distribution(rows.features, target)
 
 
 def _may_reach(target: Target, rows: Rows, cut: float) -> Indices:
-    from accuacl.fisher import rough
-
-    return rough.may_be_below(rows.features, target, cut)
+    return fisher.may_be_below(rows.features, target, cut)
 
 
 def _magnitude(counted: Target | None, rows: Rows) -> Vector:
@@ -224,9 +220,7 @@ def _magnitude(counted: Target | None, rows: Rows) -> Vector:
 
 
 def _rough_magnitude(counted: Target | None, rows: Rows) -> tuple[Vector, Vector]:
-    from accuacl.fisher import rough
-
-    value, bound = rough.magnitude(rows.features, counted)
+    value, bound = fisher.rough_magnitude(rows.features, counted)
     return -value, bound
 
 
