@@ -25,7 +25,7 @@ import numpy as np
 import scipy.stats
 from projects import add_to_csv, read_csv
 
-from accuacl.labeling.project import Project, TableOptions, by_task, export, make, read_table
+from accuacl.labeling.project import Project, TableOptions, split_by_task, export, make, read_table
 
 START, END = "<!-- benchmarks/fraud.py writes from here -->", "<!-- to here -->"
 TRUTH, ID = "FraudFound_P", "PolicyNumber"
@@ -66,7 +66,7 @@ def run(claims: Path, strategy: str, seed: int) -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "claims"
         settings = make({"kind": "tables", "strategy": strategy, "seed": seed, "per_round": 50, "rounds": 4})
-        Project.begin(place, settings, list(NAMES.values()), *by_task(read_table(claims, OPTIONS)))
+        Project.begin(place, settings, list(NAMES.values()), *split_by_task(read_table(claims, OPTIONS)))
         with Project.open(place) as project:
             person = project.store.person_of(project.store.add_person("script"))
             names = [name for task in project.tasks.all() for name in project.tasks.table(task.index)["name"]]

@@ -30,6 +30,6 @@ def forget(
     with open_project(directory, trust_code) as project, drawn() as draw:
         forgot = project.forget(items, column, draw)
     for item in forgot.items:
-        console.print(f"forgotten: item {item.id} ({escape(projects.said_of(item))})", soft_wrap=True)
+        console.print(f"forgotten: item {item.id} ({escape(projects.describe_item(item))})", soft_wrap=True)
     for sentence in forgot.sentences:
         console.print(escape(sentence), soft_wrap=True)

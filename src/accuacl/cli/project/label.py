@@ -36,9 +36,9 @@ def label(
     are learned with the present round; those of later tasks wait for theirs. Exit code 2: some rows were refused.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
-        from accuacl.labeling.project import take_file
+        from accuacl.labeling.project import take_label_file
 
-        taken = take_file(project, file, by, new_classes, label_column)
+        taken = take_label_file(project, file, by, new_classes, label_column)
         for sentence in taken.refused[:SHOWN]:
             console.print(f"[yellow]refused:[/yellow] {escape(sentence)}", soft_wrap=True)
         if len(taken.refused) > SHOWN:

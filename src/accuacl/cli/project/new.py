@@ -68,7 +68,7 @@ def new(
             console.print(escape(line), soft_wrap=True)
         _name_answers(schema.inputs(), "give --ignore {}")
     if pools[0].kind == "vectors":
-        console.print(f"taken: {escape(pools[0].taken())}", soft_wrap=True)
+        console.print(f"taken: {escape(pools[0].describe_columns())}", soft_wrap=True)
         _name_answers(pools[0].columns or [], "leave it out of the file")
     console.print(f"next: {command('serve', directory)}", soft_wrap=True)
 

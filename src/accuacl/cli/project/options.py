@@ -64,5 +64,5 @@ def open_project(directory: Path, trust_code: bool) -> projects.Project:
     one_heap()  # before there are threads
     project = projects.Project.open(directory)
     if trust_code:
-        project.trust_code()
+        projects.trust_code(project.settings)
     return project

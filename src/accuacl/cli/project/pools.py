@@ -49,8 +49,8 @@ def read_pools(
     kind, path = kinds[0], paths[kinds[0]]
     assert path is not None
     pools: list[projects.NewItems] = []
-    for part in projects.parts_of(path, images=kind == "images"):
-        pools += projects.by_task(_read(kind, part, given, on_progress, project))
+    for part in projects.task_paths(path, images=kind == "images"):
+        pools += projects.split_by_task(_read(kind, part, given, on_progress, project))
     return pools
 
 

@@ -13,6 +13,7 @@ import typer
 from accuacl.base.errors import InputError, install
 from accuacl.cli.options import TrustCode
 from accuacl.cli.project.options import Directory, open_project
+from accuacl.labeling.project import check_trusted
 
 
 def serve(
@@ -48,7 +49,7 @@ def serve(
             raise InputError(f"the page needs the extra `label` ({error}); {install('label')}.") from None
         if overlap is not None:
             project.overlap = overlap
-        project.check_code()  # now, not when the first round is complete
+        check_trusted(project.settings)  # now, not when the first round is complete
         run(
             project,
             host=host,

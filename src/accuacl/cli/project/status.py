@@ -24,11 +24,12 @@ def status(directory: Directory) -> None:
         state, estimates = project.state(), project.estimates()
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}
-        checked, budget = projects.quality(project.store), project.budget_text(state)
+        checked = projects.measure_quality(project.store)
+        budget = projects.describe_budget(project.settings, project.store, state.tasks)
         used = project.store.used(state.task)
-        given = projects.given_text(project.store, project.tasks, state.task)
+        given = projects.describe_given(project.store, project.tasks, state.task)
         console.print(escape(state.text) + _next(state, directory), soft_wrap=True)
-        if sample := project.sample_text():
+        if sample := projects.describe_sample(project.journal):
             console.print(sample, soft_wrap=True)
         for pool in project.tasks.all():
             print_unreadable(project.tasks, pool)

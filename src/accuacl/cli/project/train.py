@@ -17,7 +17,7 @@ def train(directory: Directory, trust_code: TrustCode = False) -> None:
     It says what it has done. Exit code 75: labels are missing now, so that nothing more can be done.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
-        done = projects.RoundsDone(project.journal)
+        done = projects.LearningLog(project.journal)
         state = project.advance(draw)
     for sentence in done.learned():
         console.print(sentence, soft_wrap=True)

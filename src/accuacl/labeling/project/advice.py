@@ -1,6 +1,6 @@
 """What has happened in a project and what to do about it, in sentences.
 
-Each is a function of what is known, and says so where the held-out items cannot tell: a task has fallen for certain
+Each sentence follows from the estimates, and admits where the held-out items are too few: a task has fallen for certain
 only if the whole interval of its forgetting is above zero.
 """
 
@@ -22,7 +22,7 @@ SHOWN = 3  # tasks or classes that one kind of advice names
 
 @dataclass(frozen=True)
 class Advice:
-    """What has happened, and what to do; about: the answers it speaks of, by the names of filters."""
+    """What has happened, and what to do; about: filters that show the answers in question."""
 
     text: str
     do: str = ""
@@ -48,8 +48,8 @@ def advise(
     doubts: Doubts,
     left: int,
 ) -> list[Advice]:
-    """Everything there is to say, what needs attention first. left: labels left in the budget of the latest task."""
-    said = [
+    """All advice, what needs attention first. left: labels left in the budget of the latest task."""
+    advice = [
         *_training(gain),
         *_fallen(settings, estimates),
         *_confused(estimates, names),
@@ -59,7 +59,7 @@ def advise(
         *_precision(settings, estimates),
     ]
     order = {"bad": 0, "good": 1, "plain": 2}
-    return sorted(said, key=lambda advice: order[advice.tone])
+    return sorted(advice, key=lambda each: order[each.tone])
 
 
 def _training(gain: TrainingGain | None) -> Iterator[Advice]:
@@ -152,18 +152,18 @@ def _disputed(doubts: Doubts) -> Iterator[Advice]:
 
 def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Iterator[Advice]:
     """How far the budget of the latest task carries."""
-    found = estimates.forecast
-    if found is None or not estimates.tasks:
+    forecast = estimates.forecast
+    if forecast is None or not estimates.tasks:
         return
-    text = f"Task {estimates.tasks[-1].task + 1}: {found.text}."
+    text = f"Task {estimates.tasks[-1].task + 1}: {forecast.text}."
     if settings.budget_total:
         yield Advice(text)
         return
-    if found.labels is None:
+    if forecast.labels is None:
         yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
-    elif found.labels > left:
+    elif forecast.labels > left:
         do = f"Its budget has {left} left: add more of its data as the next task to go on."
-        yield Advice(text, do if found.labels else "")
+        yield Advice(text, do if forecast.labels else "")
     else:
         yield Advice(text, f"Its budget has {left} left, which is enough." if left else "")
 

@@ -20,12 +20,12 @@ from accuacl.base.files import reading
 from accuacl.experiments import learners, load_tensors, models, read_steps
 from accuacl.experiments.data import LISTS
 from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
-from accuacl.labeling.project import backbones
+from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.table_encoder import FILE
-from accuacl.labeling.project.task_inputs import LIMIT
-from accuacl.labeling.project.texts import text_encoder
-from accuacl.labeling.project.uploads import read_like
+from accuacl.labeling.project.settings import trust_code as trust_settings
+from accuacl.labeling.project.tables import FILE
+from accuacl.labeling.project.task_inputs import LIMIT, SCALE
+from accuacl.labeling.project.tasks import read_like
 
 
 def open_for_embedding(
@@ -34,7 +34,7 @@ def open_for_embedding(
     """The data, opened as the project's model takes it, and that model, for `embed`."""
     with Project.open(directory) as project:
         if trust_code:
-            project.trust_code()
+            trust_settings(project.settings)
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
         if kind in ("texts", "tables"):
             return RowInputs(project, Path(data), options.column or "text"), checkpoint
@@ -51,11 +51,11 @@ def checkpoint_of(project: Project) -> Checkpoint:
     if not steps:
         raise InputError(f"the project in {project.directory} has learned nothing yet; label a round first.")
     handle = steps[-1].result
-    state = load_tensors(project.directory / "weights", handle)
-    classes, backbone = len(state["head.weight"]), backbones.load(s) if s.has_network else None
+    state = load_tensors(project.weights, handle)
+    classes, backbone = len(state["head.weight"]), load_backbone(s) if s.has_network else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
-        path = project.tasks.folder_of(0) / "scale.safetensors"
+        path = project.tasks.folder_of(0) / SCALE
         with reading(path):
             data = path.read_bytes()
         known.append(hashlib.sha256(data).hexdigest())
@@ -65,7 +65,7 @@ def checkpoint_of(project: Project) -> Checkpoint:
         before = backbone.embed if backbone else nn.Identity()
         model = models.Classifier(nn.Sequential(before, scale, head.embed), head.head)
     else:
-        model = backbones.tuned(s, classes)
+        model = trainable_network(s, classes)
         model.load_state_dict(state)
     side = s.side if s.kind == "images" else 0
     return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
@@ -106,7 +106,7 @@ class RowInputs:
 
 
 class _Scale(nn.Module):
-    """`inputs.scaled` as a layer."""
+    """`task_inputs.scaled` as a layer."""
 
     mean: Tensor
     std: Tensor

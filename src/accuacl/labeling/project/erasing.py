@@ -1,4 +1,7 @@
-"""Erase what a project has of items: their embeddings, vectors and texts. The user's own files are not touched."""
+"""Items that are erased, forgotten or unreadable, and how people name one.
+
+Erasing removes what the project has of items: their embeddings, vectors and texts. It leaves the user's own files.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ import numpy as np
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading, replacing, write_bytes, write_text, writing
 from accuacl.experiments import read_steps
-from accuacl.labeling.project.images import trouble
-from accuacl.labeling.project.tasks import ERASED, Item, TaskInfo, Tasks, identities, suppress
+from accuacl.labeling.project.images import why_unusable
+from accuacl.labeling.project.tasks import ERASED, Item, TaskInfo, Tasks, identities, never_add_again
 
-FORGOTTEN = "(forgotten)"  # the name of what was forgotten
+FORGET_PLAN = "forgetting.json"  # what has to be forgotten still, in the project's directory
+FORGOTTEN = "(forgotten)"  # the name of an item that was forgotten
+LONGEST = 60  # characters of a text that are shown
+MOST = 10  # items that a sentence names
 
 
 def erase_finished(tasks: Tasks, journal: Path) -> None:
@@ -85,7 +91,7 @@ def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
     there = [row for row in rows if row not in gone]
     if there and task.kind in ("images", "texts"):
         names, texts = ([table[name][row] for row in there] for name in ("name", "text" if "text" in table else "name"))
-        suppress(tasks.folder, identities(task.kind, task.place, names, texts))
+        never_add_again(tasks.folder, identities(task.kind, task.place, names, texts))
     erase(tasks, task, rows, names=True)
     if task.kind == "tables" and task.index == 0:
         _forget_values(tasks, task)
@@ -132,46 +138,43 @@ def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
 
 def why_unreadable(task: TaskInfo, name: str) -> str:
     """Why such an image cannot be read, in a few words."""
-    return trouble(Path(task.place), name) or "could not be read when it was embedded, and can be now"
-
-
-LONGEST = 60  # characters of a text that are shown
-MOST = 10  # items that a sentence names
+    return why_unusable(Path(task.place), name) or "could not be read when it was embedded, and can be now"
 
 
 def find_item(tasks: Tasks, given: str) -> int:
     """The one item that this can mean: `#NUMBER`, `TASK:NAME`, a name, or a number.
 
-    What can mean several items is refused, with a sentence that shows them: a number that is another item's name too,
-    or a name that several have.
+    InputError, with a sentence that shows the candidates: a number is another item's name too, or several items have
+    the name.
     """
     if given.startswith("#") and given[1:].isdecimal():
-        return numbered(tasks, given[1:])
-    found = set(named(tasks, given))
+        return _numbered(tasks, given[1:])
+    candidates = set(_named(tasks, given))
     task, _, name = given.partition(":")
     if task.isdecimal() and name:
-        found |= {item for item in named(tasks, name) if tasks.find(item).index + 1 == int(task)}
+        candidates |= {item for item in _named(tasks, name) if tasks.find(item).index + 1 == int(task)}
     if given.isdecimal() and int(given) < _count(tasks):
-        if not found:
-            return numbered(tasks, given)
-        found.add(int(given))
-    if len(found) > 1:
-        several = "; ".join(f"'#{item}' is {said_of(tasks.item(item))}" for item in sorted(found)[:MOST])
-        more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-        raise InputError(f"{given!r} can mean {len(found)} items; give one with its #, in quotes: {several}{more}.")
-    if found:
-        return found.pop()
+        if not candidates:
+            return _numbered(tasks, given)
+        candidates.add(int(given))
+    if len(candidates) > 1:
+        several = "; ".join(f"'#{item}' is {describe_item(tasks.item(item))}" for item in sorted(candidates)[:MOST])
+        more = f"; and {len(candidates) - MOST} more" if len(candidates) > MOST else ""
+        count = len(candidates)
+        raise InputError(f"{given!r} can mean {count} items; give one with its #, in quotes: {several}{more}.")
+    if candidates:
+        return candidates.pop()
     raise InputError(f"there is no item {given!r}; give its name, TASK:NAME, or its number in the export's labels.csv.")
 
 
-def named(tasks: Tasks, name: str) -> list[int]:
+def _named(tasks: Tasks, name: str) -> list[int]:
     """All items of that name, but for those that were forgotten."""
     gone = _forgotten(tasks)
     rows = ((task.first, row, each) for task in tasks.all() for row, each in enumerate(tasks.table(task.index)["name"]))
     return [first + row for first, row, each in rows if each == name and first + row not in gone]
 
 
-def numbered(tasks: Tasks, number: str) -> int:
+def _numbered(tasks: Tasks, number: str) -> int:
     """The item of that number."""
     count = _count(tasks)
     if not number.isdecimal() or int(number) >= count:
@@ -181,10 +184,10 @@ def numbered(tasks: Tasks, number: str) -> int:
     return int(number)
 
 
-def said_of(item: Item) -> str:
+def describe_item(item: Item) -> str:
     """What people know an item by: its task, its name, and its text or file.
 
-    >>> said_of(Item(99, 1, "text", "39", text="how do I pay?"))
+    >>> describe_item(Item(99, 1, "text", "39", text="how do I pay?"))
     "task 2, '39': how do I pay?"
     """
     text = " ".join((item.text or "").split())

@@ -1,4 +1,7 @@
-"""95 % confidence intervals for shares and for the change of a share, which hold for small counts too."""
+"""How good a project's model is: accuracy and forgetting on held-out items, with 95 % confidence intervals.
+
+The intervals of shares, and of the change of a share, hold for small counts too.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +104,7 @@ class TaskEstimate:
 
 
 @dataclass(frozen=True)
-class Moment:
+class RoundAccuracy:
     """The accuracy on each task after the training of a round, and what each earlier task had lost by then."""
 
     task: int
@@ -112,15 +115,16 @@ class Moment:
 
 @dataclass(frozen=True)
 class Estimates:
-    """All that the dashboard shows."""
+    """What is known of a project's model and labels."""
 
     tasks: tuple[TaskEstimate, ...]
     accuracy: Estimate | None  # the mean over tasks
     forgetting: Estimate | None  # the mean over all tasks but the last
-    history: tuple[Moment, ...]
+    history: tuple[RoundAccuracy, ...]
     confusion: dict[tuple[int, int], int]  # (class, the model's guess): held-out items
     labels_by_class: dict[int, int]
     labels_by_person: dict[int, int]
+    curve: tuple[Measured, ...] = ()  # of the latest task that was tested
     forecast: Forecast | None = None  # labels that the latest task needs for its next target
     calibration: str = ""  # whether the model's confidence is right; a sentence, where the learner can tell
     class_forgetting: dict[int, Estimate] = field(default_factory=dict)  # of the classes that earlier tasks test
@@ -148,14 +152,14 @@ class TrainingGain:
 
 def estimate(store: Store, journal: Path) -> Estimates:
     """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
-    tasks, tests, ends = read_predictions(journal)
+    tasks, tests, ends = _read_predictions(journal)
     truth = store.labels()  # read after the predictions: by now every predicted item has a label
     root = counts_as(store.classes())
     last = max(tests, default=(0, 0))
     now = _mapped(tests.get(last, {}), root)
     held = _grouped(now, tasks)
-    then: Predictions = {}  # what was said of the items of earlier tasks when these had been learned
-    learnt = {t: _mapped(said, root) for t, said in ends.items()}
+    then: Predictions = {}  # of the items of earlier tasks, when these had been learned
+    learnt = {t: _mapped(predictions, root) for t, predictions in ends.items()}
     each, shares = [], []
     for t in sorted(held):
         right, learned, forgot = _hits(now, truth, held[t]), None, None
@@ -166,15 +170,17 @@ def estimate(store: Store, journal: Path) -> Estimates:
                 then |= {item: learnt[t].get(item, -1) for item in held[t]}
         each.append(TaskEstimate(t, learned, share(len(right), len(held[t])), forgot))
         shares.append(exact(len(right), len(held[t])))
-    falls = [one.forgetting for one in each if one.forgetting]
+    falls = [task.forgetting for task in each if task.forgetting]
     history = []
     for t, r in sorted(tests):
-        said = _mapped(tests[t, r], root)
-        inside = _grouped(said, tasks)
-        row = [share(len(_hits(said, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)]
-        lost = [_fall(learnt[j], said, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
-        history.append(Moment(t, r, tuple(row), tuple(lost)))
-    curve = learning_curve(journal, last[0], history)
+        after = _mapped(tests[t, r], root)
+        inside = _grouped(after, tasks)
+        row = [
+            share(len(_hits(after, truth, inside[j])), len(inside[j])) if j in inside else None for j in range(t + 1)
+        ]
+        lost = [_fall(learnt[j], after, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
+        history.append(RoundAccuracy(t, r, tuple(row), tuple(lost)))
+    curve = _learning_curve(journal, last[0], history)
     return Estimates(
         tuple(each),
         mean(shares) if shares else None,
@@ -183,6 +189,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         dict(Counter((truth[item], guess) for item, guess in now.items())),
         store.counts_by_class(),
         store.counts_by_person(),
+        tuple(curve),
         forecast(curve, target) if (target := next_target(curve)) else None,
         _calibration(journal),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
@@ -201,10 +208,10 @@ def _calibration(journal: Path) -> str:
     )
 
 
-def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[Measured]:
+def _learning_curve(journal: Path, task: int, history: Sequence[RoundAccuracy]) -> list[Measured]:
     """The task's labels and how many of its held-out items were right, after each of its rounds."""
     labels, curve = 0, []
-    measured = {moment.round: moment.accuracy[task] for moment in history if moment.task == task}
+    measured = {after.round: after.accuracy[task] for after in history if after.task == task}
     for step in read_steps(journal, "label", task=task):
         labels += len(step.result["labels"]) - len(step.result["held"])
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
@@ -212,11 +219,11 @@ def learning_curve(journal: Path, task: int, history: Sequence[Moment]) -> list[
     return curve
 
 
-def gain(history: Sequence[Moment]) -> TrainingGain | None:
+def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:
     """What the last training has brought; None before the first, or without held-out items."""
     means = []
-    for moment in history[-2:]:
-        measured = [e for e in moment.accuracy if e is not None]
+    for after in history[-2:]:
+        measured = [e for e in after.accuracy if e is not None]
         count = sum(e.count for e in measured)
         means.append((count, sum(e.value * e.count for e in measured) / count if count else 0.0))
     if not means or not means[-1][0]:
@@ -226,12 +233,12 @@ def gain(history: Sequence[Moment]) -> TrainingGain | None:
 
 
 def last_predictions(journal: Path) -> Predictions:
-    """What the model says of the held-out items after the last training."""
-    _, tests, _ = read_predictions(journal)
+    """The class that the model gives each held-out item after its last training."""
+    _, tests, _ = _read_predictions(journal)
     return tests[max(tests)] if tests else {}
 
 
-def read_predictions(
+def _read_predictions(
     journal: Path,
 ) -> tuple[dict[int, int], dict[tuple[int, int], Predictions], dict[int, Predictions]]:
     """(task of each held-out item, predictions after each round, predictions after each task)."""
@@ -243,28 +250,29 @@ def read_predictions(
         if step.kind == "label":
             tasks |= dict.fromkeys(step.result["held"], step.task)
             continue
-        said = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
+        predictions = {int(item): int(guess) for item, guess, _ in step.result["predictions"]}
         if step.round is not None:
-            tests[step.task, step.round] = said
+            tests[step.task, step.round] = predictions
         else:
-            ends[step.task] = said
+            ends[step.task] = predictions
     return tasks, tests, ends
 
 
 def _grouped(items: Iterable[int], groups: dict[int, int]) -> dict[int, list[int]]:
     """The items of each group, such as a task or a class."""
-    found: dict[int, list[int]] = {}
+    grouped: dict[int, list[int]] = {}
     for item in items:
-        found.setdefault(groups[item], []).append(item)
-    return found
+        grouped.setdefault(groups[item], []).append(item)
+    return grouped
 
 
-def _mapped(said: Predictions, root: dict[int, int]) -> Predictions:
-    return {item: root[guess] for item, guess in said.items()}
+def _mapped(predictions: Predictions, root: dict[int, int]) -> Predictions:
+    """With merged classes as those that they count as now."""
+    return {item: root[guess] for item, guess in predictions.items()}
 
 
-def _hits(said: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
-    return {item for item in items if said.get(item) == truth[item]}
+def _hits(predictions: Predictions, truth: dict[int, int], items: list[int]) -> set[int]:
+    return {item for item in items if predictions.get(item) == truth[item]}
 
 
 def _fall(before: Predictions, after: Predictions, truth: dict[int, int], items: list[int]) -> Estimate:
@@ -305,7 +313,7 @@ def by_class(estimates: Estimates, classes: Iterable[int]) -> list[ClassEstimate
 
 def mean_over_classes(classes: Iterable[ClassEstimate]) -> Estimate | None:
     """A rare class counts as much as a common one; of a single class it is its own estimate."""
-    measured = [one.accuracy for one in classes if one.accuracy is not None]
+    measured = [c.accuracy for c in classes if c.accuracy is not None]
     if len(measured) <= 1:
         return measured[0] if measured else None
     return mean([exact(round(e.value * e.count / 100), e.count) for e in measured])

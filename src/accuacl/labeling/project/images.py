@@ -1,4 +1,4 @@
-"""Images in folders: which there are, and their bytes and pixels. Nothing outside of the folder is read."""
+"""Images in folders: which files there are, their bytes and their pixels. Nothing outside of the folder is read."""
 
 from __future__ import annotations
 
@@ -20,36 +20,37 @@ from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
-from accuacl.labeling.project.new_items import NewItems, there
+from accuacl.labeling.project.new_items import NewItems, check_exists
 
 LARGEST_FILE = 256 * 2**20  # bytes of an image file
 DECODED_AT_ONCE = 1000  # images of a new task; a few seconds
 LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
 
 
-def read_images(folder: Path, tell: OnProgress, whole: bool = False) -> NewItems:
-    """All images in the folder and those below; what cannot be read is left out.
+def read_images(folder: Path, on_progress: OnProgress, whole: bool = False) -> NewItems:
+    """All images in the folder and those below; files that cannot be read are left out.
 
-    Each is decoded once, of more than a thousand only the headers are read, unless the `whole` of them is asked for:
-    what is broken further on is then found when it is embedded.
+    Each is decoded once. Of more than a thousand only the headers are read, and damage further on is found when they
+    are embedded, unless they are to be decoded as a `whole`.
     """
-    root = there(folder, "a folder of images").resolve()
+    check_exists(folder, "a folder of images")
+    root = folder.resolve()
     if not root.is_dir():
         raise InputError(f"{folder} is not a folder; give one with images in it.")
     candidates = sorted(_walk(root))
     names, bad = [], {}
     whole = whole or len(candidates) <= DECODED_AT_ONCE
-    checked = ordered_thread_map(lambda name: trouble(root, name, whole), candidates, cores())
-    for i, (name, why) in enumerate(zip(candidates, checked, strict=True)):
+    reasons = ordered_thread_map(lambda name: why_unusable(root, name, whole), candidates, cores())
+    for i, (name, why) in enumerate(zip(candidates, reasons, strict=True)):
         if why:
             bad[name.encode("utf-8", "replace").decode()] = why
         else:
             names.append(name)
-        tell(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
+        on_progress(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
     return NewItems("images", str(root), names, bad=bad)
 
 
-def trouble(root: Path, name: str, whole: bool = True) -> str:
+def why_unusable(root: Path, name: str, whole: bool = True) -> str:
     """Why the image cannot be used; "" if it can. whole: it is decoded, else only its header is read."""
     try:
         name.encode()  # names are kept as UTF-8

@@ -1,4 +1,7 @@
-"""What a project's model has learned from: rows of items as the head sees them, and a fit of the labels as they are."""
+"""What a project's model learns from and what it has learned: networks, rows of items as the head sees them, and sums.
+
+Where only statistics are kept (`--keep statistics`), the sums of each class stand for the examples of finished tasks.
+"""
 
 from __future__ import annotations
 
@@ -16,50 +19,103 @@ from accuacl.experiments.data import InputRows
 from accuacl.experiments.heads import Sums, examples_of, fit, from_tensors, merged, sums_of, to_tensors, together
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
-from accuacl.labeling.project import backbones, task_inputs as inputs
+from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
+from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.task_inputs import TaskInputs, open_task_inputs
-from accuacl.labeling.project.tasks import Tasks
-from accuacl.labeling.project.taught import taught_by
-from accuacl.labeling.project.texts import text_encoder
-from accuacl.labeling.project.uploads import read_like
+from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
+from accuacl.labeling.project.tasks import Tasks, read_like
 
 
-def rows(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
+class Networks:
+    """Networks with the weights of any step. `opened` names the tasks whose items they can see."""
+
+    def __init__(self, settings: ProjectSettings, folder: Path, tasks: Tasks) -> None:
+        self.settings, self.folder, self.tasks = settings, folder, tasks
+        self.device = device_of(settings.as_config())
+        self.transform = learners.Transform() if settings.frozen else load_backbone(settings).transform
+        self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
+        self._inputs: TaskInputs | None = None
+
+    def open(self, prepared: dict[str, Any]) -> None:
+        """See the items of the next task, which is prepared."""
+        self.opened.append(prepared)
+        self._inputs = open_task_inputs(self.tasks, self.opened, self.settings)
+
+    @property
+    def inputs(self) -> TaskInputs:
+        assert self._inputs is not None, "no task is opened yet"
+        return self._inputs
+
+    def rows(self, ids: Ids) -> torch.Tensor:
+        """What the network takes of these items."""
+        return torch.from_numpy(self.inputs[ids])
+
+    def unreadable(self) -> set[int]:
+        """Items that could not be embedded: a label of one teaches nothing."""
+        tasks = self.tasks.all()
+        return {int(tasks[task].ids[row]) for task, made in enumerate(self.opened) for row in made["bad"]}
+
+    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
+        """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
+        state = load_tensors(self.folder, weights) if weights else None
+        model = self._new(len(state["head.weight"]) if state else max(1, classes))
+        if state:
+            model.load_state_dict(state)
+        model.grow(classes, self.settings.seed)
+        return model.to(self.device)
+
+    def _new(self, classes: int) -> models.Classifier:
+        s = self.settings
+        if not s.frozen:
+            return trainable_network(s, classes)
+        return models.build(s.head, classes, seed=s.seed, input_shape=(self.inputs.shape[1],), width=s.width)
+
+    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
+        """Embeddings of items, and their probabilities among the classes seen."""
+        model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
+        rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
+        return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
+
+    def frozen_features(self, ids: Ids) -> Features:
+        """Items as a frozen network sees them, before anything is learned."""
+        return Features(self.inputs[ids], np.ones((len(ids), 1), np.float32))
+
+
+def rows_of(settings: ProjectSettings, tasks: Tasks, items: list[int]) -> NDArray[Any]:
     """Items as the head sees them."""
-    return inputs.open_task_inputs(tasks, _made(tasks), settings)[np.array(items, np.int64)]
+    return open_task_inputs(tasks, prepared_tasks(tasks), settings)[np.array(items, np.int64)]
 
 
-def row_again(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
-    """The same of an item that the project has erased, from the file that it came from."""
+def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: str) -> NDArray[np.float32]:
+    """An item that the project has erased as the head saw it, read again from the file that it came from."""
     task = tasks.find(item)
-    number, folder = item - task.first, tasks.folder_of(0)
+    number = item - task.first
     name = tasks.table(task.index)["name"][number]
     if task.kind == "images":
-        encoded, bad = inputs.encoder(tasks, task, settings)(slice(number, number + 1))
+        encoded, bad = encoder(tasks, task, settings)(slice(number, number + 1))
         if bad:
             raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
     else:
-        place = Path(task.place)
-        if not place.exists():
-            raise InputError(f"{place} does not exist any more; bring it back to take the share of {name!r} out.")
-        source = read_like(tasks, task.kind, place, column)
+        path = Path(task.place)
+        if not path.exists():
+            raise InputError(f"{path} does not exist any more; bring it back to take the share of {name!r} out.")
+        source = read_like(tasks, task.kind, path, column)
         if name not in source.names:
-            raise InputError(f"{place} has no row {name!r} any more; bring it back to take its share out.")
-        where = source.names.index(name)
+            raise InputError(f"{path} has no row {name!r} any more; bring it back to take its share out.")
+        row = source.names.index(name)
         if task.kind == "texts":
             assert source.texts is not None
-            encoded = text_encoder(settings, tasks)([source.texts[where]])
+            encoded = text_encoder(settings, tasks)([source.texts[row]])
         elif task.kind == "tables":
             assert source.shown is not None
-            encoded = tasks.schema().encode([source.shown[where]])
+            encoded = tasks.schema().encode([source.shown[row]])
         else:
             assert source.vectors is not None
-            encoded = inputs.embedded(settings, source.vectors[[where]])
-    return inputs.scaled(encoded, inputs._load(folder / "scale.safetensors"))[0]
+            encoded = embedded(settings, source.vectors[[row]])
+    return scaled(encoded, load_scale(tasks))[0]
 
 
-def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
+def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks) -> float:
     """By how much the model's weights differ from a fit of the labels that it was taught; relative, 0 without labels.
 
     What was labelled or corrected since the last training, the next one learns.
@@ -70,8 +126,8 @@ def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> floa
         return 0.0
     ids, seen = sorted(labels), handle["seen"]
     networks = Networks(settings, directory / "weights", tasks)
-    for made in _made(tasks):
-        networks.open(made)
+    for prepared in prepared_tasks(tasks):
+        networks.open(prepared)
     model = networks.model(handle)
     x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
     head = fit(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
@@ -80,15 +136,18 @@ def difference(directory: Path, settings: ProjectSettings, tasks: Tasks) -> floa
     return float(off / largest) if largest else float(off)  # with a single class all weights are 0
 
 
-def _made(tasks: Tasks) -> list[dict[str, Any]]:
-    """What `prepare` has said of the tasks whose inputs are there."""
-    made = []
+def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
+    """What `prepare` has recorded of the tasks whose inputs are there."""
+    prepared = []
     for task in tasks.all():
         path = tasks.folder_of(task.index) / "inputs.json"
         if not path.exists():
             break
-        made.append(json.loads(path.read_text()))
-    return made
+        prepared.append(json.loads(path.read_text()))
+    return prepared
+
+
+# Sums that stand for examples
 
 
 def load_sums(folder: Path, handle: Handle | None) -> Sums:
@@ -113,58 +172,3 @@ def as_memory(sums: Sums, into: dict[int, int]) -> tuple[Memory, NDArray[np.floa
 def with_task(sums: Sums, rows: NDArray[Any], labels: Ids, into: dict[int, int]) -> Sums:
     """The sums with the examples of a task that has ended."""
     return together(merged(sums, into), sums_of(torch.from_numpy(rows), torch.from_numpy(labels)))
-
-
-class Networks:
-    """Networks with the weights of any step. `opened` names the tasks whose items they can see."""
-
-    def __init__(self, settings: ProjectSettings, folder: Path, tasks: Tasks) -> None:
-        self.settings, self.folder, self.tasks = settings, folder, tasks
-        self.device = device_of(settings.as_config())
-        self.transform = learners.Transform() if settings.frozen else backbones.load(settings).transform
-        self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
-        self._inputs: TaskInputs | None = None
-
-    def open(self, prepared: dict[str, Any]) -> None:
-        """See the items of the next task, which is prepared."""
-        self.opened.append(prepared)
-        self._inputs = open_task_inputs(self.tasks, self.opened, self.settings)
-
-    @property
-    def inputs(self) -> TaskInputs:
-        assert self._inputs is not None, "no task is opened yet"
-        return self._inputs
-
-    def rows(self, ids: Ids) -> torch.Tensor:
-        """What the network takes of these items."""
-        return torch.from_numpy(self.inputs[ids])
-
-    def unreadable(self) -> set[int]:
-        """Items that could not be embedded: whoever has labelled one has taught nothing."""
-        tasks = self.tasks.all()
-        return {int(tasks[task].ids[row]) for task, made in enumerate(self.opened) for row in made["bad"]}
-
-    def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
-        """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = load_tensors(self.folder, weights) if weights else None
-        model = self._new(len(state["head.weight"]) if state else max(1, classes))
-        if state:
-            model.load_state_dict(state)
-        model.grow(classes, self.settings.seed)
-        return model.to(self.device)
-
-    def _new(self, classes: int) -> models.Classifier:
-        s = self.settings
-        if not s.frozen:
-            return backbones.tuned(s, classes)
-        return models.build(s.head, classes, seed=s.seed, input_shape=(self.inputs.shape[1],), width=s.width)
-
-    def features(self, model: models.Classifier, ids: Ids, seen: Ids) -> Features:
-        """Embeddings of items, and their probabilities among the classes seen."""
-        model.grow(int(seen.max()) + 1, self.settings.seed)  # a correction may have named a class not yet trained on
-        rows: Any = InputRows(self.inputs, ids)  # type: ignore[arg-type]
-        return Features(*models.predict(model, rows, self.transform, seen, device=self.device))
-
-    def frozen_features(self, ids: Ids) -> Features:
-        """Items as a frozen network sees them, before anything is learned."""
-        return Features(self.inputs[ids], np.ones((len(ids), 1), np.float32))

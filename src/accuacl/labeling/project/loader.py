@@ -56,12 +56,11 @@ class Model:
 
     def probabilities(self, items: Sequence[Any], batch: int = 32) -> NDArray[np.float32]:
         """Of each class, one row an item."""
-        parts = [self._some(items[start : start + batch]) for start in range(0, len(items), batch)]
-        return np.concatenate([np.empty((0, len(self.classes)), np.float32), *parts])
-
-    @torch.inference_mode()
-    def _some(self, items: Sequence[Any]) -> NDArray[np.float32]:
-        return self.forward(self._inputs(items)).numpy()
+        rows = [np.empty((0, len(self.classes)), np.float32)]
+        with torch.inference_mode():
+            for start in range(0, len(items), batch):
+                rows.append(self.forward(self._inputs(items[start : start + batch])).numpy())
+        return np.concatenate(rows)
 
     def forward(self, x: Tensor) -> Tensor:
         """Probabilities from inputs: pixels in [0, 1], vectors, or the vectors of texts."""
@@ -217,11 +216,11 @@ def _read(kind: str, arguments: list[str]) -> tuple[list[str], list[Any]]:
 
 
 if __name__ == "__main__":
-    here = load(Path(__file__).parent)
+    model = load(Path(__file__).parent)
     try:
-        given = _read(here.about["kind"], sys.argv[1:])
-        found = here.predict(given[1])
+        titles, inputs = _read(model.about["kind"], sys.argv[1:])
+        classes, confidences = model.predict(inputs)
     except (OSError, ValueError, RuntimeError) as error:
         sys.exit(f"model.py: {error}")
-    for title, name, confidence in zip(given[0], *found, strict=True):
+    for title, name, confidence in zip(titles, classes, confidences, strict=True):
         print(f"{title}\t{name}\t{confidence:.3f}")

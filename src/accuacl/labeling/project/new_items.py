@@ -54,15 +54,13 @@ class NewItems:
 
     def only(self, rows: list[int]) -> NewItems:
         """The items in these rows."""
+        columns: dict[str, Any] = {}
+        for name in ("names", "texts", "shown", "labels", "arrived"):
+            values = getattr(self, name)
+            columns[name] = None if values is None else [values[row] for row in rows]
+        return replace(self, vectors=None if self.vectors is None else self.vectors[rows], **columns)
 
-        def some(values: list[Any] | None) -> Any:
-            return None if values is None else [values[i] for i in rows]
-
-        vectors = None if self.vectors is None else self.vectors[rows]
-        some_lists = {name: some(getattr(self, name)) for name in ("names", "texts", "shown", "labels", "arrived")}
-        return replace(self, vectors=vectors, **some_lists)
-
-    def taken(self) -> str:
+    def describe_columns(self) -> str:
         """Which columns the vectors are made of, in a few words."""
         if self.columns is None:
             width = 0 if self.vectors is None else self.vectors.shape[1]
@@ -71,14 +69,14 @@ class NewItems:
         return f"{counted(len(self.columns), 'column')} of numbers: {', '.join(self.columns[:SHOWN])}{more}"
 
     def none_to_label(self) -> str:
-        """What to say where nothing was found, or nothing that could be read."""
+        """A sentence for data without an item, or without one that could be read."""
         if self.bad:
             return f"{self.place} has nothing to label; {counted(len(self.bad), 'file')} could not be read."
         endings = ", ".join(IMAGE_SUFFIXES)
         return f"{self.place} has no images; give a folder with files that end in {endings}, in it or below."
 
     def like(self, columns: list[str] | None, width: int) -> NewItems:
-        """The same vectors with their numbers in the order of the first task's columns, matched by name."""
+        """The vectors with their numbers in the order of the first task's columns, matched by name."""
         assert self.vectors is not None
         if columns is None or self.columns is None:
             if (columns is None) != (self.columns is None):
@@ -103,36 +101,34 @@ class NewItems:
 def task_column(path: Path, names: Sequence[str], given: str | None) -> str | None:
     """The column that names the task of each row, if there is one.
 
-    given: the one that was asked for; "": none shall, None: `task` if it is there.
+    given: the one that was asked for; "": none, None: `task` if it is there.
     """
     if given and given not in names:
         raise InputError(f"{path} has no column {given!r} with tasks; it has {', '.join(names)}.")
     return (TASK if TASK in names else None) if given is None else given or None
 
 
-def there(path: Path, what: str) -> Path:
-    """The path, if there is something at it."""
+def check_exists(path: Path, what: str) -> None:
     if not path.exists():
         raise InputError(f"{path} does not exist; give {what}.")
-    return path
 
 
-def parts_of(path: Path, images: bool) -> list[Path]:
+def task_paths(path: Path, images: bool) -> list[Path]:
     """The folders of images, or the files, `task-1`, `task-2`, ... in a folder, in order; else the path itself."""
     if not path.is_dir():
         return [path]
-    inside = [part for part in path.iterdir() if not part.name.startswith(".")]
-    parts = [part for part in inside if is_task(part) and part.is_dir() == images]
-    if images and not all(part in parts or part.suffix.lower() not in IMAGE_SUFFIXES for part in inside):
+    inside = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+    tasks = [entry for entry in inside if is_task(entry) and entry.is_dir() == images]
+    if images and not all(entry in tasks or entry.suffix.lower() not in IMAGE_SUFFIXES for entry in inside):
         return [path]  # images beside the folders
-    if images and any(part.is_dir() and part not in parts for part in inside):
+    if images and any(entry.is_dir() and entry not in tasks for entry in inside):
         return [path]  # folders of another kind, such as a class each
-    if not parts and not images:
+    if not tasks and not images:
         raise InputError(f"{path} is a folder without files called task-1, task-2, ...; give a file.")
-    return sorted(parts, key=lambda part: natural(part.stem)) or [path]
+    return sorted(tasks, key=lambda entry: natural(entry.stem)) or [path]
 
 
-def by_task(items: NewItems) -> list[NewItems]:
+def split_by_task(items: NewItems) -> list[NewItems]:
     """The items of each task, in the order of the tasks' names: numbers in them count as numbers."""
     if items.arrived is None:
         return [items]

@@ -57,7 +57,7 @@ class PoolMap:
     def shown(self, first: Sequence[int]) -> tuple[NDArray[np.int64], Array, int]:
         """Up to MOST items, these first, then others; their places, from 0 to 1; and how many there are in all."""
         with self._turn:
-            self._look()
+            self._refresh()
             items, axes = self._items, self._axes
         if axes is None:
             return np.empty(0, np.int64), np.empty((0, 2), np.float32), len(items)
@@ -67,13 +67,13 @@ class PoolMap:
         chosen = np.concatenate([wanted, rest[~np.isin(rest, wanted)][: MOST - len(wanted)]])
         return chosen, axes.places(self._rows(chosen)), len(items)
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """Compute the axes anew if there are other items than last time."""
-        there = self._there()
-        key = tuple(len(items) for items in there)
+        by_task = self._items_by_task()
+        key = tuple(len(items) for items in by_task)
         if key == self._key:
             return
-        items = np.concatenate([np.empty(0, np.int64), *there])
+        items = np.concatenate([np.empty(0, np.int64), *by_task])
         order = np.argsort(hash_ids(derive(self._settings.seed, "map"), items), kind="stable")
         self._items, self._axes = items[order], self._fit(np.sort(items[order[:SAMPLE]]))
         self._key = key
@@ -89,11 +89,11 @@ class PoolMap:
         scale = rows.std(axis=0) if unlike else np.ones_like(mean)
         scale[scale < 1e-9] = 1
         centred = (rows - mean) / scale
-        parts = min(2, *centred.shape)
+        axes = min(2, *centred.shape)
         components = np.zeros((2, rows.shape[1]), np.float32)
         solver = "randomized" if min(centred.shape) > 2 else "full"
         if centred.any():  # else all are the same, and there is no direction
-            components[:parts] = PCA(parts, svd_solver=solver, random_state=0).fit(centred).components_
+            components[:axes] = PCA(axes, svd_solver=solver, random_state=0).fit(centred).components_
         low, high = np.percentile(centred @ components.T, INSIDE, axis=0).astype(np.float32)
         return _Axes(mean, scale, components, low, high)
 
@@ -102,28 +102,28 @@ class PoolMap:
         tasks = self._tasks.all()
         return next((t.index for t in tasks if not self._file(t.index, "inputs.json").exists()), len(tasks))
 
-    def _there(self) -> list[NDArray[np.int64]]:
+    def _items_by_task(self) -> list[NDArray[np.int64]]:
         """The items of each task that have inputs, and have not been erased."""
-        there = []
+        by_task = []
         for task in self._tasks.all()[: self._ready()]:
             made = self._file(task.index, "inputs.json")
             with reading(made):
                 gone = erased_rows(self._tasks, task).union(json.loads(made.read_text())["bad"])
-            there.append(np.delete(task.ids, sorted(gone)))
-        return there
+            by_task.append(np.delete(task.ids, sorted(gone)))
+        return by_task
 
     def _rows(self, items: NDArray[np.int64]) -> Array:
         """Their inputs, each as one row; of pixels a few."""
-        found: list[Array] = []
-        places = np.empty(0, np.int64)
+        rows: list[Array] = []
+        order = np.empty(0, np.int64)
         for task in self._tasks.all()[: self._ready()]:
             inside = np.flatnonzero((items >= task.first) & (items < task.first + task.count))
             path = self._file(task.index, "inputs.npy")
             with reading(path):
                 array = np.load(path, mmap_mode="r", allow_pickle=False)
-            found.append(_flat(array, items[inside] - task.first))
-            places = np.append(places, inside)
-        return np.concatenate(found)[np.argsort(places, kind="stable")]
+            rows.append(_flat(array, items[inside] - task.first))
+            order = np.append(order, inside)
+        return np.concatenate(rows)[np.argsort(order, kind="stable")]
 
     def _file(self, task: int, name: str) -> Path:
         return self._tasks.folder_of(task) / name

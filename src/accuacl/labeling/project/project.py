@@ -13,10 +13,14 @@ their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import gc
+import importlib.util
 import os
 import secrets
 import shlex
 import shutil
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,24 +31,20 @@ import pydantic
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
 from accuacl.base.files import CannotWrite, make_folder, reading, writing
 from accuacl.base.progress import OnProgress
-from accuacl.experiments import Journal, read_config, read_steps, settings_before
-from accuacl.labeling.project import settings as trust
-from accuacl.labeling.project.budget import tell
-from accuacl.labeling.project.erasing import erase_finished, find_item
-from accuacl.labeling.project.estimates import Estimates, estimate, last_predictions, learning_curve
-from accuacl.labeling.project.forgetting import PLAN
+from accuacl.experiments import Journal, read_config, read_steps
+from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
+from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings, trust_code
 from accuacl.labeling.project.state import ProjectState, state_of
-from accuacl.labeling.project.stopping import Measured
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
-    from accuacl.labeling.project.forgetting import Forgetting, Forgot
-    from accuacl.labeling.project.pool_map import PoolMap
-    from accuacl.labeling.project.uploads import Uploads
+    from accuacl.labeling.project.forgetting import ForgetReport
+
+LIBRARIES = (("libtorch_global_deps.so", "RTLD_GLOBAL"), ("libtorch_cpu.so", "RTLD_LOCAL"))  # as torch loads them
 
 
 class Project:
@@ -60,15 +60,15 @@ class Project:
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
         """A new project in an empty or new directory."""
-        check_empty(directory)
+        check_free(directory)
         names = [clean_name(name, "a class") for name in classes]
         if len(set(names)) != len(names):
             raise InputError(f"the classes {', '.join(names)} are not all different; name each once.")
-        trust.trust(settings)  # the user has named the file just now
-        from accuacl.labeling.project.backbones import check_model  # loads torch
+        trust_code(settings)  # the user has named the file just now
+        from accuacl.labeling.project.encoders import check_model  # loads torch
 
         check_model(settings)
-        _journal(directory, settings).close()
+        _open_journal(directory, settings).close()
         project = cls(directory, settings)
         for name in names:
             project.store.add_class(name)
@@ -79,7 +79,7 @@ class Project:
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
         """A new project with its first tasks; the directory has it as a whole or not at all."""
-        with whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
+        with _whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
     @classmethod
@@ -88,7 +88,7 @@ class Project:
         path = Path(directory) / "config.json"
         if not path.exists():
             raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
-        config = read_config(path, ProjectSettings.model_fields, settings_before(ProjectSettings))
+        config = read_config(path, ProjectSettings.model_fields, {})
         try:
             return cls(Path(directory), ProjectSettings(**config))
         except pydantic.ValidationError as error:
@@ -108,6 +108,11 @@ class Project:
         """The record of what was done."""
         return self.directory / "journal.sqlite"
 
+    @property
+    def weights(self) -> Path:
+        """The folder of what was learned."""
+        return self.directory / "weights"
+
     def add(self, items: NewItems) -> TaskInfo:
         """Add the next task, at any time; it begins when the ones before are done."""
         if items.kind != self.settings.kind:
@@ -124,21 +129,6 @@ class Project:
                 if i + 1 == len(several) and not added:
                     raise
         return added
-
-    def end_task(self, person: Person, task: int) -> None:
-        """End the task that is being labelled with the labels that it has, so that the next one can begin."""
-        state = self.state()
-        if state.finished or state.task != task:
-            raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
-        self.store.end_task(person, task)
-
-    def trust_code(self) -> None:
-        """Let the Python file of the project's own model run, now and later."""
-        trust.trust(self.settings)
-
-    def check_code(self) -> None:
-        """InputError: the project's own model is a Python file that the user has not trusted."""
-        trust.check(self.settings)
 
     def item(self, id: int) -> Item:
         """What people see of an item."""
@@ -167,19 +157,18 @@ class Project:
         import torch  # slow to load, and needed only here
 
         from accuacl.experiments import all_tasks, difference, environment
+        from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
 
-        config = self.settings.as_config()
-        with _journal(self.directory, self.settings) as journal:
-            if other := difference(journal.environment, environment(config)):
+        with _open_journal(self.directory, self.settings) as journal:
+            if other := difference(journal.environment, environment(self.settings.as_config())):
                 warnings.warn(
                     f"this project was begun with {other}: what it learns may differ in the last bits.",
                     stacklevel=2,
                 )
             torch.set_num_threads(self.settings.threads)
-            self._forgetting().finish(journal)
-            weights = self.directory / "weights"
-            steps = PeopleSteps(self.settings, weights, self.tasks, self.store, journal, self.overlap, progress)
+            finish_forgetting(self, journal)
+            steps = PeopleSteps(self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             if self.settings.keep == STATISTICS:
@@ -190,31 +179,28 @@ class Project:
         """If a task begins now, let people have its first items before anything slow is done."""
         status, tasks = self.store.status(), self.tasks.all()
         begins = 0 if status is None else status.task + 1
-        if begins == len(tasks) or (self.directory / PLAN).exists():
+        if begins == len(tasks) or (self.directory / FORGET_PLAN).exists():
             return
         if begins == 0 or (status is not None and not status.open and self._finished(status.task)):
-            from accuacl.labeling.project.first_round import give_out_first
+            from accuacl.labeling.project.picking import give_out_first
 
             give_out_first(self.settings, self.tasks, self.store, tasks[begins], self.overlap)
 
-    def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> Forgot:
+    def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> ForgetReport:
         """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
 
         column: that of texts, where an item must be read again from the file that it came from.
         """
-        items, work = sorted({find_item(self.tasks, name) for name in given}), self._forgetting(column)
-        gone = [self.item(item) for item in items]
-        with _journal(self.directory, self.settings) as journal:
-            work.finish(journal)  # what an earlier call may have left
-            planned = work.plan(items)
-            work.finish(journal)
+        from accuacl.labeling.project.forgetting import finish_forgetting, plan_forgetting, report_forgetting
+
+        ids = sorted({find_item(self.tasks, name) for name in given})
+        items = [self.item(id) for id in ids]
+        with _open_journal(self.directory, self.settings) as journal:
+            finish_forgetting(self, journal)  # what an earlier call may have left
+            planned = plan_forgetting(self, ids, column)
+            finish_forgetting(self, journal)
         self.advance(progress)
-        return work.proof(gone, planned)
-
-    def _forgetting(self, column: str = "text") -> Forgetting:
-        from accuacl.labeling.project.forgetting import Forgetting  # loads torch
-
-        return Forgetting(self.directory, self.settings, self.tasks, self.store, column)
+        return report_forgetting(self, items, planned)
 
     def state(self) -> ProjectState:
         """What the project is waiting for; never waits for a process that is training."""
@@ -223,26 +209,6 @@ class Project:
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
         return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds
-
-    def sample_text(self) -> str:
-        """What is said of the latest choice, if it looked at a sample of a large pool."""
-        for step in reversed(read_steps(self.journal, "query")):
-            if "sample" in step.result:
-                seen, whole = step.result["sample"], step.result["pool"]
-                assert step.task is not None  # every query has a task and a round
-                assert step.round is not None
-                where = f"task {step.task + 1}, round {step.round + 1}"
-                return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
-            if step.result["ids"]:
-                break
-        return ""
-
-    def budget_text(self, state: ProjectState) -> list[str]:
-        """How much of the budget of the whole project is used, and where the next labels help most; [] without one."""
-        if not self.settings.budget_total:
-            return []
-        counts = [task.count for task in self.tasks.all()]
-        return tell(self.settings, self.store, self.journal, counts, state.finished)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
@@ -257,6 +223,13 @@ class Project:
             raise InputError("the rest of this round is still being chosen; close it when it is there.")
         self.store.enough(person)
 
+    def end_task(self, person: Person, task: int) -> None:
+        """End the task that is being labelled with the labels that it has, so that the next one can begin."""
+        state = self.state()
+        if state.finished or state.task != task:
+            raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
+        self.store.end_task(person, task)
+
     def _finished(self, task: int) -> bool:
         return bool(read_steps(self.journal, "evaluate", task=task))
 
@@ -264,36 +237,9 @@ class Project:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
         return estimate(self.store, self.journal)
 
-    def learning_curve(self, estimates: Estimates) -> list[Measured]:
-        """Labels of the latest task that was tested, and how many of its held-out items were right, by round."""
-        return learning_curve(self.journal, estimates.history[-1].task, estimates.history) if estimates.history else []
 
-    def pool_map(self) -> PoolMap:
-        """Where items lie in two dimensions."""
-        from accuacl.labeling.project.pool_map import PoolMap
-
-        return PoolMap(self.tasks, self.settings)
-
-    def uploads(self) -> Uploads:
-        """Where files go that are sent through the page."""
-        from accuacl.labeling.project.uploads import Uploads
-
-        return Uploads(self)
-
-    def held_out_predictions(self) -> dict[int, int]:
-        """What the model says of each held-out item after its last training: a class."""
-        return last_predictions(self.journal)
-
-
-def _journal(directory: Path, settings: ProjectSettings) -> Journal:
-    from accuacl.experiments import environment  # loads torch
-
-    config, now = settings.model_dump(mode="json"), environment(settings.as_config())
-    return Journal(directory, config, now, before=settings_before(type(settings)))
-
-
-def check_empty(directory: Path) -> None:
-    """InputError: something is there already."""
+def check_free(directory: Path) -> None:
+    """InputError: something is in the directory already."""
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file; choose a directory for the project.")
     with reading(directory):
@@ -308,16 +254,55 @@ def check_empty(directory: Path) -> None:
         raise InputError(f"{directory} is not empty; choose another directory for the project.")
 
 
+def load_learning() -> None:
+    """Import torch and everything else that learning needs, which takes a second or two; once, then nothing.
+
+    An import keeps all other threads waiting while it loads a library, half a second for torch's, so that one is loaded
+    first, by a call that does not. And the garbage collector stops all threads, a tenth of a second each time, to go
+    through what has been loaded, again and again. It stays for good, so the collector leaves it alone from now on.
+    """
+    if "torch" in sys.modules and "accuacl.labeling.project.people_steps" in sys.modules:
+        return
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        if sys.platform == "linux" and "torch" not in sys.modules:
+            _load_libraries()
+        import accuacl.labeling.project.people_steps  # noqa: F401
+    finally:
+        if collects:
+            gc.enable()
+    gc.freeze()
+
+
+def _load_libraries() -> None:
+    """Load the libraries of torch; if one is not there, importing torch loads it, or says what is wrong."""
+    package = importlib.util.find_spec("torch")
+    if package is None or package.origin is None:
+        return
+    folder = Path(package.origin).parent / "lib"
+    dlopen = ctypes.CDLL(None).dlopen  # called through ctypes, it lets other threads run
+    dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
+    for name, scope in LIBRARIES:
+        dlopen(os.fsencode(folder / name), os.RTLD_NOW | getattr(os, scope))
+
+
+def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
+    from accuacl.experiments import environment  # loads torch
+
+    return Journal(directory, settings.model_dump(mode="json"), environment(settings.as_config()))
+
+
 @contextlib.contextmanager
-def whole_or_not_at_all(directory: Path) -> Iterator[Path]:
+def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
     """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
-    check_empty(directory)
+    check_free(directory)
     directory = directory.resolve()
     make_folder(directory.parent)
     aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
     try:
         yield aside
-        check_empty(directory)
+        check_free(directory)
         with writing(directory):
             os.rename(aside, directory)
     except CannotWrite as error:

@@ -1,5 +1,7 @@
-"""Whether people agree: Cohen's and Fleiss' kappa of those who labelled the same items, and how often each is right on
-gold items.
+"""How good the labels are: whether people agree, how often each is right on gold items, and which labels are doubtful.
+
+Agreement is Cohen's kappa of two people, and Fleiss' kappa of all, on the items that several have labelled. A label is
+doubted where a model that has not learned from it finds another class more probable.
 """
 
 from __future__ import annotations
@@ -58,13 +60,13 @@ class Quality:
         agree = (
             f"they agree in {self.fleiss.agreement:.0f} %, Fleiss' kappa {self.fleiss.text}"
             if self.fleiss
-            else ("all of them the same, so there is no kappa yet")
+            else "all of them the same, so there is no kappa yet"
         )
         what = "example has" if self.shared == 1 else "examples have"
         return f"{self.shared} {what} labels of several people: {agree}; {self.unsettled} to settle."
 
 
-def quality(store: Store) -> Quality:
+def measure_quality(store: Store) -> Quality:
     """From the labels that people have given by themselves."""
     by_item: dict[int, dict[int, int]] = {}
     for rating in store.ratings():
@@ -74,15 +76,15 @@ def quality(store: Store) -> Quality:
     pairs = {}
     for a, b in combinations(people, 2):
         both = [(labels[a], labels[b]) for labels in shared if a in labels and b in labels]
-        kappa = cohen([one for one, _ in both], [other for _, other in both])
+        kappa = cohen([first for first, _ in both], [second for _, second in both])
         if kappa is not None:
             pairs[a, b] = kappa
     unsettled = sum(row.unsettled for row in store.everything())
-    gold = accuracy(store.gold_ratings(), store.gold())
+    gold = gold_accuracy(store.gold_ratings(), store.gold())
     return Quality(fleiss([list(labels.values()) for labels in shared]), pairs, gold, len(shared), unsettled)
 
 
-def accuracy(ratings: Sequence[Rating], known: dict[int, int]) -> dict[int, Estimate]:
+def gold_accuracy(ratings: Sequence[Rating], known: dict[int, int]) -> dict[int, Estimate]:
     """How many of the gold items that a person has labelled without knowing the answer they have labelled right."""
     right: Counter[int] = Counter()
     total: Counter[int] = Counter()
@@ -105,7 +107,7 @@ def cohen(first: Sequence[int], second: Sequence[int]) -> Kappa | None:
         return None
     a, b = Counter(first), Counter(second)
     chance = sum(a[label] * b[label] for label in a) / n**2
-    return _kappa(sum(one == other for one, other in zip(first, second, strict=True)) / n, chance, n)
+    return _kappa(sum(x == y for x, y in zip(first, second, strict=True)) / n, chance, n)
 
 
 def fleiss(items: Sequence[Sequence[int]]) -> Kappa | None:
@@ -149,7 +151,7 @@ def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
     """{item: (how doubtful, the class that it probably is)}, the most doubtful first; from 0 to 1."""
     labels = project.store.labels()
     frozen = project.settings.frozen and project.settings.keep != STATISTICS
-    doubts = _left_out(project, labels) if frozen else _said_before(project, labels)
+    doubts = _left_out(project, labels) if frozen else _earlier_guesses(project, labels)
     return dict(sorted(doubts.items(), key=lambda pair: (-pair[1][0], pair[0])))
 
 
@@ -164,15 +166,15 @@ def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> l
     usual = np.full(probabilities.shape[1], np.inf)  # what the model gives a class where it is the label
     for label in np.unique(labels[known]):
         usual[label] = probabilities[known & (labels == label), label].mean()
-    found = []
+    doubts = []
     for row in np.flatnonzero(known):
         p, own = probabilities[row], int(labels[row])
         others = np.where((p >= usual) & (p > p[own]), p, -1.0)
         others[own] = -1.0
         best = int(others.argmax())
         if others[best] > 0:
-            found.append((int(row), round(float(p[best] - p[own]), 12), best))
-    return found
+            doubts.append((int(row), round(float(p[best] - p[own]), 12), best))
+    return doubts
 
 
 def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
@@ -180,7 +182,7 @@ def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float
     import torch
 
     from accuacl.experiments.heads import fit
-    from accuacl.labeling.project import learned
+    from accuacl.labeling.project.learned import rows_of
 
     ready = {item for step in read_steps(project.journal, "label") for item, _ in step.result["labels"]}
     items = sorted(labels.keys() & ready)
@@ -188,27 +190,27 @@ def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float
     if len(items) < FEWEST or len(classes) < 2:
         return {}
     own = np.array([classes.index(labels[item]) for item in items])
-    x = torch.from_numpy(learned.rows(project.settings, project.tasks, items))
+    x = torch.from_numpy(rows_of(project.settings, project.tasks, items))
     left_out = torch.softmax(fit(x, torch.from_numpy(own), len(classes)).loo, 1).numpy()
     return {items[row]: (doubt, classes[best]) for row, doubt, best in doubtful(left_out, own)}
 
 
-def _said_before(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
+def _earlier_guesses(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
     """By the guess of the time when the item was picked, or for held-out items that of the last training."""
     final = counts_as(project.store.classes())
-    said: dict[int, tuple[int, float]] = {}
+    guesses: dict[int, tuple[int, float]] = {}
     for step in read_steps(project.journal, "query", "test"):
         for item, guess, confidence in _guesses(step.kind, step.result):
             if item in labels:
-                said[item] = (final[guess], confidence)
+                guesses[item] = (final[guess], confidence)
     right: dict[int, list[float]] = {}
-    for item, (guess, confidence) in said.items():
+    for item, (guess, confidence) in guesses.items():
         if guess == labels[item]:
             right.setdefault(guess, []).append(confidence)
     usual = {guess: float(np.mean(values)) for guess, values in right.items()}
     return {
         item: (confidence, guess)
-        for item, (guess, confidence) in said.items()
+        for item, (guess, confidence) in guesses.items()
         if guess != labels[item] and confidence >= usual.get(guess, np.inf)
     }
 

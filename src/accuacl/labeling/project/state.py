@@ -1,4 +1,4 @@
-"""What a project is waiting for."""
+"""What a project is waiting for, how many labels it may still ask for, and what was learned."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class ProjectState:
     waiting: Waiting
     task: int  # from 0; -1 before there is one
     round: int
-    rounds: int  # of each task; 0: as many as it needs
+    rounds: int  # of each task; 0: as many as its share of --budget-total allows
     tasks: int
     used: int  # labels so far of what the budget is for; skips do not count
     budget: int
     status: Status | None
-    text: str  # the same as a sentence
+    text: str  # a sentence
 
     @property
     def ready(self) -> bool:
@@ -93,8 +93,62 @@ def state_of(
     return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
 
 
-class RoundsDone:
-    """What has been done since this was made."""
+# --budget-total: a number of labels that is never exceeded, shared evenly by the tasks
+
+
+def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int) -> int:
+    """How many labels a round of a task may ask for under --budget-total, those that it has included.
+
+    tasks: how many there are so far.
+    """
+    left = max(0, settings.budget_total - store.used_elsewhere(task, round))
+    used_here = store.used(task) if round else 0
+    share = _share(settings, used_here + left, tasks, task)
+    return max(0, min(settings.per_round, left, share - used_here))
+
+
+def describe_budget(settings: ProjectSettings, store: Store, tasks: int) -> list[str]:
+    """How much of --budget-total is used, and what the present task's share of it is; [] without such a budget."""
+    total = settings.budget_total
+    if not total:
+        return []
+    status, used = store.status(), store.used_in_all()
+    if used >= total:
+        return [f"The whole budget of {total} labels is used."]
+    sentences = [f"{used} of {total} labels are used, {total - used} are left."]
+    if status is not None:
+        used_here = store.used(status.task)
+        share = _share(settings, used_here + total - used, tasks, status.task)
+        sentences.append(f"The share of task {status.task + 1} is {share} labels, of which {used_here} are used.")
+    return sentences
+
+
+def _share(settings: ProjectSettings, labels: int, tasks: int, task: int) -> int:
+    """A task's even share of the labels that it has used and those that are left, with the tasks after it."""
+    expected = settings.budget_tasks - task - 1 if settings.budget_tasks else 1
+    later = max(tasks - task - 1, expected)
+    return -(-labels // (1 + later))
+
+
+# What was done
+
+
+def describe_sample(journal: Path) -> str:
+    """From how many items the latest round was chosen, if that was a sample of a large pool; else ""."""
+    for step in reversed(read_steps(journal, "query")):
+        if "sample" in step.result:
+            seen, whole = step.result["sample"], step.result["pool"]
+            assert step.task is not None  # every query has a task and a round
+            assert step.round is not None
+            where = f"task {step.task + 1}, round {step.round + 1}"
+            return f"{where}: chosen from {seen} of the {whole} items left, drawn at random (--sample)."
+        if step.result["ids"]:
+            break
+    return ""
+
+
+class LearningLog:
+    """What has been learned and chosen since this object was made."""
 
     def __init__(self, journal: Path) -> None:
         self._journal = journal

@@ -58,7 +58,7 @@ class Forecast:
 
 
 def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
-    """What the curve says of the target; None before two rounds were measured, or without held-out items."""
+    """The labels that the target takes; None before two rounds were measured, or without held-out items."""
     points = _usable(curve)
     if not points:
         return None
@@ -71,10 +71,10 @@ def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
     return Forecast(target, middle, low, high)
 
 
-def foreseen(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
-    """The accuracy in percent that the curve foresees with so many labels each: low, middle, high of a 95 % interval.
+def predicted_accuracy(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
+    """The accuracy in percent with each number of labels, by the curve: low, middle, high of a 95 % interval.
 
-    Empty where `forecast` says nothing.
+    Empty where there is no `forecast`.
     """
     points = _usable(curve)
     if not points:
@@ -84,21 +84,8 @@ def foreseen(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[f
     return [(100 - 100 * high, 100 - 100 * middle, 100 - 100 * low) for low, middle, high in errors]
 
 
-def expected_errors(curve: Sequence[Measured], labels: Sequence[float]) -> list[float]:
-    """The share of errors to expect with so many labels each; without any it is 1. Empty where `forecast` says nothing.
-
-    It is the mean over the curves that may be, by how likely each is, so that an uncertain gain counts for less.
-    """
-    points = _usable(curve)
-    if not points:
-        return []
-    e, b, weights = _weighed(points)
-    shares = [np.minimum(1.0, e * (n / points[0].labels) ** -b) if n > 0 else np.ones_like(e) for n in labels]
-    return [float((share * weights).sum() / weights.sum()) for share in shares]
-
-
 def _usable(curve: Sequence[Measured]) -> list[Measured]:
-    """The rounds that say something, if they are enough to draw a curve through."""
+    """The rounds with labels and held-out items, if they are enough to draw a curve through."""
     points = [point for point in curve if point.held and point.labels]
     return points if len({point.labels for point in points}) >= 2 else []
 
@@ -122,10 +109,10 @@ def _quantiles(values: Array, weights: Array) -> tuple[float, float, float]:
 
 
 def next_target(curve: Sequence[Measured]) -> int | None:
-    """The first of the targets above what the last held-out answers and the curve through all say; None without any."""
+    """The first target above the accuracy now, by the last held-out answers and by the curve; None without any."""
     if not curve or not curve[-1].held:
         return None
-    expected = [middle for _, middle, _ in foreseen(curve, [curve[-1].labels])]
+    expected = [middle for _, middle, _ in predicted_accuracy(curve, [curve[-1].labels])]
     reached = max([100 * curve[-1].right / curve[-1].held, *expected])
     return next((target for target in TARGETS if target > reached), None)
 

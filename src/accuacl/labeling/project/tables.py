@@ -1,19 +1,33 @@
-"""Tables: vectors in Parquet, texts in CSV, TSV, JSON, JSON lines and Parquet."""
+"""Tables as the data of a project: vectors in Parquet; texts and rows in CSV, TSV, JSON, JSON lines and Parquet.
+
+`TableSchema` says how the columns of a project's tables are encoded, as the first task has settled it.
+"""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
+from accuacl.base.files import reading, write_text
 from accuacl.experiments import data
-from accuacl.labeling.project.new_items import NewItems, TableOptions, task_column, there
+from accuacl.labeling.project import table_encoder
+from accuacl.labeling.project.new_items import NewItems, TableOptions, check_exists, task_column
 
 LONGEST_TEXT = 100_000  # characters
 EMBEDDING = "embedding"  # the column of lists
+ID = "id"  # the column that names the rows, where it is there and no other is given
+FILE = "table.json"
+VERSION = 1  # of that file
+TITLES = {"number": "numbers", "category": "categories", "date": "dates", "text": "texts"}  # kinds of columns
 
 
 def read_vectors(
@@ -24,11 +38,12 @@ def read_vectors(
     tasks: the column that names the task of each row, as in `task_column`. label_column: one that has labels. columns:
     the columns of numbers that the first task has; a table that has them may have any lists beside them.
     """
-    table = data.read_columnar(there(path, "a Parquet file"))
+    check_exists(path, "a Parquet file")
+    table = data.read_columnar(path)
     schema = table.columns.schema
     task = task_column(path, table.names, tasks)
     data.check_column(path, label_column, table.names)
-    apart = ("id", task or "", label_column)
+    apart = (ID, task or "", label_column)
     if EMBEDDING in table.names and not is_lists(schema.field(EMBEDDING).type):
         kind = schema.field(EMBEDDING).type
         raise InputError(f"{path}: the column `{EMBEDDING}` holds {kind}; give lists of numbers.")
@@ -39,24 +54,18 @@ def read_vectors(
     elif not lists and columns is None:
         _refuse_lists(path, [field for field in schema if field.name not in apart])
     vectors, made_of = data.vectors_of(table, (*apart, *texts), lists=(lists,))
-    named = table.values("id") if "id" in table.names else range(len(vectors))
-    others = [f.name for f in schema if f.name not in apart and not _is_nested(f.type)]
-    shown = table.columns.select(others).to_pylist() if others else None
-    arrived = table.columns.column(task).to_pylist() if task else None
-    labels = labels_in(table.values(label_column)) if label_column else None
-    place, names = str(path.resolve()), unique_names(path, named)
-    return NewItems("vectors", place, names, None, vectors, shown, made_of, {}, None, labels, arrived, lists)
-
-
-def _refuse_lists(path: Path, fields: Sequence[Any]) -> None:
-    """InputError: a column has lists of numbers, under a name that does not say that they are the vectors."""
-    for field in fields:
-        if lists_of_numbers(field.type):
-            known = ", ".join(f"`{name}`" for name in data.LISTS)
-            raise InputError(
-                f"{path}: the column `{field.name}` has lists of numbers, which are taken from {known}; "
-                f"call it `{EMBEDDING}`, or leave it out of the file."
-            )
+    others = [field.name for field in schema if field.name not in apart and not _is_nested(field.type)]
+    return NewItems(
+        "vectors",
+        str(path.resolve()),
+        _unique_names(path, table.values(ID) if ID in table.names else range(len(vectors))),
+        vectors=vectors,
+        shown=table.columns.select(others).to_pylist() if others else None,
+        columns=made_of,
+        labels=_labels(table.values(label_column)) if label_column else None,
+        arrived=table.columns.column(task).to_pylist() if task else None,
+        lists=lists,
+    )
 
 
 def read_texts(path: Path, column: str, tasks: str | None = "", label_column: str = "") -> NewItems:
@@ -65,13 +74,13 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
     tasks: the column that names the task of each text, as in `task_column`. label_column: one that has labels, of all
     texts or of some.
     """
-    table = data.read_table(there(path, "a file"))
+    check_exists(path, "a file")
+    table = data.read_table(path)
     if table.names and column not in table.names:
         raise InputError(f"{path} has the columns {', '.join(table.names)}; give the one with texts as --column.")
     data.check_column(path, label_column, table.names)
     task = task_column(path, table.names, tasks)
-    given = table.values("id") if "id" in table.names else range(len(table))
-    names = unique_names(path, given)
+    names = _unique_names(path, table.values(ID) if ID in table.names else range(len(table)))
     kept, texts, bad = [], [], {}
     for row, text in enumerate(table.values(column) if len(table) else ()):
         if text is not None and not isinstance(text, str):
@@ -82,54 +91,18 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
             raise InputError(f"{table.where(row)} has a text longer than {LONGEST_TEXT} characters; shorten it.")
         else:
             kept.append(row)
-            texts.append(encodable(path, row, text))
+            texts.append(_encodable(path, row, text))
     if not texts:
         raise InputError(f"{path} has no texts; give at least one.")
-    arrived = [table.values(task)[row] for row in kept] if task else None
-    labels = labels_in([table.values(label_column)[row] for row in kept]) if label_column else None
-    named = [names[row] for row in kept]
-    return NewItems("texts", str(path.resolve()), named, texts, bad=bad, arrived=arrived, labels=labels)
-
-
-def labels_in(values: Sequence[Any]) -> list[str | None]:
-    """What a column of labels has: names of classes; None where a row has no label."""
-    return [None if value is None or not str(value).strip() else str(value).strip() for value in values]
-
-
-def unique_names(path: Path, given: Any) -> list[str]:
-    given = list(given)
-    if None in given:
-        raise InputError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
-    names = [encodable(path, number, str(name)) for number, name in enumerate(given)]
-    if len(set(names)) != len(names):
-        seen: set[str] = set()
-        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
-    return names
-
-
-def encodable(path: Path, number: int, text: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # half of a pair, which JSON lets through
-        raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
-    return text
-
-
-def lists_of_numbers(kind: Any) -> bool:
-    """Whether a column has lists that vectors can be made of."""
-    import pyarrow.types as types
-
-    return is_lists(kind) and bool(types.is_integer(kind.value_type) or types.is_floating(kind.value_type))
-
-
-def _is_nested(kind: Any) -> bool:
-    import pyarrow.types as types
-
-    return bool(types.is_nested(kind) or types.is_binary(kind))
-
-
-ID = "id"  # the column that names the rows, where it is there and no other is given
+    return NewItems(
+        "texts",
+        str(path.resolve()),
+        [names[row] for row in kept],
+        texts,
+        bad=bad,
+        labels=_labels([table.values(label_column)[row] for row in kept]) if label_column else None,
+        arrived=[table.values(task)[row] for row in kept] if task else None,
+    )
 
 
 def read_table(path: Path, options: TableOptions, later: bool = False) -> NewItems:
@@ -137,9 +110,9 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
 
     later: the options are those of an earlier table; this one need not have the columns that were left out.
     """
-    path = there(path, "a .csv, .tsv or Parquet file")
+    check_exists(path, "a .csv, .tsv or Parquet file")
     table = data.read_table(path).columns
-    names, rows = _columns(path, table)
+    names, rows = _rows(path, table)
     for name in (options.id, *(() if later else (options.label,))):
         data.check_column(path, name, names)
     if not later:
@@ -155,53 +128,166 @@ def read_table(path: Path, options: TableOptions, later: bool = False) -> NewIte
     for number, row in enumerate(rows):
         for value in row.values():
             _check_value(path, number, value)
-    named = unique_names(path, [None if row[id] == "" else row[id] for row in rows] if id else range(len(rows)))
-    labels = labels_in([row.get(options.label) for row in rows]) if options.label else None
-    shown = [{name: row[name] for name in kept} for row in rows]
-    used = TableOptions(id, options.label, options.ignored, task or options.task)
-    arrived = [row[task] for row in rows] if task else None
-    return NewItems("tables", str(path.resolve()), named, shown=shown, table=used, labels=labels, arrived=arrived)
+    return NewItems(
+        "tables",
+        str(path.resolve()),
+        _unique_names(path, [None if row[id] == "" else row[id] for row in rows] if id else range(len(rows))),
+        shown=[{name: row[name] for name in kept} for row in rows],
+        table=TableOptions(id, options.label, options.ignored, task or options.task),
+        labels=_labels([row.get(options.label) for row in rows]) if options.label else None,
+        arrived=[row[task] for row in rows] if task else None,
+    )
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """Which columns name and label the rows, and how the others are encoded."""
+
+    options: TableOptions
+    columns: list[table_encoder.Column]
+
+    @classmethod
+    def of(cls, items: NewItems) -> TableSchema:
+        """Of the first task's rows."""
+        assert items.table is not None
+        columns = table_encoder.fit(items.shown or [])
+        if not any(column["kind"] in TITLES for column in columns):
+            raise InputError(f"{items.place} has no column to learn from: in each, every row has a value of its own.")
+        return cls(items.table, columns)
+
+    @classmethod
+    def load(cls, folder: Path) -> TableSchema:
+        path = folder / FILE
+        with reading(path):
+            content = json.loads(path.read_text(encoding="utf-8"))
+        if content["version"] > VERSION:
+            raise InputError(f"{path} was written by a newer version of accuacl; install that one.")
+        given = content["options"]
+        options = TableOptions(given["id"], given["label"], tuple(given["ignored"]), given["task"])
+        return cls(options, content["columns"])
+
+    def save(self, folder: Path) -> None:
+        content = {"version": VERSION, "options": asdict(self.options), "columns": self.columns}
+        write_text(folder / FILE, json.dumps(content, indent=1) + "\n")
+
+    def encode(self, rows: Sequence[table_encoder.Row]) -> NDArray[np.float32]:
+        """A vector for each row."""
+        return table_encoder.encode(self.columns, rows)
+
+    def without_values(self, rows: Sequence[table_encoder.Row]) -> TableSchema:
+        """The schema without the categories, and words for missing values, that none of the rows has."""
+        return replace(self, columns=table_encoder.without_values(self.columns, rows))
+
+    def like(self, items: NewItems) -> NewItems:
+        """The rows of a later table with the columns of the first; InputError where they do not fit."""
+        rows = items.shown or []
+        known, names = [column["name"] for column in self.columns], list(rows[0]) if rows else []
+        try:
+            table_encoder.check_names(self.columns, names)
+            self.encode(rows)
+        except table_encoder.BadTable as error:
+            raise InputError(f"{items.place}: {error}") from None
+        new = [name for name in names if name not in known]
+        if new:
+            warnings.warn(f"left out, since the first task does not have them: {', '.join(new)}", stacklevel=2)
+        return replace(items, shown=[{name: row.get(name) for name in known} for row in rows], table=self.options)
+
+    def inputs(self) -> list[str]:
+        """The columns that the model learns from."""
+        return [column["name"] for column in self.columns if column["kind"] in TITLES]
+
+    def summary(self) -> list[str]:
+        """How the columns are used, in a few lines."""
+        lines = []
+        for kind, title in TITLES.items():
+            names = [column["name"] for column in self.columns if column["kind"] == kind]
+            if names:
+                lines.append(f"{title}: {', '.join(names)}")
+        unused = [f"{column['name']} ({column['why']})" for column in self.columns if column["kind"] == "unused"]
+        return [*lines, f"shown, not learned from: {', '.join(unused)}"] if unused else lines
+
+
+def _labels(values: Sequence[Any]) -> list[str | None]:
+    """What a column of labels has: names of classes; None where a row has no label."""
+    return [None if value is None or not str(value).strip() else str(value).strip() for value in values]
+
+
+def _unique_names(path: Path, given: Any) -> list[str]:
+    given = list(given)
+    if None in given:
+        raise InputError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
+    names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
+    if len(set(names)) != len(names):
+        seen: set[str] = set()
+        twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InputError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
+    return names
+
+
+def _encodable(path: Path, number: int, text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a pair, which JSON lets through
+        raise InputError(f"{path}: row {number} has characters that cannot be written as UTF-8; fix it.") from None
+    return text
 
 
 def _check_value(path: Path, number: int, value: Any) -> None:
     if isinstance(value, str):
-        encodable(path, number, value)
+        _encodable(path, number, value)
         if len(value) > LONGEST_TEXT:
             raise InputError(f"{path}: a value of row {number} is longer than {LONGEST_TEXT} characters; shorten it.")
 
 
+def _refuse_lists(path: Path, fields: Sequence[Any]) -> None:
+    """InputError: a column has lists of numbers, under a name that does not say that they are the vectors."""
+    for field in fields:
+        if _lists_of_numbers(field.type):
+            known = ", ".join(f"`{name}`" for name in data.LISTS)
+            raise InputError(
+                f"{path}: the column `{field.name}` has lists of numbers, which are taken from {known}; "
+                f"call it `{EMBEDDING}`, or leave it out of the file."
+            )
+
+
 def _check_ignored(path: Path, schema: Any, names: list[str], ignored: Sequence[str]) -> None:
-    """Refuse names that are not there, and say which columns are left out though nobody asked for it."""
+    """Refuse names that are not there, and warn of columns that are left out without being asked for."""
     for name in ignored:
         data.check_column(path, name, schema.names)
     left_out = [field for field in schema if field.name not in (*names, *ignored)]
     if left_out:
-        hint = "; --vectors takes lists of numbers" if any(lists_of_numbers(f.type) for f in left_out) else ""
+        hint = "; --vectors takes lists of numbers" if any(_lists_of_numbers(f.type) for f in left_out) else ""
         columns = ", ".join(field.name for field in left_out)
         warnings.warn(f"{path}: left out, since rows cannot have lists or bytes: {columns}{hint}.", stacklevel=3)
 
 
-def _columns(path: Path, table: Any) -> tuple[list[str], list[dict[str, Any]]]:
-    """Names of columns, and rows. Dates become text; what is neither text, number, date nor truth is left out."""
-    import pyarrow as pa
-
-    kinds = pa.types
-    binary = (kinds.is_nested, kinds.is_binary, kinds.is_large_binary, kinds.is_fixed_size_binary)
-    names = [field.name for field in table.schema if not any(test(field.type) for test in binary)]
+def _rows(path: Path, table: Any) -> tuple[list[str], list[dict[str, Any]]]:
+    """Names of columns, and rows. Dates become text; nested values and bytes are left out."""
+    names = [field.name for field in table.schema if not _is_nested(field.type)]
     if len(set(names)) != len(names):
         raise InputError(f"{path} has two columns of one name; give each its own.")
-    columns = [[_plain(value) for value in table.column(name).to_pylist()] for name in names]
-    return names, [dict(zip(names, row, strict=True)) for row in _transposed(columns, len(table))]
+    columns = [[_as_json(value) for value in table.column(name).to_pylist()] for name in names]
+    rows = zip(*columns, strict=True) if columns else [()] * len(table)
+    return names, [dict(zip(names, row, strict=True)) for row in rows]
 
 
-def _transposed(columns: list[list[Any]], count: int) -> Iterator[tuple[Any, ...]]:
-    return zip(*columns, strict=True) if columns else iter([()] * count)
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+def _as_json(value: Any) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
         return value if value == value else None
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _lists_of_numbers(kind: Any) -> bool:
+    import pyarrow.types as types
+
+    return is_lists(kind) and bool(types.is_integer(kind.value_type) or types.is_floating(kind.value_type))
+
+
+def _is_nested(kind: Any) -> bool:
+    """Whether a column has lists, structures or bytes, which people cannot be shown."""
+    import pyarrow.types as types
+
+    tests = (types.is_nested, types.is_binary, types.is_large_binary, types.is_fixed_size_binary)
+    return any(test(kind) for test in tests)

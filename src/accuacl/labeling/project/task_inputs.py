@@ -25,14 +25,14 @@ from accuacl.base.machine import cores, memory_kept
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import device_of, models, save_arrays
-from accuacl.labeling.project import backbones
+from accuacl.labeling.project.encoders import load_backbone, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
-from accuacl.labeling.project.texts import text_encoder
 
 PART = 256  # rows
+SCALE = "scale.safetensors"  # in the first task's folder
 NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root mean square is this
 LIMIT = 10.0  # standard deviations at which entries are clipped
 
@@ -40,7 +40,7 @@ BATCH = 32  # rows that are embedded together
 Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
 
 
-def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnProgress) -> dict[str, Any]:
+def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress: OnProgress) -> dict[str, Any]:
     """Make the task's inputs, or finish making them; their shape, and the rows that are bad."""
     task_folder = tasks.folder_of(task.index)
     target, made, folder = task_folder / "inputs.npy", task_folder / "inputs.json", task_folder / "parts"
@@ -54,14 +54,14 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
         )
     make_folder(folder)
 
-    def say(done: int) -> None:
-        tell(Progress(min(done, task.count), task.count, "preparing", "preparing"))
+    def report(done: int) -> None:
+        on_progress(Progress(min(done, task.count), task.count, "preparing", "preparing"))
 
     starts = range(0, task.count, PART)
     todo = [start for start in starts if not (folder / f"{start:09}.safetensors").exists()]
-    say(PART * (len(starts) - len(todo)))  # what an earlier process has made
+    report(PART * (len(starts) - len(todo)))  # what an earlier process has made
     with memory_kept():
-        _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, say)
+        _write_parts(folder, task, todo, encoder(tasks, task, settings), settings, report)
     parts = [folder / f"{start:09}.safetensors" for start in starts]
     wrong = {row for start, part in zip(starts, parts, strict=True) for row in (_load(part)["bad"] + start).tolist()}
     bad = sorted(wrong | erased_rows(tasks, task))
@@ -73,7 +73,12 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, tell: OnPro
 
 
 def _write_parts(
-    folder: Path, task: TaskInfo, todo: list[int], encode: Encode, settings: ProjectSettings, say: Callable[[int], None]
+    folder: Path,
+    task: TaskInfo,
+    todo: list[int],
+    encode: Encode,
+    settings: ProjectSettings,
+    report: Callable[[int], None],
 ) -> None:
     """Encode the parts that begin at these rows, images on all cores, and write each when it is done."""
     step = BATCH if task.kind == "images" else PART
@@ -87,7 +92,7 @@ def _write_parts(
     threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
     for batch, result in zip(batches, ordered_thread_map(encode, batches, workers, threads), strict=True):
         done.append(result)
-        say(batch.stop)
+        report(batch.stop)
         start = batch.start - batch.start % PART
         if batch.stop in (start + PART, task.count):
             wrong = [i * step + row for i, (_, bad) in enumerate(done) for row in bad]
@@ -132,15 +137,20 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
         with reading(path):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
-            raise InputError(f"{path} is not what was written; restore the project's folder from a copy.")
+            raise InputError(f"{path} is damaged: it is not what was written; restore it from a copy.")
         arrays.append(array)
     if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them unscaled
         return TaskInputs(arrays, None)
-    path = tasks.folder_of(0) / "scale.safetensors"
+    path = tasks.folder_of(0) / SCALE
     if not path.exists():
         centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
         save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
-    return TaskInputs(arrays, _load(path))
+    return TaskInputs(arrays, load_scale(tasks))
+
+
+def load_scale(tasks: Tasks) -> dict[str, NDArray[Any]]:
+    """How vectors are scaled, as the first task has settled it."""
+    return _load(tasks.folder_of(0) / SCALE)
 
 
 def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> dict[str, NDArray[Any]]:
@@ -191,7 +201,7 @@ def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray
 def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
     embed = _embedder(settings) if settings.frozen else None
-    one_at_a_time = threading.Lock() if settings.own else contextlib.nullcontext()  # own code may keep a state
+    own_code_lock = threading.Lock() if settings.own else contextlib.nullcontext()  # it may keep a state
 
     def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
         pixels, bad = np.zeros((batch.stop - batch.start, settings.side, settings.side, 3), np.uint8), []
@@ -200,7 +210,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
                 pixels[i] = check_image(read_inside(root, name), settings.side)
             except InputError:
                 bad.append(i)
-        with one_at_a_time:
+        with own_code_lock:
             rows: NDArray[Any] = pixels if embed is None else embed(pixels)
         rows[bad] = 0
         return rows, bad
@@ -209,7 +219,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
 
 
 def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-    backbone = backbones.load(settings)
+    backbone = load_backbone(settings)
     frozen = models.Frozen(backbone.embed, backbone.transform.plain)
     device = device_of(settings.as_config())
     return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=BATCH, device=device).numpy()

@@ -1,4 +1,10 @@
-"""Items that a project was asked to forget are not taken in again: it knows them by salted hashes alone."""
+"""The tasks of a project: the lists of their items, on disk in the folder `tasks`.
+
+Each task has a folder with `task.json`, written once, and `items.parquet`, the list of its items. Beside these folders
+lie two files that hold for all tasks: `places.json` says where data have been moved to, and `forgotten.json` has salted
+hashes of items that the project was asked to forget, so that they are not added again. The path of data inside of the
+project's directory is kept relative to it, so that it moves with the directory.
+"""
 
 from __future__ import annotations
 
@@ -18,52 +24,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
-from accuacl.labeling.project import places
-from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.table_encoder import TableSchema
-
-FILE = "forgotten.json"  # in the folder `tasks`
-
-
-def suppress(folder: Path, items: Iterable[str]) -> None:
-    """Remember the hashes of these items, as `images` or `texts` call them. folder: the project's `tasks`."""
-    known = _read(folder) or {"salt": secrets.token_hex(16), "hashes": []}
-    hashes = sorted(set(known["hashes"]) | {_hash(known["salt"], item) for item in items})
-    if hashes != known["hashes"]:
-        write_text(folder / FILE, json.dumps(known | {"hashes": hashes}) + "\n")
-
-
-def suppressed(folder: Path, items: list[str]) -> list[bool]:
-    """Which of these were forgotten."""
-    known = _read(folder)
-    if known is None:
-        return [False] * len(items)
-    hashes = set(known["hashes"])
-    return [_hash(known["salt"], item) in hashes for item in items]
-
-
-def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
-    """What an item is known by when it is added again: an image by its path, a text by its name and itself."""
-    if kind == "texts":
-        return [json.dumps(pair) for pair in zip(names, texts or (), strict=True)]
-    return [os.path.join(place, name) for name in names]
-
-
-def _hash(salt: str, item: str) -> str:
-    return hashlib.sha256(f"{salt}\0{item}".encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _read(folder: Path) -> dict[str, Any] | None:
-    path = folder / FILE
-    if not path.exists():
-        return None
-    with reading(path):
-        return dict(json.loads(path.read_text()))
-
+from accuacl.base.progress import OnProgress, ignore
+from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.new_items import TASK, NewItems
+from accuacl.labeling.project.tables import TableSchema, read_table, read_texts, read_vectors
 
 ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
+PLACES = "places.json"  # {number of a task: where its data lie now}
+FORGOTTEN = "forgotten.json"
 KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record"}
 
 
@@ -107,19 +77,18 @@ class Tasks:
 
     def __init__(self, directory: Path) -> None:
         self.folder = directory / "tasks"
-        self._known: tuple[int, list[TaskInfo]] = (0, [])  # tasks never change, so each is read once for each stamp
+        self._known: tuple[int, list[TaskInfo]] = (0, [])  # read once, and again when `places.json` changes
 
     def all(self) -> list[TaskInfo]:
         """All tasks so far."""
-        stamp = _stamp(self.folder / places.FILE)
-        known = list(self._known[1]) if self._known[0] == stamp else []
-        while (path := self.folder_of(len(known)) / "task.json").exists():
-            with reading(path):
-                task = TaskInfo(**json.loads(path.read_text(encoding="utf-8")))
-            place = places.moved_places(self.folder).get(task.index, task.place)
-            known.append(replace(task, place=places.find(place, self.folder.parent)))
-        self._known = (stamp, known)
-        return known
+        stamp = _modified(self.folder / PLACES)
+        tasks = list(self._known[1]) if self._known[0] == stamp else []
+        while (path := self.folder_of(len(tasks)) / "task.json").exists():
+            task = _read_task(path)
+            place = moved_places(self.folder).get(task.index, task.place)
+            tasks.append(replace(task, place=os.path.join(self.folder.parent.resolve(), place)))
+        self._known = (stamp, tasks)
+        return tasks
 
     def folder_of(self, index: int) -> Path:
         """The folder of a task."""
@@ -134,27 +103,19 @@ class Tasks:
             before = self.all()
             if items.kind == "images" and not items.names and not items.bad:
                 raise NothingNew(items.none_to_label())
-            if items.kind == "images":
-                known = {os.path.join(t.place, name) for t in before for name in self.table(t.index)["name"]}
-                new = [i for i, name in enumerate(items.names) if os.path.join(items.place, name) not in known]
-                items = items.only(new)
-            if items.kind == "texts":
-                tables = [self.table(task.index) for task in before]
-                old = {pair for table in tables for pair in zip(table["name"], table["text"], strict=True)}
-                pairs = zip(items.names, items.texts or (), strict=True)
-                items = items.only([i for i, pair in enumerate(pairs) if pair not in old])
-            items, gone = self._not_forgotten(items)
+            items = self._without_known(items)
+            items, forgotten = self._without_forgotten(items)
             if items.kind in ("vectors", "tables") and before:
                 items = self.as_first(items)
             if not items.names:
                 left_out = f"; {len(items.bad)} could not be read" if items.bad else ""
-                left_out += f"; {gone} were forgotten, and are not taken in again" if gone else ""
+                left_out += f"; {forgotten} were forgotten, and are not added again" if forgotten else ""
                 raise NothingNew(f"{items.place} has nothing new to label{left_out}; give other data.")
             aside = self.folder / f".adding-{secrets.token_hex(4)}"
             aside.mkdir()
             try:
-                kept = replace(items, place=places.to_write(items.place, self.folder.parent))
-                _write(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
+                kept = replace(items, place=_relative_inside(items.place, self.folder.parent))
+                _write_task(aside, kept, len(before), before[-1].first + before[-1].count if before else 0)
                 os.rename(aside, self.folder_of(len(before)))
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -162,15 +123,27 @@ class Tasks:
             sync_folder(self.folder)
         return self.all()[len(before)]
 
-    def _not_forgotten(self, items: NewItems) -> tuple[NewItems, int]:
+    def _without_known(self, items: NewItems) -> NewItems:
+        """The items without images and texts that earlier tasks have."""
+        known: set[str] = set()
+        for task in self.all() if items.kind in ("images", "texts") else ():
+            table = self.table(task.index)
+            known.update(identities(task.kind, task.place, table["name"], table.get("text")))
+        ours = identities(items.kind, items.place, items.names, items.texts) if known else []
+        return items.only([i for i, item in enumerate(ours) if item not in known]) if known else items
+
+    def _without_forgotten(self, items: NewItems) -> tuple[NewItems, int]:
         """The items without those that the project was asked to forget, and how many these are."""
-        if items.kind not in ("images", "texts"):  # of which others that the project has are not left out either
+        salted = _read_forgotten(self.folder)
+        if salted is None or items.kind not in ("images", "texts"):
             return items, 0
-        gone = suppressed(self.folder, identities(items.kind, items.place, items.names, items.texts))
-        kept = items.only([i for i, forgotten in enumerate(gone) if not forgotten])
-        if any(gone) and kept.names:
-            warnings.warn(f"left out, since this project was asked to forget them: {sum(gone)}", stacklevel=3)
-        return kept, sum(gone)
+        hashes = set(salted["hashes"])
+        ours = identities(items.kind, items.place, items.names, items.texts)
+        kept = items.only([i for i, item in enumerate(ours) if _hash(salted["salt"], item) not in hashes])
+        count = len(items.names) - len(kept.names)
+        if count and kept.names:
+            warnings.warn(f"left out, since this project was asked to forget them: {count}", stacklevel=3)
+        return kept, count
 
     def as_first(self, items: NewItems) -> NewItems:
         """Vectors or records with the columns of the first task, in the same order."""
@@ -232,15 +205,16 @@ class Tasks:
         return dict(pq.ParquetFile(pa.BufferReader(data)).read(use_threads=False).to_pydict())
 
 
-def _stamp(path: Path) -> int:
-    """What changes when a file does; 0 if there is none."""
+def _read_task(path: Path) -> TaskInfo:
+    with reading(path):
+        data = path.read_bytes()
     try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
+        return TaskInfo(**json.loads(data))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path} is damaged ({one_line(error)}); restore it from a copy.") from None
 
 
-def _write(folder: Path, items: NewItems, index: int, first: int) -> None:
+def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -263,3 +237,128 @@ def _write(folder: Path, items: NewItems, index: int, first: int) -> None:
     digest = hashlib.sha256(sink.getvalue()).hexdigest()
     task = TaskInfo(index, items.kind, items.place, first, len(items.names), items.bad, digest, items.columns)
     write_text(folder / "task.json", json.dumps(asdict(task), indent=1) + "\n")
+
+
+def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
+    """What items are known by when they are added again: images by their paths, texts by their names and themselves."""
+    if kind == "texts":
+        return [json.dumps(pair) for pair in zip(names, texts or (), strict=True)]
+    return [os.path.join(place, name) for name in names]
+
+
+def read_like(
+    tasks: Tasks,
+    kind: str,
+    path: Path,
+    column: str,
+    on_progress: OnProgress = ignore,
+    task: str | None = None,
+    label_column: str = "",
+) -> NewItems:
+    """Data of the project's kind at a path, with columns as those of its first task.
+
+    column: the one of texts. task: the column that names tasks. label_column: the one of texts or vectors that has
+    labels.
+    """
+    if kind == "images":
+        return read_images(path, on_progress)
+    if kind == "texts":
+        return read_texts(path, column, task, label_column)
+    if kind == "tables":
+        options = tasks.schema().options
+        return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
+    columns = tasks.all()[0].columns
+    if task is None and TASK in (columns or ()):  # there it is a feature
+        task = ""
+    return tasks.as_first(read_vectors(path, task, label_column, columns))
+
+
+# Items that were forgotten
+
+
+def never_add_again(folder: Path, items: Iterable[str]) -> None:
+    """Remember the hashes of items that were forgotten, by their `identities`. folder: the project's `tasks`."""
+    salted = _read_forgotten(folder) or {"salt": secrets.token_hex(16), "hashes": []}
+    hashes = sorted(set(salted["hashes"]) | {_hash(salted["salt"], item) for item in items})
+    if hashes != salted["hashes"]:
+        write_text(folder / FORGOTTEN, json.dumps(salted | {"hashes": hashes}) + "\n")
+
+
+def _hash(salt: str, item: str) -> str:
+    return hashlib.sha256(f"{salt}\0{item}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _read_forgotten(folder: Path) -> dict[str, Any] | None:
+    path = folder / FORGOTTEN
+    if not path.exists():
+        return None
+    with reading(path):
+        return dict(json.loads(path.read_text()))
+
+
+# Where data lie
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A task whose data lie elsewhere now, and the images of it that are not there."""
+
+    task: int
+    place: str
+    missing: list[str]
+
+
+def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
+    """Record that data at `old`, or below it, are at `new` now; the tasks that this moves. All of them or none."""
+    before, after = old.resolve(), new.resolve()
+    with Lock(tasks.folder / "lock", wait=True):
+        moved = []
+        for task in tasks.all():
+            place = Path(task.place)
+            if place == before or before in place.parents:
+                moved.append(_moved(tasks, task, after / place.relative_to(before)))
+        if not moved:
+            places = ", ".join(dict.fromkeys(task.place for task in tasks.all())) or "no data"
+            raise InputError(f"no data of this project lie at {before}; give one of its places: {places}.")
+        all_moved = moved_places(tasks.folder) | {task.task: task.place for task in moved}
+        write_text(tasks.folder / PLACES, json.dumps(all_moved, ensure_ascii=False) + "\n")
+    return moved
+
+
+def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
+    what, exists = ("folder", place.is_dir()) if task.kind == "images" else ("file", place.is_file())
+    if not exists:
+        raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give where it is.")
+    if task.kind != "images":
+        return Moved(task.index, str(place), [])
+    names = tasks.table(task.index)["name"]
+    missing = [name for name in names if not (place / name).is_file()]
+    if len(missing) == len(names):
+        raise InputError(
+            f"{place} has none of the {len(names)} images of task {task.index + 1}, such as {names[0]}; give the "
+            "folder that has them under the same names."
+        )
+    return Moved(task.index, str(place), missing)
+
+
+def moved_places(folder: Path) -> dict[int, str]:
+    """Where data have been moved to, by task. folder: the project's `tasks`."""
+    path = folder / PLACES
+    if not path.exists():
+        return {}
+    with reading(path):
+        return {int(task): place for task, place in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def _relative_inside(place: str, directory: Path) -> str:
+    """The path as a task keeps it: relative if it is inside of the project's directory."""
+    path, root = Path(place).resolve(), directory.resolve()
+    return str(path.relative_to(root)) if path.is_relative_to(root) else place
+
+
+def _modified(path: Path) -> int:
+    """When a file was changed last; 0 if there is none."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

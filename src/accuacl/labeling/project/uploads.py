@@ -1,4 +1,4 @@
-"""Data of a project's kind, read from files: the same for new tasks, for predictions, and for items read again."""
+"""Files that are sent through the page: stored in the project's folder `uploads`, and made tasks."""
 
 from __future__ import annotations
 
@@ -7,45 +7,18 @@ import re
 import secrets
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, write_bytes, writing
-from accuacl.base.progress import OnProgress, ignore
-from accuacl.labeling.project.images import image_type, read_images
-from accuacl.labeling.project.new_items import TASK, NewItems, TableOptions, by_task
-from accuacl.labeling.project.tables import read_table, read_texts, read_vectors
-from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project.images import image_type
+from accuacl.labeling.project.new_items import NewItems, TableOptions, split_by_task
+from accuacl.labeling.project.tables import read_table, read_vectors
+from accuacl.labeling.project.tasks import TaskInfo, read_like
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
-
-
-def read_like(
-    tasks: Tasks,
-    kind: str,
-    path: Path,
-    column: str,
-    tell: OnProgress = ignore,
-    task: str | None = None,
-    label_column: str = "",
-) -> NewItems:
-    """What is at the path, with columns as those of the project's first task.
-
-    task: the column that names tasks; label_column: the one of texts or vectors that has labels.
-    """
-    if kind == "images":
-        return read_images(path, tell)
-    if kind == "texts":
-        return read_texts(path, column, task, label_column)
-    if kind == "tables":
-        options = tasks.schema().options
-        return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
-    columns = tasks.all()[0].columns
-    feature = TASK in (columns or ())
-    return tasks.as_first(read_vectors(path, "" if feature and task is None else task, label_column, columns))
 
 
 LARGEST_UPLOAD = 32 * 2**20  # bytes of a file
@@ -70,7 +43,7 @@ UNFINISHED = ".new-"
 
 
 class Uploads:
-    """The uploads of a project. One object is used by all threads of a server."""
+    """The uploads of a project: `begin`, `take` each file, `finish`. All threads of a server use one object."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -79,14 +52,14 @@ class Uploads:
         self._begun: dict[str, list[int]] = {}  # upload: how many files, how many bytes
 
     def begin(self) -> str:
-        """A number for an upload."""
+        """Begin an upload; the number by which its files are sent."""
         upload = secrets.token_hex(16)
         with self._turn, writing(self._folder):
             make_folder(self._folder)
             for left in self._folder.glob(f"{UNFINISHED}*"):
                 if left.name.removeprefix(UNFINISHED) not in self._begun:
                     shutil.rmtree(left)
-            self._place(upload).mkdir()
+            self._unfinished(upload).mkdir()
             self._begun[upload] = [0, 0]
         return upload
 
@@ -105,14 +78,14 @@ class Uploads:
         with self._turn, writing(self._folder):
             counts = self._begun.get(upload)
             if counts is None:
-                raise InputError("this upload is not known here, or over; begin again.")
+                raise InputError("this upload is unknown or has ended; begin again.")
             if kind != "images" and counts[0]:
                 raise InputError(f"a task of {kind} is one file; send each on its own.")
             if counts[0] >= MOST_FILES or counts[1] + len(data) > MOST_BYTES:
                 raise InputError(f"a task may have {MOST_FILES} files with {MOST_BYTES} bytes; send fewer.")
-            path = self._place(upload) / f"{stem}{suffix}"
+            path = self._unfinished(upload) / f"{stem}{suffix}"
             if path.exists():
-                path = self._place(upload) / f"{stem}-{counts[0]}{suffix}"
+                path = self._unfinished(upload) / f"{stem}-{counts[0]}{suffix}"
             write_bytes(path, data)
             counts[0], counts[1] = counts[0] + 1, counts[1] + len(data)
 
@@ -123,9 +96,9 @@ class Uploads:
             if counts is None or not counts[0]:
                 raise InputError("nothing has been sent under this number; drop some files first.")
             final = self._folder / upload
-            os.rename(self._place(upload), final)
+            os.rename(self._unfinished(upload), final)
         try:
-            return [task for task, _ in self._project.add_each(by_task(self._read(final, column)))]
+            return [task for task, _ in self._project.add_each(split_by_task(self._read(final, column)))]
         except BaseException:
             shutil.rmtree(final, ignore_errors=True)
             raise
@@ -137,7 +110,7 @@ class Uploads:
             return read_like(tasks, kind, path, column)
         return read_vectors(path) if kind == "vectors" else read_table(path, TableOptions())
 
-    def _place(self, upload: str) -> Path:
+    def _unfinished(self, upload: str) -> Path:
         return self._folder / f"{UNFINISHED}{upload}"
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
-from accuacl.labeling.project import Item, Moment, gain
+from accuacl.labeling.project import Item, RoundAccuracy, training_gain
 from accuacl.labeling.store import Act, Class, Expected, Person, Pick, Status, living
 from accuacl.labeling.web import session
 from accuacl.labeling.web.session import Limited
@@ -215,9 +215,9 @@ def _trained(app: State, task: int, round: int) -> View | None:
     return found
 
 
-def trained(moments: Sequence[Moment]) -> View | None:
+def trained(moments: Sequence[RoundAccuracy]) -> View | None:
     """What the page says of the last two moments."""
-    found = gain(moments)
+    found = training_gain(moments)
     if found is None:
         return None
     before = None if found.before is None else round_half_up(found.before)

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 import accuacl
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project
+from accuacl.labeling.project import PoolMap, Project, Uploads
 from accuacl.labeling.store import StoreUnavailable
 from accuacl.labeling.web import api, class_pages, dashboard, gallery, images, pages, people, project_page, review
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
@@ -46,7 +46,7 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.state.counted = (-1, -1, 0)  # a task, a round, and how many labels the task had before that round
     app.state.trained = (-1, -1, None)  # a task, a round, and what the training before it has brought
     app.state.decoder = Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp)
-    app.state.pool_map, app.state.uploads = project.pool_map(), project.uploads()
+    app.state.pool_map, app.state.uploads = PoolMap(project.tasks, project.settings), Uploads(project)
     app.state.public_url, app.state.loopback_only = hosts.public_url, hosts.loopback_only
     app.state.requests = Limit(burst=200, each_second=40)  # what a person's page sends, and several times that
     app.state.image_requests = Limit(burst=2000, each_second=200)  # the images of many pages, and three pages a second

@@ -19,12 +19,13 @@ from accuacl.labeling.project import (
     Doubts,
     Estimate,
     Estimates,
-    Moment,
+    RoundAccuracy,
     advise,
     by_class,
-    foreseen,
-    gain,
+    describe_budget,
     mean_over_classes,
+    predicted_accuracy,
+    training_gain,
 )
 from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
@@ -78,8 +79,9 @@ def advice(
     rows, here = app.project.store.everything(), app.project.state()
     answered = [row for row in rows if row.answered]
     doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), len(answered))
-    found = advise(app.project.settings, estimates, gain(estimates.history), classes, names, doubts, here.left)
-    found += [Advice(" ".join(sentences))] if (sentences := app.project.budget_text(here)) else []
+    found = advise(app.project.settings, estimates, training_gain(estimates.history), classes, names, doubts, here.left)
+    if budget := describe_budget(app.project.settings, app.project.store, here.tasks):
+        found.append(Advice(" ".join(budget)))
     return [
         {"text": one.text, "do": one.do, "tone": one.tone, "to": f"/review?{urlencode(one.about)}" if one.about else ""}
         for one in found
@@ -223,7 +225,7 @@ def heatmap(estimates: Estimates) -> dict[str, Any] | None:
     if not moments:
         return None
 
-    def of(task: int, moment: Moment) -> Estimate | None:
+    def of(task: int, moment: RoundAccuracy) -> Estimate | None:
         return moment.accuracy[task] if task < len(moment.accuracy) else None
 
     rows = []
@@ -239,7 +241,7 @@ def _cell(e: Estimate) -> tuple[str, int, str]:
     return f"{e.value:.0f}", round(e.value / 10), f"{e.low:.0f}\N{EN DASH}{e.high:.0f}"
 
 
-def _shown(estimates: Estimates) -> list[Moment]:
+def _shown(estimates: Estimates) -> list[RoundAccuracy]:
     """The trainings after which something was measured; of too many the last one of each task."""
     moments = [moment for moment in estimates.history if any(moment.accuracy)]
     if len(moments) > MOMENTS:
@@ -248,13 +250,13 @@ def _shown(estimates: Estimates) -> list[Moment]:
     return moments
 
 
-def _name(moment: Moment) -> str:
+def _name(moment: RoundAccuracy) -> str:
     return f"{moment.task + 1}.{moment.round + 1}"
 
 
 def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
     """The accuracy of the latest task over its labels, and how it is expected to go on."""
-    measured = app.project.learning_curve(estimates)
+    measured = estimates.curve
     if not measured or not measured[-1].held:
         return None
     task = estimates.history[-1].task
@@ -262,7 +264,8 @@ def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
     points = [Point(m.labels, e.value, e.low, e.high) for m, e in zip(measured, shown, strict=False) if e is not None]
     first, last = measured[0].labels, measured[-1].labels
     steps = [first + (AHEAD * last - first) * i / 40 for i in range(41)]
-    band = [Point(n, mid, low, high) for n, (low, mid, high) in zip(steps, foreseen(measured, steps), strict=False)]
+    ahead = predicted_accuracy(measured, steps)
+    band = [Point(n, mid, low, high) for n, (low, mid, high) in zip(steps, ahead, strict=False)]
     alt = f"Accuracy on task {task + 1} by its labels, with intervals, and how it is expected to go on."
     return {
         "task": task + 1,
@@ -297,7 +300,7 @@ def forgetting(estimates: Estimates) -> Markup:
     return plot(lines, ticks, AFTER, alt, low, high)
 
 
-def _most_fallen(moments: Sequence[Moment]) -> list[int]:
+def _most_fallen(moments: Sequence[RoundAccuracy]) -> list[int]:
     """The tasks that have lost most by now, at most `FALLEN`."""
     last = moments[-1].forgetting if moments else ()
     fallen = [(task, e.value) for task, e in enumerate(last) if e is not None]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.project import quality
+from accuacl.labeling.project import measure_quality
 from accuacl.labeling.store import INVITATION, Person, Store, Work
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.dashboard import said
@@ -104,7 +104,7 @@ def _invitation(request: Request, token: str) -> View:
 
 def _agreement(store: Store) -> View:
     """How far people agree: all together, each pair, and each with the known answers of gold examples."""
-    names, found = {one.id: one.name for one in store.people()}, quality(store)
+    names, found = {one.id: one.name for one in store.people()}, measure_quality(store)
     pairs = [
         (names[a], names[b], kappa.count, f"{kappa.agreement:.0f} %", kappa.text)
         for (a, b), kappa in found.pairs.items()

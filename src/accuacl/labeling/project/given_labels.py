@@ -1,0 +1,305 @@
+"""Labels that are there before anybody is asked: in a column of the data, in files, and known answers of gold items.
+
+Those given for a task are kept in its folder, in `given.json`, and taken into the store when the task begins. Rows of a
+file that cannot be taken are refused, each with a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from accuacl.base.errors import InputError, counted
+from accuacl.base.files import Lock, reading, write_text
+from accuacl.experiments.data import DataTable, read_table
+from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
+from accuacl.labeling.project.exported_tables import without_escape
+from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.store import GivenLabel, Store, clean_name, living, meant, near_names
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project.project import Project
+
+FILE = "given.json"
+WITH_DATA = "given with the data"  # the person who such labels are by
+ITEMS = ("name", "id", "file_name", "filename", "file", "path", "image", "item")  # columns that name an item
+CLASSES = ("class", "label")
+
+GivenLabels = dict[int, tuple[str, str]]  # by item: its class, and who gave it
+
+
+def take_given(store: Store, tasks: Tasks, task: int) -> int:
+    """Take the labels of a task that has a round into the store; how many are new."""
+    labels = to_give(store, tasks, task)
+    return store.give(task, labels) if labels else 0
+
+
+def to_give(store: Store, tasks: Tasks, task: int) -> list[GivenLabel]:
+    """The labels of a task as the store takes them. Classes and people that are new are added."""
+    labels = given_labels(tasks, task)
+    classes = {c.name: c.id for c in living(store.classes())}
+    for name in dict.fromkeys(label for label, _ in labels.values()):
+        if name not in classes:
+            classes[name] = store.add_class(name).id
+    people = {name: store.person_named(name) for name in dict.fromkeys(who for _, who in labels.values())}
+    return [GivenLabel(item, classes[label], people[who]) for item, (label, who) in labels.items()]
+
+
+def given_labels(tasks: Tasks, task: int) -> GivenLabels:
+    """All labels that the items of a task were given; those of a file count more than those of the data."""
+    info = tasks.all()[task]
+    column = tasks.table(task).get("label", [])
+    with_data = {info.first + row: (name, WITH_DATA) for row, name in enumerate(column) if name is not None}
+    return with_data | _from_files(tasks, task)
+
+
+def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
+    """The labels that were given for tasks that have not begun, which will be taken when these do."""
+    labels: GivenLabels = {}
+    for task in tasks.all():
+        if not store.rounds(task.index):
+            labels |= given_labels(tasks, task.index)
+    return labels
+
+
+def describe_given(store: Store, tasks: Tasks, task: int) -> list[str]:
+    """How many labels were there before anybody was asked: those of a task that count, and those that wait."""
+    sentences = []
+    labels = store.labels() if task >= 0 else {}
+    if free := sum(item in labels for item in (store.unasked(task) if labels else [])):
+        more = counted(free, "more label")
+        sentences.append(f"task {task + 1} has {more}, given before anybody was asked, which cost none of the budget.")
+    if wait := len(waiting_labels(store, tasks)):
+        more = counted(wait, "label")
+        sentences.append(f"{more} given for tasks that have not begun will be taken when these begin.")
+    return sentences
+
+
+def _from_files(tasks: Tasks, task: int) -> GivenLabels:
+    """The labels of a task that came in files."""
+    path = tasks.folder_of(task) / FILE
+    if not path.exists():
+        return {}
+    with reading(path):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    return {int(item): (label, who) for item, (label, who) in content.items()}
+
+
+def drop_given(tasks: Tasks, items: set[int]) -> None:
+    """Remove the labels of items from the files."""
+    for task in tasks.all():
+        labels = _from_files(tasks, task.index)
+        left = {item: label for item, label in labels.items() if item not in items}
+        if left != labels:
+            write_text(tasks.folder_of(task.index) / FILE, json.dumps(left, ensure_ascii=False) + "\n")
+
+
+def _keep(tasks: Tasks, labels: GivenLabels) -> None:
+    """Write labels down, task by task; those that are there for the same items are replaced."""
+    with Lock(tasks.folder / "lock", wait=True):
+        for task in tasks.all():
+            own = {item: label for item, label in labels.items() if item in task.ids}
+            if own:
+                together = _from_files(tasks, task.index) | own
+                write_text(tasks.folder_of(task.index) / FILE, json.dumps(together, ensure_ascii=False) + "\n")
+
+
+# Files of labels
+
+
+@dataclass(frozen=True)
+class TakenLabels:
+    """labels: new ones; waiting: of tasks that have not begun; known: the same as before; refused: a sentence each."""
+
+    labels: int = 0
+    waiting: int = 0
+    known: int = 0
+    refused: tuple[str, ...] = ()
+
+
+def take_label_file(
+    project: Project, path: Path, by: str, new_classes: bool = False, label_column: str = ""
+) -> TakenLabels:
+    """Take the labels in a table: CSV, TSV, JSON, JSON lines or Parquet. What cannot be taken is refused, row by row.
+
+    by: whose labels they are, where no column `person` says it. The same file again changes nothing.
+    """
+    table = read_table(path)
+    item_column, class_column = _columns(table, project.settings.kind, label_column)
+    people = table.values("person") if "person" in table.names else [None] * len(table)
+    by = clean_name(by, "a person")
+    wait = waiting_labels(project.store, project.tasks)  # their classes are added when their task begins
+    classes = [c.name for c in living(project.store.classes())]
+    classes += dict.fromkeys(name for name, _ in wait.values() if name not in classes)
+    answers = {answer.item: answer.class_id for answer in project.store.answers()}
+    names = {c.id: c.name for c in project.store.classes()}
+    finder = ItemFinder(project.tasks)
+    labels: GivenLabels = {}
+    refused, known = [], 0
+    for row, value in enumerate(table.values(class_column)):
+        try:
+            items = finder.items(item_column, table, row)
+            label = _class_named(value, table, classes, new_classes)
+            for item in items:
+                old = answers.get(item)
+                before = names[old] if old is not None else labels.get(item, (label,))[0]
+                if before != label:
+                    name = finder.name(item)
+                    raise InputError(f"{name!r} is labelled {before!r} and not {label!r}; correct it there")
+                if item in answers or wait.get(item, ("",))[0] == label:
+                    known += 1
+                else:
+                    labels[item] = (label, _spellings(people[row] or by, table)[0])
+        except InputError as error:
+            refused.append(f"{table.where(row)}: {error}.")
+    for who in {who for _, who in labels.values()}:
+        project.store.person_named(who)  # refused before anything is written
+    _keep(project.tasks, labels)
+    taken = sum(take_given(project.store, project.tasks, task.index) for task in project.tasks.all())
+    answered = {answer.item for answer in project.store.answers()}
+    return TakenLabels(taken, len(labels.keys() - answered), known, tuple(refused))
+
+
+def add_gold(project: Project, file: Path) -> tuple[int, int]:
+    """Make the items in a table gold: all of its rows, or none. How many, and how many are labelled.
+
+    The table is one that `take_label_file` takes too.
+    """
+    table = read_table(file)
+    item_column, class_column = _columns(table, project.settings.kind, None)
+    classes = {c.name: c.id for c in living(project.store.classes())}
+    names, finder = list(classes), ItemFinder(project.tasks)
+    known: dict[int, int] = {}
+    for row, value in enumerate(table.values(class_column)):
+        try:
+            items = finder.items(item_column, table, row)
+            label = _class_named(value, table, names, None)
+        except InputError as error:
+            raise InputError(f"{table.where(row)}: {error}.") from None
+        known |= dict.fromkeys(items, classes[label])
+    if not known:
+        raise InputError(f"{file} has no rows; give items and their classes.")
+    project.store.set_gold(known)
+    return len(known), len(known.keys() & project.store.labels().keys())
+
+
+def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str, str]:
+    """The columns that name the item and its class. label_column None: there is no such option."""
+    items = (*(["text"] if kind == "texts" else []), *ITEMS)
+    wanted = (label_column,) if label_column else CLASSES
+    columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
+    if not all(columns):
+        has = f"has the columns {', '.join(table.names)}" if table.names else "is empty"
+        option = "" if label_column is None else ", or name it with --label-column"
+        raise InputError(
+            f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."
+        )
+    return columns[0], columns[1]
+
+
+def _spellings(value: Any, table: DataTable) -> list[str]:
+    """What a cell may stand for, the likeliest first: an export's CSV has a ' before what looks like a formula."""
+    if value is None:
+        return []
+    both = [without_escape(str(value)), str(value)]
+    return both if table.delimited else both[::-1]
+
+
+def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bool | None) -> str:
+    """The class that a cell names; a new one joins those that are known. new_classes None: there is no such option."""
+    spellings = _spellings(value, table)
+    if not spellings:
+        raise InputError("it has no class; give one or leave the row out")
+    names = [clean_name(each, "a class") for each in spellings]
+    name = next((each for each in names if each in known), names[0])
+    if name not in known:
+        alike = near_names(name, known)
+        if new_classes and alike:
+            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Else add it on the page")
+        if not new_classes:
+            probably = meant(name, known)
+            hint = f"did you mean {probably}? Else" if probably else "fix it, or"
+            how = "add it on the page" if new_classes is None else "give --new-classes to add it"
+            raise InputError(f"there is no class {name!r}; {hint} {how}")
+        known.append(name)
+    return name
+
+
+def _cell(table: DataTable, column: str, row: int) -> Any:
+    """A value; None if it or the column is missing."""
+    value = table.columns.column(column)[row].as_py() if column in table.names else None
+    return None if value == "" else value
+
+
+class ItemFinder:
+    """Items by what a file calls them."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.tasks = tasks
+        self.by: dict[str, dict[str, list[int]]] = {key: defaultdict(list) for key in ("name", "text", "base")}
+        self.numbers: set[int] = set()
+        for task in tasks.all():
+            columns, erased = tasks.table(task.index), erased_rows(tasks, task)
+            gone = forgotten_rows(tasks, task)
+            for row, name in enumerate(columns["name"]):
+                if row in gone:
+                    continue
+                self.numbers.add(task.first + row)
+                spelt = {"name": name, "base": name.rpartition("/")[2]}
+                if "text" in columns and row not in erased:
+                    spelt["text"] = columns["text"][row]
+                for key, value in spelt.items():
+                    self.by[key][value].append(task.first + row)
+
+    def name(self, item: int) -> str:
+        return self.tasks.item(item).name
+
+    def items(self, column: str, table: DataTable, row: int) -> list[int]:
+        """The item that a row is of; several where a text is there more than once.
+
+        `task` and `item` tell those of one name apart, and `item` alone is enough where the name is missing.
+        """
+        spellings = _spellings(_cell(table, column, row), table) or [""]
+        wanted, number = spellings[0], _cell(table, "item", row)
+        if column == "item" or (not wanted and number is not None):
+            return [self._number(wanted or str(number))]
+        if column == "text":
+            texts = (self.by["text"].get(each, []) for each in spellings)
+            return self._some(wanted, next((items for items in texts if items), []))
+        items = next((items for items in self._called(spellings) if items), [])
+        if len(items) > 1 and (task := _cell(table, "task", row)) is not None:
+            items = [item for item in items if str(self.tasks.find(item).index + 1) == str(task)]
+        if len(items) > 1 and number is not None:
+            item = self._number(str(number))
+            if item not in items:
+                raise InputError(f"item {item} is called {self.name(item)!r}, not {wanted!r}; fix either")
+            items = [item]
+        if len(items) > 1:
+            raise InputError(f"{len(items)} items are called {wanted!r}; say which with a column `task` or `item`")
+        return self._some(wanted, items)
+
+    def _called(self, spellings: list[str]) -> Iterator[list[int]]:
+        """As the project calls it, as a path into a task's folder, as a file's name."""
+        for wanted in spellings:
+            yield self.by["name"].get(wanted, [])
+        for wanted in spellings:
+            for task in self.tasks.all():
+                if wanted.startswith(f"{task.place}/"):
+                    yield self.by["name"].get(wanted.removeprefix(f"{task.place}/"), [])
+            yield self.by["base"].get(wanted, [])
+
+    def _some(self, wanted: str, items: list[int]) -> list[int]:
+        """The items, of which there must be one."""
+        if not items:
+            short = wanted if len(wanted) <= 60 else f"{wanted[:57]}..."
+            raise InputError(f"there is no item {short!r} in this project; fix it or leave the row out")
+        return items
+
+    def _number(self, wanted: str) -> int:
+        if not wanted.isdecimal() or int(wanted) not in self.numbers:
+            raise InputError(f"there is no item {wanted!r} in this project; fix it or leave the row out")
+        return int(wanted)

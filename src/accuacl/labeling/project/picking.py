@@ -1,0 +1,159 @@
+"""Which items a round has: those drawn at random, which people get at once, those that cover the pool, and samples.
+
+The first items of a task are drawn from all of them by a hash, whether or not their embeddings are there, so the picks
+do not depend on when people begin. Items that cannot be read are passed over. The rest of the round is added when the
+embeddings are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from accuacl import strategies
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
+from accuacl.base.randomness import derive, hash_ids, rank
+from accuacl.experiments import Config, Ids, LoopState, choose, choose_uniformly
+from accuacl.experiments.data import Task
+from accuacl.features import Features
+from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.given_labels import to_give
+from accuacl.labeling.project.images import check_image, read_inside
+from accuacl.labeling.project.people_state import PeopleState, held_out_count
+from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project.state import round_limit
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.store import Pick, Store
+
+SAMPLED = 20  # items of a sample, at least, for each that is to be picked
+
+
+def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: TaskInfo, overlap: float) -> None:
+    """Open the task's first round with what it draws at random; nothing if it is open, or draws nothing that way.
+
+    That is what is held out of a round that covers the pool, and, in the first task alone, a whole uniform round: later
+    ones come with the model's guesses. Labels that are given with the data are taken at the same moment.
+    """
+    coverage = settings.first_round == "coverage"
+    if store.picks(task.index, 0) or (not settings.frozen if coverage else task.index > 0):
+        return
+    if task.kind == "images" and not Path(task.place).is_dir():
+        return  # preparing the task says so
+    count = min(settings.per_round, task.count)
+    if settings.budget_total:
+        count = min(count, round_limit(settings, store, len(tasks.all()), task.index, 0))
+    wanted = held_out_count(settings.holdout, count) if coverage else count
+    if not wanted:
+        return
+    ids, scores = _draw(settings.as_config(), task.index, task.ids, wanted, _readable(settings, tasks, task))
+    picks = [Pick(item, i, {} if coverage else {"draw": scores[i]}) for i, item in enumerate(ids)]
+    twice = asked_twice(ids, overlap, settings.seed)
+    store.begin_round(task.index, picks, twice, to_give(store, tasks, task.index))
+
+
+def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget: int) -> tuple[list[int], list[float]]:
+    """A uniform round of which people have the first picks: those, and more that are left until it is full."""
+    have = {pick.item for pick in first}
+    left = set(state.left.tolist()) - have
+    ids, scores = _draw(config, state.task.index, state.task.train, max(0, budget - len(first)), left.__contains__)
+    return [pick.item for pick in first] + ids, [pick.scores["draw"] for pick in first] + scores
+
+
+def _draw(
+    config: Config, task: int, items: Ids, count: int, usable: Callable[[int], bool]
+) -> tuple[list[int], list[float]]:
+    """So many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
+    state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
+    picked = choose_uniformly(config, state, len(items))
+    ids: list[int] = []
+    scores: list[float] = []
+    for item, score in zip(picked["ids"], picked["scores"]["draw"], strict=True):
+        if len(ids) == count:
+            break
+        if usable(item):
+            ids.append(item)
+            scores.append(score)
+    return ids, scores
+
+
+def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callable[[int], bool]:
+    """Whether an item is there, and an image can be decoded, as when it is embedded."""
+    erased = erased_rows(tasks, task)
+    if task.kind != "images":
+        return lambda item: item - task.first not in erased
+    names, root = tasks.table(task.index)["name"], Path(task.place)
+
+    def is_readable(item: int) -> bool:
+        try:
+            check_image(read_inside(root, names[item - task.first]), settings.side)
+        except InputError:
+            return False
+        return True
+
+    return is_readable
+
+
+def asked_twice(items: list[int], share: float, seed: int, before: int = 0) -> set[int]:
+    """The share of a round about which two people are asked: those with the smallest hashes of (seed, item).
+
+    before: how many picks of the round people have had already, of which the same share was chosen then.
+
+    >>> len(asked_twice(list(range(40)), 0.1, seed=0)), len(asked_twice(list(range(35)), 0.1, seed=0, before=5))
+    (4, 4)
+    """
+    count = round(share * (before + len(items))) - round(share * before)
+    return set(sorted(items, key=lambda item: rank(f"twice/{seed}", item))[:count])
+
+
+def cover_first_round(
+    config: Config,
+    state: LoopState,
+    budget: int,
+    holdout: float,
+    features: Callable[[Ids], Features],
+    given_out: list[int],
+    on_progress: OnProgress | None = None,
+) -> dict[str, Any]:
+    """Picks that cover the pool beside a uniform part, named by `held`; what is held out does not count as covered.
+
+    given_out: the uniform part, if people have it already.
+    """
+    budget = min(budget, len(state.left))
+    uniform = given_out or choose_uniformly(config, state, held_out_count(holdout, budget))["ids"]
+    rest = replace(state, asked=np.append(state.asked, np.array(uniform, np.int64)))
+    more = min(max(0, budget - len(uniform)), len(rest.left))
+    if not more:
+        return {"ids": uniform, "scores": {}, "held": sorted(uniform)}
+    covering = choose(config, rest, "coverage", more, features, np.empty(0, np.int64), 1, on_progress)
+    scores = {name: [None] * len(uniform) + values for name, values in covering["scores"].items()}
+    return {"ids": uniform + covering["ids"], "scores": scores, "held": sorted(uniform)}
+
+
+def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: int) -> PeopleState:
+    """The state with a pool of so many items that can still be asked for, if the strategy can work on a sample.
+
+    It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
+    """
+    size = max(sample, SAMPLED * count)
+    if not sample or len(state.left) <= size or "sample" not in strategies.options_of(strategy):
+        return state
+    hashes = hash_ids(derive(seed, "sample of the pool"), state.left.astype(np.uint64))
+    kept = np.sort(state.left[np.argsort(hashes, kind="stable")[:size]])
+    return replace(state, pool=kept)
+
+
+def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleState) -> dict[str, Any]:
+    """The picks with the sizes of the sample and of the pool, to which gains are scaled."""
+    size, whole = len(sample.left), len(state.left)
+    if size == whole:
+        return picked
+    scores = {
+        name: [value if value is None else value * (whole / size) for value in values] if name == "gain" else values
+        for name, values in picked["scores"].items()
+    }
+    return picked | {"scores": scores, "sample": size, "pool": whole}
