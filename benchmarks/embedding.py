@@ -25,7 +25,7 @@ from first_item import photographs
 from accuacl.base.machine import cores, memory_kept, one_heap
 from accuacl.base.progress import ignore
 from accuacl.base.threads import ordered_thread_map
-from accuacl.labeling.project import Project, backbones, make, read_images, task_inputs as inputs
+from accuacl.labeling.project import Project, encoders, make, read_images, task_inputs as inputs
 
 
 def turn(project: Project, batches: list[slice], encode: Callable[[slice], object]) -> float:
@@ -64,7 +64,7 @@ def main() -> None:
         with Project.create(Path(folder) / "project", make({"kind": "images"})) as project:
             project.add(read_images(Path(folder) / "photos", ignore))
             encode = inputs.encoder(project.tasks, project.tasks.all()[0], project.settings)
-            net = backbones.load(project.settings).embed.eval()
+            net = encoders.load_backbone(project.settings).embed.eval()
             step = inputs.BATCH
             batches = [slice(start, min(start + step, given.images)) for start in range(0, given.images, step)]
             turn(project, batches[:1], encode)

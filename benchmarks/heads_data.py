@@ -17,7 +17,7 @@ import numpy as np
 from project_data import DATA, TASKS, Data, clinc150, encoded_connections, nslkdd_tasks, photographs
 
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Tasks, make, task_inputs, texts
+from accuacl.labeling.project import Tasks, encoders, make, task_inputs
 
 BLURRED = 0.3  # share of a pool whose rows come with another task
 KIND_OF_BLOCKS = {"texts": [(0, 256), (256, 4352)]}  # token vectors, TF-IDF
@@ -80,7 +80,7 @@ def encoded(data: Data, place: Path) -> dict[str, np.ndarray]:
         found[f"pools{t}"] = inputs[task.ids]
         found[f"truth{t}"] = np.array([classes.index(data.truth[item]) for item in task.ids])
         if data.kind == "texts":
-            raw = texts.text_encoder(settings, tasks)(data.tests[t])
+            raw = encoders.text_encoder(settings, tasks)(data.tests[t])
         elif data.kind == "vectors":
             raw = data.tests[t]
         else:

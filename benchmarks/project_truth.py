@@ -11,7 +11,7 @@ from project_data import Data
 from accuacl.base.progress import ignore
 from accuacl.experiments import load_tensors, metrics, models
 from accuacl.experiments.learners import Transform
-from accuacl.labeling.project import Project, ProjectSettings, Tasks, task_inputs as inputs, texts
+from accuacl.labeling.project import Project, ProjectSettings, Tasks, encoders, task_inputs as inputs
 
 
 class Judge:
@@ -24,7 +24,7 @@ class Judge:
     def judge(self, project: Project, handle: dict, tasks: int) -> tuple[list[float], float]:
         """Percent right on the test sets of the first tasks, among all classes seen, and the calibration error."""
         state = load_tensors(project.directory / "weights", handle)
-        scale = inputs._load(project.tasks.folder_of(0) / "scale.safetensors")
+        scale = inputs.load_scale(project.tasks)
         s, seen = project.settings, np.array(handle["seen"])
         model = models.build(s.head, len(state["head.weight"]), seed=0, input_shape=scale["mean"].shape, width=s.width)
         model.load_state_dict(state)
@@ -45,7 +45,7 @@ class Judge:
         if self.data.kind == "vectors":
             return self.data.tests[t]
         if self.data.kind == "texts":
-            return texts.text_encoder(self.settings, self.tasks)(self.data.tests[t])
+            return encoders.text_encoder(self.settings, self.tasks)(self.data.tests[t])
         tasks = Tasks(self.data.place / "test")
         while len(tasks.all()) <= t:
             tasks.add(self.data.tests[len(tasks.all())])

@@ -31,7 +31,7 @@ from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
 from accuacl.experiments.data import Dataset, Split, StreamOptions, load, make_stream
-from accuacl.labeling.project.backbones import MEAN, STD, efficientnet_lite0
+from accuacl.labeling.project.encoders import MEAN, STD, efficientnet_lite0
 
 LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]

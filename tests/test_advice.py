@@ -10,18 +10,18 @@ from accuacl.labeling.project.advice import Doubts, advise
 from accuacl.labeling.project.estimates import (
     ClassEstimate,
     Estimates,
-    Moment,
+    RoundAccuracy,
     TaskEstimate,
     TrainingGain,
     by_class,
     change,
     exact,
-    gain,
     mean,
     mean_over_classes,
     share,
+    training_gain,
 )
-from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, predicted_accuracy
 
 NAMES = {0: "cat", 1: "dog", 2: "tiger"}
 NOTHING = Estimates((), None, None, (), {}, {}, {})
@@ -194,23 +194,23 @@ def test_one_number_has_one_interval():
 
 def test_the_gain_weighs_tasks_by_their_held_out_items():
     def moment(*counts):
-        return Moment(0, 0, tuple(share(*pair) if pair else None for pair in counts))
+        return RoundAccuracy(0, 0, tuple(share(*pair) if pair else None for pair in counts))
 
-    assert gain([]) is None
-    assert gain([moment(None)]) is None
-    assert gain([moment((3, 4), (0, 12)), moment((4, 4), (4, 12))]) == TrainingGain(100 * 3 / 16, 50.0, 16)
+    assert training_gain([]) is None
+    assert training_gain([moment(None)]) is None
+    assert training_gain([moment((3, 4), (0, 12)), moment((4, 4), (4, 12))]) == TrainingGain(100 * 3 / 16, 50.0, 16)
     others_held_out_now = [moment((3, 4)), moment((3, 4), (6, 12))]
-    assert gain(others_held_out_now) == TrainingGain(None, 100 * 9 / 16, 16)
+    assert training_gain(others_held_out_now) == TrainingGain(None, 100 * 9 / 16, 16)
 
 
 def test_the_curve_goes_where_the_forecast_says():
     curve = [Measured(n, right, 4000) for n, right in ((35, 2000), (85, 2850), (135, 3120), (185, 3260))]
     found = forecast(curve, 90)
     at = [185 + n for n in (found.low, found.labels, found.high)]
-    (_, _, high), (_, middle, _), (low, _, _) = foreseen(curve, at)
+    (_, _, high), (_, middle, _), (low, _, _) = predicted_accuracy(curve, at)
     assert (low, middle, high) == pytest.approx((90, 90, 90), abs=0.6)
-    bounds = np.array(foreseen(curve, [35, 85, 185, 1000]))
+    bounds = np.array(predicted_accuracy(curve, [35, 85, 185, 1000]))
     assert (np.diff(bounds, axis=1) >= 0).all()
     assert (np.diff(bounds, axis=0) > 0).all()  # more labels, more accuracy
     assert bounds[0, 1] == pytest.approx(50, abs=3)
-    assert foreseen([], [10]) == foreseen(curve[:1], [10]) == []
+    assert predicted_accuracy([], [10]) == predicted_accuracy(curve[:1], [10]) == []

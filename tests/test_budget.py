@@ -1,24 +1,19 @@
-"""A budget of labels for a whole project: never exceeded, spent where it does most good, and said in sentences."""
+"""A budget of labels for a whole project: never exceeded, shared evenly by the tasks, and said in sentences."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import Journal
-from accuacl.labeling.project import Project, make
-from accuacl.labeling.project.budget import Gains, LabelBudget, measured_curves
-from accuacl.labeling.project.stopping import Measured, expected_errors
+from accuacl.labeling.project import Project, describe_budget, make
+from accuacl.labeling.project.state import round_limit
 from commands import accuacl
 from effort import examples
 from scripted import SMALL, answer, blobs, finish, new_project, outcome, records
 from web_project import browse, log_in, running
 
-HARD = [Measured(35, 8, 20), Measured(85, 11, 20)]
-EASY = [Measured(35, 20, 20), Measured(85, 20, 20)]
 QUICK = {"learner": "ridge", "head": "linear", "strategy": "coverage", "first_round": "coverage"}
 
 
@@ -31,67 +26,40 @@ def whole(folder, total, tasks=1, **more):
     return project
 
 
-def purse(left, task=0, waiting=(), **settings):
-    given = {"kind": "vectors", "budget_total": 900, "per_round": 50} | settings
-    return LabelBudget(make(given), left, task, waiting)
+class Used:
+    """A store in which so many labels of each task are used."""
+
+    def __init__(self, *counts):
+        self.counts = counts
+
+    def used(self, task):
+        return self.counts[task] if task < len(self.counts) else 0
+
+    def used_elsewhere(self, task, round):
+        return sum(self.counts) - (0 if round else self.used(task))
 
 
-def test_expected_errors_are_the_mean_over_all_curves_by_their_likelihood():
-    def error(e, b, n):
-        return min(1.0, e * (n / 35) ** -b)
-
-    grid = [(0.005 + 0.99 * i / 198, 0.02 + 1.48 * j / 99) for i in range(199) for j in range(100)]
-    likelihood = []
-    for e, b in grid:
-        errors = [min(max(error(e, b, point.labels), 1e-9), 1 - 1e-9) for point in HARD]
-        logs = [p.right * math.log(1 - x) + (p.held - p.right) * math.log(x) for p, x in zip(HARD, errors, strict=True)]
-        likelihood.append(math.exp(sum(logs) / 2))
-    found = expected_errors(HARD, [10, 85, 400])
-    for n, value in zip((10, 85, 400), found, strict=True):
-        mean = sum(w * error(e, b, n) for w, (e, b) in zip(likelihood, grid, strict=True)) / sum(likelihood)
-        assert value == pytest.approx(mean, rel=1e-6)
-    assert 1 > found[0] > found[1] > found[2] > 0
-    assert expected_errors(HARD, [0, -3]) == [1.0, 1.0]
-    assert expected_errors(HARD[:1], [100]) == []
-
-
-def test_who_comes_later():
-    assert purse(900).later == 1  # nobody knows, so one more
-    assert purse(900, task=3).later == 1
-    assert purse(900, waiting=(50, 60, 70)).later == 3
-    assert purse(900, budget_tasks=3).later == 2
-    assert purse(900, task=2, budget_tasks=3).later == 0
-    assert purse(900, task=2, budget_tasks=3, waiting=(50,)).later == 1  # more than was said
-
-
-def test_alike_tasks_have_equal_shares_with_curves_and_without():
-    """Of 900 labels for three tasks alike each is to have 300: so many rounds, then no more."""
-    for left, used in ((900 - n, n) for n in range(50, 700, 50)):
-        here = purse(left, budget_tasks=3)
-        assert here.needed_here(None, used) == (used + 25 <= 300)
-        gains = here.gains([HARD], used - 15)
-        if abs(used + 25 - 300) > 25:
-            assert here.needed_here(gains, used) == (used < 300), used
-
-
-def test_a_task_that_gains_less_has_fewer_rounds_and_one_that_gains_more_has_more():
-    here, used = purse(400, task=1, budget_tasks=3), 200
-    assert not here.needed_here(here.gains([HARD, EASY], used - 15), used)
-    assert here.needed_here(here.gains([EASY, HARD], used - 15), used)
-
-
-def test_the_last_task_and_one_before_small_pools_have_all_that_they_can_use():
-    assert purse(50, task=2, budget_tasks=3).needed_here(None, 10_000)
-    assert purse(200, waiting=(60, 90)).needed_here(Gains(0, 9), 10_000)  # these cannot use more than 150
-    assert not purse(190, waiting=(60, 90)).needed_here(Gains(0, 9), 10_000)
-    assert not purse(200, waiting=(60, 90), budget_tasks=4).needed_here(Gains(0, 9), 10_000)
-
-
-@pytest.mark.parametrize("left", [0, 1, 2, 7, 49, 50, 51, 149, 150, 900])
-def test_the_first_round_leaves_something_for_the_others(left):
-    here = purse(left, budget_tasks=3)
-    assert here.first_round == min(50, math.ceil(left / 3))
-    assert here.next_round == min(50, left)
+@pytest.mark.parametrize(
+    ("used", "tasks", "task", "settings", "limit"),
+    [
+        ((), 1, 0, {}, 50),  # one more task may come, so the share is 450; a round has 50
+        ((420,), 1, 0, {}, 30),
+        ((450,), 1, 0, {}, 0),
+        ((450,), 2, 1, {}, 50),  # of the 450 that are left, half are for one more
+        ((450, 200), 2, 1, {}, 25),
+        ((), 4, 0, {"budget_total": 7}, 2),
+        ((2,), 4, 1, {"budget_total": 7}, 2),
+        ((2, 2, 2), 4, 3, {"budget_total": 7, "budget_tasks": 4}, 1),
+        ((300, 300), 3, 2, {"budget_tasks": 3}, 50),
+        ((300, 300, 270), 3, 2, {"budget_tasks": 3}, 30),
+        ((300, 300, 300), 4, 3, {"budget_tasks": 3}, 0),  # more tasks than was said: nothing is left
+        ((900,), 2, 1, {}, 0),
+    ],
+)
+def test_a_task_has_an_even_share_of_what_is_left(used, tasks, task, settings, limit):
+    settings = make({"kind": "vectors", "budget_total": 900, "per_round": 50} | settings)
+    round = 1 if task < len(used) else 0
+    assert round_limit(settings, Used(*used), tasks, task, round) == limit
 
 
 def label_some(project, draw):
@@ -172,21 +140,21 @@ def test_an_interrupted_project_ends_with_the_same_bytes(tmp_path):
         assert outcome(project) == expected
 
 
-def test_without_held_out_items_tasks_have_equal_shares(tmp_path):
-    with whole(tmp_path / "p", 24, 2, holdout=0, per_round=4) as project:
+def test_tasks_have_equal_shares(tmp_path):
+    with whole(tmp_path / "p", 24, 2, per_round=4) as project:
         finish(project)
-        assert [project.store.used(task) for task in (0, 1)] == [12, 8]  # one more task may come
-        assert project.state().used == 20
+        assert [project.store.used(task) for task in (0, 1)] == [12, 6]  # one more task may come
+        assert project.state().used == 18
         why = [list(records(project, f"00{task}/*/query").values())[-1]["over"] for task in (0, 1)]
-        assert why == [{"why": "later", "here": None, "later": None}] * 2
+        assert why == [{"why": "budget"}] * 2
         project.add(blobs(2)[0])
         finish(project)
-        assert project.store.used(2) == 2
-    with whole(tmp_path / "q", 24, 2, holdout=0, per_round=4, budget_tasks=2) as project:
+        assert project.store.used(2) == 3
+    with whole(tmp_path / "q", 24, 2, per_round=4, budget_tasks=2) as project:
         finish(project)
         assert [project.store.used(task) for task in (0, 1)] == [12, 12]
         assert project.state().text == "everything is learned, and the budget of 24 labels is used."
-        assert project.budget_text(project.state()) == ["The whole budget of 24 labels is used."]
+        assert said_of_budget(project) == ["The whole budget of 24 labels is used."]
 
 
 def test_when_it_is_used_up_later_tasks_are_not_asked_for(tmp_path):
@@ -220,33 +188,31 @@ def test_the_memory_has_examples_of_every_task(tmp_path, learner):
     assert any(item >= 60 for item in kept[1])
 
 
+def said_of_budget(project):
+    return describe_budget(project.settings, project.store, len(project.tasks.all()))
+
+
 def test_what_is_said_of_it(tmp_path):
-    with whole(tmp_path / "p", 60, per_round=10, holdout=0.5) as project:
-        assert project.budget_text(project.state()) == ["0 of 60 labels are used, 60 are left."]
+    with whole(tmp_path / "p", 60, per_round=10) as project:
+        assert said_of_budget(project) == ["0 of 60 labels are used, 60 are left."]
         state = project.advance()
         assert (state.used, state.budget, state.left, state.rounds) == (0, 60, 60, 0)
         assert state.text == "task 1, round 1: 10 of 10 to be labelled."
         answer(project)
         project.advance()
-        share = "Task 1 goes on: its learning curve is not known yet, so each task has the same share."
-        assert project.budget_text(project.state()) == ["10 of 60 labels are used, 50 are left.", share]
+        share = "The share of task 1 is 30 labels, of which 10 are used."
+        assert said_of_budget(project) == ["10 of 60 labels are used, 50 are left.", share]
         shown = accuacl("project", "status", project.directory).stdout
         assert "labels of task 1: 10; 1 task\n" in shown
         assert share in shown
-        answer(project)
-        project.advance()
-        assert measured_curves(project.store, project.journal, 0)[0]
-        used, worth = project.budget_text(project.state())[:2]
-        assert used == "20 of 60 labels are used, 40 are left."
-        assert worth.startswith("Another 10 labels would bring task 1 ")
-        assert worth.endswith((", so task 1 goes on.", ", so task 1 ends with this round."))
         finish(project)
-        last = project.budget_text(project.state())
-        assert last[1].endswith(", so it has ended.")
-        assert len(last) == 2
+        assert said_of_budget(project)[1] == "The share of task 1 is 30 labels, of which 30 are used."
         project.add(blobs(1)[0])
         finish(project)
-        assert project.budget_text(project.state())[-1].startswith("Of the tasks so far task ")
+        assert said_of_budget(project) == [
+            "45 of 60 labels are used, 15 are left.",
+            "The share of task 2 is 15 labels, of which 15 are used.",
+        ]
 
 
 def test_the_page_says_the_same(tmp_path):
@@ -254,7 +220,7 @@ def test_the_page_says_the_same(tmp_path):
         project.advance()
         answer(project)
         project.advance()
-        said = " ".join(project.budget_text(project.state()))
+        said = " ".join(said_of_budget(project))
         with running(project) as server, browse(server) as client:
             log_in(client, project, "Grace", lead=True)
             assert said in client.get("/project").text
@@ -269,7 +235,8 @@ def test_the_page_says_the_same(tmp_path):
 def test_a_project_without_one_is_as_ever(tmp_path):
     with new_project(tmp_path / "p") as project:
         assert project.settings.budget_total == 0
-        assert project.budget_text(project.advance()) == []
+        project.advance()
+        assert said_of_budget(project) == []
         finish(project)
         assert not any("over" in query for query in records(project, "*/query").values())
         assert len(records(project, "*/query")) == 2
@@ -278,5 +245,5 @@ def test_a_project_without_one_is_as_ever(tmp_path):
 def test_wrong_settings():
     with pytest.raises(InputError, match="--rounds and --budget-total exclude each other"):
         make({"kind": "vectors", "budget_total": 100, "rounds": 3})
-    with pytest.raises(InputError, match="--budget-tasks says for how many tasks --budget-total is"):
+    with pytest.raises(InputError, match="--budget-tasks says how many tasks share --budget-total"):
         make({"kind": "vectors", "budget_tasks": 3})

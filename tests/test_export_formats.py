@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import NewItems, Project, export, loader, make, onnx_export
+from accuacl.labeling.project import NewItems, Project, export, exported_model, loader, make
 from commands import accuacl
 from processes import run_alone
 from scripted import SMALL, answer, blobs, finish, new_project, texts_project
@@ -91,7 +91,7 @@ def test_onnx_of_vectors_that_an_own_network_embeds(tmp_path):
     with new_project(tmp_path / "p", 1, **own) as project:
         finish(project)
         export(project, tmp_path / "e", None, "text", quiet)
-    assert onnx_export._example(loader.load(tmp_path / "e")).shape == (3, 6)
+    assert exported_model._example(loader.load(tmp_path / "e")).shape == (3, 6)
 
 
 def test_onnx_that_is_not_the_model_is_refused(tmp_path, monkeypatch):
@@ -101,7 +101,7 @@ def test_onnx_that_is_not_the_model_is_refused(tmp_path, monkeypatch):
         with pytest.raises(InputError, match="nothing has been learned yet, so there is no model for --onnx"):
             export(project, tmp_path / "e", None, "text", quiet, onnx=True)
         finish(project)
-        monkeypatch.setattr(onnx_export, "LARGEST_ERROR", -1.0)
+        monkeypatch.setattr(exported_model, "LARGEST_ERROR", -1.0)
         with pytest.raises(InputError, match="the ONNX model gives other probabilities"):
             export(project, tmp_path / "e", None, "text", quiet, onnx=True)
 

@@ -11,12 +11,12 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import (
     Project,
-    first_round,
     images,
     make,
     people_steps as learning,
+    picking,
     read_images,
-    take_file,
+    take_label_file,
     task_inputs as inputs,
     unreadable_images,
     why_unreadable,
@@ -94,10 +94,10 @@ def test_what_cannot_be_read_is_passed_over(tmp_path):
     with Project.create(tmp_path / "p", make(IMAGES | {"per_round": 8})) as project:
         project.add(read_images(photos, quiet))
         config, task = project.settings.as_config(), project.tasks.all()[0]
-        order = first_round.draw(config, 0, task.ids, 30, lambda item: True)[0]
+        order = picking._draw(config, 0, task.ids, 30, lambda item: True)[0]
         (photos / project.item(order[1]).name).unlink()
         (photos / project.item(order[2]).name).write_bytes(b"not an image")
-        first_round.give_out_first(project.settings, project.tasks, project.store, task, 0)
+        picking.give_out_first(project.settings, project.tasks, project.store, task, 0)
         assert [pick.item for pick in project.store.picks(0, 0)] == [order[0], *order[3:10]]
         project.advance()  # which finds out which images are bad
         assert records(project, "000/000/query")["000/000/query"]["ids"] == [order[0], *order[3:10]]
@@ -108,7 +108,7 @@ def test_nothing_is_given_out_while_the_folder_is_missing(tmp_path):
     with Project.create(tmp_path / "p", make(IMAGES)) as project:
         project.add(read_images(photos, quiet))
         photos.rename(tmp_path / "elsewhere")
-        first_round.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
+        picking.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
         assert project.store.status() is None
 
 
@@ -134,7 +134,7 @@ def test_what_is_labelled_before_the_rest_is_chosen_is_not_asked_for(tmp_path, m
         given = sorted(set(range(60)) - set(first))[:50] + first[:1]
         rows = "".join(f"t0-{item},class 0\n" for item in given)
         (tmp_path / "l.csv").write_text(f"name,class\n{rows}")
-        assert take_file(project, tmp_path / "l.csv", "Bob", new_classes=True).labels == 51
+        assert take_label_file(project, tmp_path / "l.csv", "Bob", new_classes=True).labels == 51
         assert first[0] not in answer(project)
         project.advance()
         picked = records(project, "000/000/query")["000/000/query"]
@@ -251,7 +251,7 @@ def test_nothing_is_learned_from_an_image_that_breaks_after_it_was_labelled(tmp_
         assert {item for item, _ in label["labels"]} == set(first[3:])
         names = [project.item(item).name for item in sorted(first[:3])]
         assert unreadable_images(project.tasks, project.tasks.all()[0]) == names
-        assert "of no known format" in why_unreadable(project.tasks.all()[0], names[0])
+        assert "unknown format" in why_unreadable(project.tasks.all()[0], names[0])
 
 
 def test_an_item_that_is_forgotten_before_its_task_begins_is_never_asked_for(tmp_path):
@@ -273,12 +273,12 @@ def test_of_many_images_the_headers_are_read_and_the_rest_when_they_are_embedded
     assert set(read_images(photos, quiet).bad) == {"003.png", "004.png"}
     monkeypatch.setattr(images, "DECODED_AT_ONCE", 11)
     items = read_images(photos, quiet)
-    assert items.bad == {"004.png": "not a readable image (of no known format)"}
+    assert items.bad == {"004.png": "not a readable image (unknown format)"}
     assert set(read_images(photos, quiet, whole=True).bad) == {"003.png", "004.png"}
     with Project.create(tmp_path / "p", make(IMAGES | {"per_round": 11})) as project:
         project.store.add_person("Ada")
         project.add(items)
-        first_round.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
+        picking.give_out_first(project.settings, project.tasks, project.store, project.tasks.all()[0], 0)
         assert 3 not in {pick.item for pick in project.store.picks(0, 0)}
         assert project.advance().status.total == 10
         ended = command("project", "status", "p", cwd=tmp_path, width=200)

@@ -12,7 +12,7 @@ from accuacl.base.progress import ignore
 from accuacl.labeling.project import Project, TableOptions, make, read_images, read_table, read_texts
 from accuacl.labeling.project.erasing import erase, forget_items
 from accuacl.labeling.project.exporting import model_card
-from accuacl.labeling.project.tasks import FILE
+from accuacl.labeling.project.tasks import FORGOTTEN
 from test_labeling_data import IMAGES, folder_of
 from test_places import upload
 from test_tables import claims
@@ -88,7 +88,7 @@ def test_what_was_forgotten_is_not_taken_in_again(tmp_path):
         (photos / "000.png").rename(photos / "new.png")
         with pytest.warns(UserWarning, match="left out, since this project was asked to forget them: 1"):
             assert project.add(read_images(photos, ignore)).count == 1
-        known = json.loads((project.tasks.folder / FILE).read_text())
+        known = json.loads((project.tasks.folder / FORGOTTEN).read_text())
         assert (len(known["hashes"]), "002" in known["hashes"][0]) == (1, False)
 
 

@@ -17,9 +17,18 @@ from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.data import read_table
-from accuacl.labeling.project import NewItems, Project, export, given_text, make, read_texts, read_vectors, take_file
-from accuacl.labeling.project.exporting import plain, write_answers, write_csv
-from accuacl.labeling.project.taught import keep, take_given
+from accuacl.labeling.project import (
+    NewItems,
+    Project,
+    describe_given,
+    export,
+    make,
+    read_texts,
+    read_vectors,
+    take_label_file,
+)
+from accuacl.labeling.project.exported_tables import without_escape, write_answers, write_csv
+from accuacl.labeling.project.given_labels import _keep, take_given
 from commands import accuacl as command
 from effort import examples
 from scripted import answer, blobs, finish, new_project, records, texts_project
@@ -48,7 +57,7 @@ def test_given_labels_are_learned_and_cost_nothing(project, tmp_path):
     project.advance()
     asked = {pick.item for pick in project.store.picks(0, 0)}
     others = [i for i in range(60) if i not in asked][:30]
-    taken = take_file(project, write(tmp_path / "l.csv", rows_of(0, others)), "Bob", new_classes=True)
+    taken = take_label_file(project, write(tmp_path / "l.csv", rows_of(0, others)), "Bob", new_classes=True)
     assert (taken.labels, taken.waiting, taken.known, taken.refused) == (30, 0, 0, ())
     state = project.state()
     assert (state.used, state.left, state.status.total, state.status.left) == (0, 16, 8, 8)
@@ -69,9 +78,9 @@ def test_given_labels_are_learned_and_cost_nothing(project, tmp_path):
 def test_the_same_file_again_changes_nothing(project, tmp_path):
     project.advance()
     path = write(tmp_path / "l.csv", rows_of(0, range(60)))  # those that are asked for, too
-    assert take_file(project, path, "Bob", new_classes=True).labels == 60
+    assert take_label_file(project, path, "Bob", new_classes=True).labels == 60
     events = [len(project.store.history(item)) for item in range(60)]
-    again = take_file(project, path, "Bob")
+    again = take_label_file(project, path, "Bob")
     assert (again.labels, again.known, again.refused) == (0, 60, ())
     assert events == [len(project.store.history(item)) for item in range(60)]
     assert project.advance().finished  # every round is answered already, and all of it is learned
@@ -81,7 +90,7 @@ def test_the_same_file_again_changes_nothing(project, tmp_path):
 def test_labels_of_a_task_that_has_not_begun_wait_for_it(project, tmp_path):
     project.add(blobs(1)[0])
     project.advance()
-    taken = take_file(project, write(tmp_path / "l.csv", rows_of(1, range(5))), "Bob", new_classes=True)
+    taken = take_label_file(project, write(tmp_path / "l.csv", rows_of(1, range(5))), "Bob", new_classes=True)
     assert (taken.labels, taken.waiting) == (0, 5)
     assert not project.store.answers()
     while project.state().task == 0:
@@ -94,7 +103,7 @@ def test_labels_after_the_last_round_are_learned_with_the_next_task(project, tmp
     finish(project)
     asked = project.store.labels().keys()
     late = [i for i in range(60) if i not in asked][:4]
-    assert take_file(project, write(tmp_path / "l.csv", rows_of(0, late)), "Bob").labels == 4
+    assert take_label_file(project, write(tmp_path / "l.csv", rows_of(0, late)), "Bob").labels == 4
     project.add(blobs(1)[0])
     project.advance()
     answer(project)
@@ -114,7 +123,7 @@ def test_rows_that_cannot_be_taken_are_named_and_the_others_taken(project, tmp_p
         {"name": "t0-0", "class": "class 9"},
         {"name": "", "class": "class 0"},
     ]
-    taken = take_file(project, write(tmp_path / "l.csv", [right, *wrong]), "Bob")
+    taken = take_label_file(project, write(tmp_path / "l.csv", [right, *wrong]), "Bob")
     assert taken.labels == 1
     assert [sentence.removeprefix(f"{tmp_path}/") for sentence in taken.refused] == [
         "l.csv: line 3: there is no item 'nobody' in this project; fix it or leave the row out.",
@@ -123,17 +132,17 @@ def test_rows_that_cannot_be_taken_are_named_and_the_others_taken(project, tmp_p
         "l.csv: line 6: there is no class 'class 9'; did you mean class 0? Else give --new-classes to add it.",
         "l.csv: line 7: there is no item '' in this project; fix it or leave the row out.",
     ]
-    taken = take_file(project, write(tmp_path / "l.csv", [{"name": "t0-0", "class": "class 9"}]), "Bob", True)
+    taken = take_label_file(project, write(tmp_path / "l.csv", [{"name": "t0-0", "class": "class 9"}]), "Bob", True)
     assert "'t0-0' is labelled 'class 0' and not 'class 9'" in taken.refused[0]
     with pytest.raises(InputError, match=r"has the columns a; give `name`"):
-        take_file(project, write(tmp_path / "l.csv", [{"a": 1}]), "Bob")
+        take_label_file(project, write(tmp_path / "l.csv", [{"a": 1}]), "Bob")
     (tmp_path / "l.csv").write_text("")
     with pytest.raises(InputError, match=r"l\.csv is empty; give `name`"):
-        take_file(project, tmp_path / "l.csv", "Bob")
+        take_label_file(project, tmp_path / "l.csv", "Bob")
     project.store.add_person("Eve")
     project.store.revoke("Eve")
     with pytest.raises(InputError, match="'Eve' has lost access"):
-        take_file(project, write(tmp_path / "l.csv", rows_of(0, [5])), "Eve", True)
+        take_label_file(project, write(tmp_path / "l.csv", rows_of(0, [5])), "Eve", True)
 
 
 def test_an_export_can_be_taken_into_another_project(project, tmp_path):
@@ -141,7 +150,7 @@ def test_an_export_can_be_taken_into_another_project(project, tmp_path):
     export(project, tmp_path / "out", None, "text", lambda _: None)
     with new_project(tmp_path / "q") as other:
         other.advance()
-        taken = take_file(other, tmp_path / "out" / "labels.csv", "Bob", new_classes=True)
+        taken = take_label_file(other, tmp_path / "out" / "labels.csv", "Bob", new_classes=True)
         assert (taken.labels, taken.refused) == (16, ())
         assert {p.name for p in other.store.people()} == {"Ada"}  # the column `person` says whose they are
 
@@ -150,7 +159,7 @@ def test_what_is_forgotten_is_not_given_again(tmp_path):
     with texts_project(tmp_path) as project:
         left = [f"k{i}" for i in range(20) if i not in project.store.labels()]
         rows = [{"id": name, "label": "open" if int(name[1:]) % 2 == 0 else "close"} for name in left]
-        take_file(project, write(tmp_path / "l.csv", rows), "Bob")
+        take_label_file(project, write(tmp_path / "l.csv", rows), "Bob")
         item = int(left[0][1:])
         assert item in project.store.labels()
         project.forget([left[0]])
@@ -170,7 +179,7 @@ def test_texts_are_found_by_what_they_say_and_exports_hold_them(tmp_path):
         project.advance()
         labels = [{"text": "open it", "class": "open"}, {"text": "close it", "class": "close"}]
         labels += [{"text": "shut it", "class": "close"}]
-        assert take_file(project, write(tmp_path / "l.csv", labels), "Bob", new_classes=True).labels == 4
+        assert take_label_file(project, write(tmp_path / "l.csv", labels), "Bob", new_classes=True).labels == 4
         project.advance()
         export(project, tmp_path / "out", tmp_path / "t.csv", "text", lambda _: None)
     for name in ("labels.csv", "predictions.csv"):
@@ -200,7 +209,7 @@ def test_labels_in_a_column_of_texts_or_vectors(tmp_path):
         project.advance()
         asked = len(project.store.picks(0, 0))
         free = 6 - sum(item < 6 for item in (pick.item for pick in project.store.picks(0, 0)))
-        assert given_text(project.store, project.tasks, 0) == [
+        assert describe_given(project.store, project.tasks, 0) == [
             f"task 1 has {free} more labels, given before anybody was asked, which cost none of the budget."
         ]
         assert asked == 2
@@ -223,7 +232,7 @@ def test_a_file_still_corrects_what_was_given_with_the_data(tmp_path):
     with Project.create(tmp_path / "p", settings) as project:
         project.add(read_texts(tmp_path / "t.csv", "text", label_column="verdict"))
         rows = [{"text": "text 0", "class": "b"}, {"text": "text 1", "class": "b"}, {"text": "text 2", "class": "c"}]
-        taken = take_file(project, write(tmp_path / "l.csv", rows), "Bob")
+        taken = take_label_file(project, write(tmp_path / "l.csv", rows), "Bob")
         assert (taken.labels, taken.waiting, taken.known, len(taken.refused)) == (0, 1, 1, 1)
         assert "there is no class 'c'" in taken.refused[0]
         project.advance()
@@ -259,7 +268,7 @@ def test_cells_can_be_read_as_they_were_and_none_is_a_formula(rows):
         write_csv(Path(folder) / "a.csv", [("one", "two"), *rows])
         columns = read_table(Path(folder) / "a.csv").columns
     cells = list(zip(columns["one"].to_pylist(), columns["two"].to_pylist(), strict=True))
-    assert [(plain(a), plain(b)) for a, b in cells] == rows
+    assert [(without_escape(a), without_escape(b)) for a, b in cells] == rows
     for cell in itertools.chain(*cells):
         assert not cell.startswith(("=", "+", "-", "@", "\t", "\r")) or float(cell) is not None
 
@@ -274,15 +283,15 @@ def test_an_export_says_the_same_when_it_is_taken_again(tmp_path, kind):
         strange(tmp_path / "p", kind, rows, names) as project,
         strange(tmp_path / "q", kind, rows, names) as other,
     ):
-        keep(project.tasks, {item: (name, "+Bob") for item, (_, name) in enumerate(rows)})
+        _keep(project.tasks, {item: (name, "+Bob") for item, (_, name) in enumerate(rows)})
         take_given(project.store, project.tasks, 0)
         csv_file, parquet_file = write_answers(project, tmp_path)[:2]
-        taken = take_file(other, csv_file, "Eve")
+        taken = take_label_file(other, csv_file, "Eve")
         assert (taken.labels, taken.refused) == (len(rows), ())
         assert {p.name for p in other.store.people()} == {"+Bob"}
         assert said(other) == said(project) == [name for _, name in rows]
         for path in (csv_file, parquet_file):
-            taken = take_file(other, path, "Eve")
+            taken = take_label_file(other, path, "Eve")
             assert (taken.labels, taken.known, taken.refused) == (0, len(rows), ())
 
 
@@ -309,10 +318,10 @@ def test_a_new_class_is_added_as_it_was_called(tmp_path):
     with strange(tmp_path / "p", "texts", rows) as project:
         path = write(tmp_path / "l.csv", [{"text": "'-one", "class": "'+plus"}, {"text": "=two", "class": "minus"}])
         assert (
-            take_file(project, path, "Bob")
+            take_label_file(project, path, "Bob")
             .refused[0]
             .endswith("line 2: there is no class '+plus'; fix it, or give --new-classes to add it.")
         )
-        taken = take_file(project, path, "Bob", new_classes=True)
+        taken = take_label_file(project, path, "Bob", new_classes=True)
         assert (taken.labels, taken.refused) == (2, ())
         assert [c.name for c in project.store.classes()] == ["+plus", "minus"]

@@ -19,7 +19,7 @@ SUMS = {"learner": "ridge", "keep": "statistics"}
 
 def all_rows(project):
     """The scaled vectors of all tasks as they were before anything was erased."""
-    scale = inputs._load(project.tasks.folder_of(0) / "scale.safetensors")
+    scale = inputs.load_scale(project.tasks)
     return inputs.scaled(np.concatenate([blobs(task.index)[0].vectors for task in project.tasks.all()]), scale)
 
 

@@ -384,8 +384,8 @@ def test_texts_by_the_line(tmp_path):
         ("t.csv", "id,text\n1,a\n2\n", "line 3 has 1 fields and the header 2"),
         ("t.csv", 'id,text\n1,a\n2,"b\n3,c\n', "a quotation mark in the row that begins in line 3 does not fit"),
         ("t.csv", 'id,text\n1,"a" b\n2,c\n', "a quotation mark in the row that begins in line 2 does not fit"),
-        ("t.jsonl", '{"text": "a\\ud800"}\n', "text is no column .*surrogates"),
-        ("t.jsonl", '{"text": "a", "id": "\\udfff"}\n', "id is no column .*surrogates"),
+        ("t.jsonl", '{"text": "a\\ud800"}\n', "text cannot be a column .*surrogates"),
+        ("t.jsonl", '{"text": "a", "id": "\\udfff"}\n', "id cannot be a column .*surrogates"),
     ],
 )
 def test_wrong_texts_are_one_sentence(tmp_path, name, content, says):

@@ -215,7 +215,7 @@ def test_a_model_of_texts_says_the_same_alone(tmp_path):
 def test_the_pretrained_network_sees_and_leaves_the_generator_alone():
     import torch
 
-    from accuacl.labeling.project.backbones import load as load_backbone
+    from accuacl.labeling.project.encoders import load_backbone
 
     torch.manual_seed(5)
     before = torch.get_rng_state()

@@ -13,7 +13,7 @@ from accuacl.labeling.project import load_learning
 
 LIBRARY = """
 import sys, threading
-from accuacl.labeling.project.backbones import _load_libraries
+from accuacl.labeling.project.project import _load_libraries
 
 turns, loaded = 0, threading.Event()
 def count():

@@ -19,7 +19,7 @@ from accuacl.base import files
 from accuacl.base.errors import InputError
 from accuacl.experiments import Journal, learners
 from accuacl.labeling.project import Project, ProjectSettings, make
-from accuacl.labeling.project.taught import held_out
+from accuacl.labeling.project.people_state import held_out
 from dying import project_until
 from effort import times
 from processes import Running

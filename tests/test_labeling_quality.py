@@ -17,9 +17,9 @@ from sklearn.metrics import cohen_kappa_score
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads import fit
-from accuacl.labeling.project import add_gold, likely_mistakes, quality
+from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality
 from accuacl.labeling.project.estimates import share
-from accuacl.labeling.project.first_round import asked_twice
+from accuacl.labeling.project.picking import asked_twice
 from accuacl.labeling.project.quality import cohen, doubtful, fleiss
 from effort import times
 from scripted import answer, blobs, class_of, finish, new_project, texts_project, truth
@@ -115,7 +115,7 @@ def test_a_share_of_each_round_is_labelled_by_two(tmp_path, later):
                 assert project.state().waiting == "labels"
         assert sum(counts.values()) == 8 + 2
         assert project.state().ready
-        found = quality(project.store)
+        found = measure_quality(project.store)
         assert (found.shared, found.unsettled) == (2, 0)
         assert found.text.startswith("2 examples have labels of several people: ")
         assert project.advance().round == 1
@@ -133,21 +133,21 @@ def test_agreement_and_gold_of_each_person(tmp_path):
         for person, labels in said.items():
             for item, label in zip(items, labels, strict=True):
                 store.label(person, item, label, uuid.uuid4().hex)
-        found = quality(store)
+        found = measure_quality(store)
         assert found.pairs == {(ada.id, bob.id): cohen(said[ada], said[bob])}
         assert found.fleiss == fleiss(list(zip(said[ada], said[bob], strict=True)))
         assert (found.shared, found.unsettled, found.gold) == (8, 1, {})
         said_of_all = f"they agree in 88 %, Fleiss' kappa {found.fleiss.text}; 1 to settle."
         assert found.text == f"8 examples have labels of several people: {said_of_all}"
         store.mark_gold(ada, items[:5])  # as she has labelled them herself, which says nothing of her
-        assert quality(store).gold == {bob.id: share(4, 5)}
+        assert measure_quality(store).gold == {bob.id: share(4, 5)}
         store.mark_gold(bob, items[:2])
-        assert quality(store).gold == {bob.id: share(2, 3)}  # of the others; nor of whoever marks them
+        assert measure_quality(store).gold == {bob.id: share(2, 3)}  # of the others; nor of whoever marks them
         store.set_gold(dict.fromkeys(items[:5], 1))  # from elsewhere, so that nobody knew it
-        assert quality(store).gold == {ada.id: share(1, 5), bob.id: share(2, 5)}
+        assert measure_quality(store).gold == {ada.id: share(1, 5), bob.id: share(2, 5)}
         store.correct(bob, items[3], 1, uuid.uuid4().hex)  # settled; what they said by themselves stays
-        assert quality(store).unsettled == 0
-        assert quality(store).fleiss == found.fleiss
+        assert measure_quality(store).unsettled == 0
+        assert measure_quality(store).fleiss == found.fleiss
 
 
 def test_gold_items_come_from_a_file(tmp_path):
@@ -255,9 +255,9 @@ def test_wrong_labels_are_found_and_the_most_doubtful_comes_first(tmp_path):
         doubts = [doubt for doubt, _ in found.values()]
         assert doubts == sorted(doubts, reverse=True)
         # The same from scratch: a head fitted without this example gives it the probabilities that it was judged by.
-        from accuacl.labeling.project import learned
+        from accuacl.labeling.project.learned import rows_of
 
-        rows = torch.from_numpy(learned.rows(project.settings, project.tasks, items))
+        rows = torch.from_numpy(rows_of(project.settings, project.tasks, items))
         labels = torch.tensor([project.store.labels()[item] for item in items])
         head = fit(rows, labels, int(labels.max()) + 1)
         p = torch.softmax(head.loo, 1)[3]

@@ -10,22 +10,22 @@ from safetensors.numpy import load_file
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
-from accuacl.labeling.project import Project, loader, make, settings, texts
+from accuacl.labeling.project import Project, encoders, loader, make, settings
+from accuacl.labeling.project.encoders import TokenVectors, text_encoder
 from accuacl.labeling.project.exporting import export
 from accuacl.labeling.project.tables import read_texts
-from accuacl.labeling.project.texts import TokenVectors, text_encoder
 from processes import run_alone
 from scripted import finish
 
 TEXTS = [f"{verb} the {what}" for verb in ("open", "close") for what in ["door", "window", "shop", "lid", "box", "tap"]]
 OWN = "import numpy as np\n\ndef build():\n    return lambda texts: np.array([[len(t), t.count('o')] for t in texts])\n"
 
-pytestmark = pytest.mark.skipif(settings.files() is None, reason="the extra `label` is not installed")
+pytestmark = pytest.mark.skipif(settings.word_vector_files() is None, reason="the extra `label` is not installed")
 
 
 @pytest.fixture(scope="module")
 def tokens():
-    return TokenVectors()
+    return TokenVectors(*settings.word_vector_files())
 
 
 def project_of(folder, **more):
@@ -39,7 +39,7 @@ def project_of(folder, **more):
 
 
 def test_a_text_is_the_mean_of_its_tokens_vectors(tokens):
-    (table,) = load_file(settings.files()[0]).values()
+    (table,) = load_file(settings.word_vector_files()[0]).values()
     for text in ("cheap flights to Rome", "Wo ist der Bahnhof?", "駅はどこですか", "naïve café 😀"):
         ids = tokens.tokenizer.encode(text, add_special_tokens=False).ids
         mean = np.mean([table[i].astype(np.float64) for i in ids], axis=0)
@@ -66,7 +66,7 @@ def test_a_project_of_texts_sees_word_vectors_beside_tf_idf(tmp_path, tokens):
         assert project.settings.model == "word-vectors"
         project.advance()
         rows = np.load(project.tasks.folder_of(0) / "inputs.npy")
-        tf_idf = texts.vectors(TEXTS, project.tasks.folder_of(0) / "words.json")
+        tf_idf = encoders.word_vectors(TEXTS, project.tasks.folder_of(0) / "words.json")
         np.testing.assert_array_equal(rows, np.hstack([tokens(TEXTS), tf_idf]))
 
 
@@ -120,7 +120,7 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
     project_of(tmp_path).close()
     other = tmp_path / "other.safetensors"
     other.write_bytes(b"other")
-    monkeypatch.setattr(settings, "files", lambda: (other, other))
+    monkeypatch.setattr(settings, "word_vector_files", lambda: (other, other))
     with (
         Project.open(tmp_path / "p") as project,
         pytest.raises(InputError, match="has changed since this project began"),
@@ -129,10 +129,15 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
 
 
 def test_without_the_extra_words_alone_count_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(settings, "files", lambda: None)
+    project_of(tmp_path / "before").close()
+    monkeypatch.setattr(settings, "word_vector_files", lambda: None)
+    monkeypatch.setattr(encoders, "word_vector_files", lambda: None)
     with pytest.warns(UserWarning, match=r"the extra `label`; "), project_of(tmp_path) as project:
         assert project.settings.model == "none"
     with pytest.raises(InputError, match="needs the extra `label`"):
         make({"kind": "texts", "model": "word-vectors"})
-    with pytest.raises(InputError, match=r"the extra `label`; "):
-        TokenVectors()
+    with (
+        Project.open(tmp_path / "before" / "p") as project,
+        pytest.raises(InputError, match="sees texts through the word vectors of wordllama; "),
+    ):
+        project.advance()

@@ -9,7 +9,7 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.cli import main
-from accuacl.labeling.project import NewItems, Project, make
+from accuacl.labeling.project import NewItems, Project, check_trusted, make, trust_code
 
 MODEL = """
 from pathlib import Path
@@ -50,11 +50,11 @@ def test_it_is_trusted_once_and_by_what_is_in_it(foreign, monkeypatch):
     assert ended.value.code == 75
     assert (foreign / "it-ran").exists()
     with Project.open(foreign / "project") as project:
-        project.check_code()
-        project.trust_code()
+        check_trusted(project.settings)
+        trust_code(project.settings)
         lines = (foreign / "our state" / "accuacl" / "trusted").read_text().splitlines()
         assert len(lines) == 1
         other = project.settings.model_copy(update={"digest": "0" * 64})
         project.settings = other
         with pytest.raises(InputError, match="have not trusted"):
-            project.check_code()
+            check_trusted(project.settings)

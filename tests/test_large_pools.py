@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-from accuacl.labeling.project import Project
-from accuacl.labeling.project.settings import ProjectSettings
+from accuacl.labeling.project import Project, ProjectSettings, describe_sample
 from commands import accuacl
 from scripted import answer, finish, new_project, outcome, records
 
@@ -23,7 +22,9 @@ def test_picks_come_from_a_sample_that_stays(tmp_path):
         finish(project)
         queries = list(records(project, "*/query").values())
         assert [query["sample"] for query in queries[1:]] == [40]
-        assert project.sample_text().startswith("task 1, round 2: chosen from 40 of the 58 items left, drawn at random")
+        assert describe_sample(project.journal).startswith(
+            "task 1, round 2: chosen from 40 of the 58 items left, drawn at random"
+        )
 
 
 def test_gains_are_those_of_the_whole_pool(tmp_path):
@@ -42,7 +43,7 @@ def test_a_pool_that_is_not_larger_has_the_same_picks_and_says_nothing(tmp_path)
     for sample in (0, 60, 5000):
         with new_project(tmp_path / str(sample), sample=sample, **COVERING) as project:
             finish(project)
-            assert project.sample_text() == ""
+            assert describe_sample(project.journal) == ""
             outcomes.append(outcome(project))
     assert outcomes[0] == outcomes[1] == outcomes[2]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import add_gold, take_file
+from accuacl.labeling.project import add_gold, take_label_file
 from accuacl.labeling.store import alike_pairs, meant, near_names
 from accuacl.labeling.store.classes import LATIN
 from commands import accuacl as command
@@ -96,7 +96,7 @@ def test_commands_ask_whether_another_class_was_meant(tmp_path):
         project.store.add_class("tiger")
         for name, new in (("Tiger", True), ("t\u0456ger", True), ("TIGER", False), ("tigr", False)):
             (tmp_path / "l.csv").write_text(f"name,class\nt0-0,{name}\n", encoding="utf-8")
-            taken = take_file(project, tmp_path / "l.csv", "Bob", new_classes=new)
+            taken = take_label_file(project, tmp_path / "l.csv", "Bob", new_classes=new)
             assert taken.labels == taken.waiting == 0
             assert f"there is no class {name!r}; did you mean tiger?" in taken.refused[0]
         (tmp_path / "g.csv").write_text("name,class\nt0-0,Tiger\n")

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project, make, read_images, relocate_data
+from accuacl.labeling.project import Project, Uploads, make, read_images, relocate_data
 from commands import accuacl as command
 from test_labeling_data import IMAGES, folder_of, quiet
 
@@ -70,7 +70,7 @@ def test_the_command_says_what_has_moved_and_what_is_missing(project, tmp_path):
 
 
 def upload(project, photos):
-    uploads = project.uploads()
+    uploads = Uploads(project)
     number = uploads.begin()
     for path in sorted(photos.iterdir()):
         uploads.take(number, path.name, path.read_bytes())

