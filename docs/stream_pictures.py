@@ -15,7 +15,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
 from accuacl.experiments.data import StreamOptions, benchmark_tasks, load, make_stream
-from accuacl.experiments.data.corruptions import LOOKS
+from accuacl.experiments.data.corruptions import CORRUPTIONS
 
 OUT = Path(__file__).parent / "images"
 DARK = ["dark_background", {"figure.facecolor": "#1e2129", "savefig.facecolor": "#1e2129"}]
@@ -48,8 +48,8 @@ def draw_all(out: Path) -> None:
     np.add.at(confusion, (digits.train.labels, noisy.answers), 1)
     draw(flat[6], confusion, "answer", "--label-noise 0.2 (class by answer)")
     flat[7].imshow(sheet(pictures), interpolation="nearest")
-    flat[7].set_title("the looks of --domains 9", fontsize=9)
-    flat[7].set_yticks(np.arange(len(LOOKS)) * 8 + 4, list(LOOKS), fontsize=7)
+    flat[7].set_title("the domains of --domains 9", fontsize=9)
+    flat[7].set_yticks(np.arange(len(CORRUPTIONS)) * 8 + 4, list(CORRUPTIONS), fontsize=7)
     flat[7].set_xticks([])
     figure.savefig(out, dpi=110)
 
@@ -80,7 +80,7 @@ def as_images(digits):
 
 def sheet(pictures) -> np.ndarray:
     """A row of images for each look."""
-    stream = make_stream(pictures, None, StreamOptions(domains=len(LOOKS)))
+    stream = make_stream(pictures, None, StreamOptions(domains=len(CORRUPTIONS)))
     rows = [np.concatenate(list(stream.dataset.train.inputs[task.train[:12]]), axis=1) for task in stream]
     return np.concatenate(rows)
 

@@ -163,7 +163,7 @@ def test_corrupt_rows_are_named_and_skipped_only_on_demand(place):
         again(place)
     assert isinstance(raised.value, BadImage)
     assert raised.value.place.endswith("train.parquet, row 13")
-    assert raised.value.reason == "of no known format"  # Pillow would name an object in memory
+    assert raised.value.reason == "unknown format"  # Pillow would name an object in memory
     with pytest.warns(UserWarning, match="cifar10: 2 images could not be read"):
         data = again(place, skip_bad=True)
     keep = np.delete(np.arange(50), [13, 40])

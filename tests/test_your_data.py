@@ -275,7 +275,7 @@ def test_columns_by_other_names(tmp_path):
     with pytest.raises(InputError, match=r"no column 'kinds'; did you mean kind\?"):
         load(str(tmp_path / "a.csv"), label_column="kinds")
     np.savez(tmp_path / "a.npz", x=np.ones((4, 2)), y=np.arange(4) % 2)
-    with pytest.raises(InputError, match="is no table, so it has no column 'kind'"):
+    with pytest.raises(InputError, match="is not a table, so it has no column 'kind'"):
         load(str(tmp_path / "a.npz"), label_column="kind")
 
 
@@ -350,7 +350,7 @@ def test_classes_that_are_numbers_are_ordered_as_numbers(tmp_path):
 def test_texts_that_hold_no_numbers_are_said(tmp_path):
     content = [{"n": i, "city": "Ulm", "label": "ab"[i % 2], "split": ["train", "test"][i > 4]} for i in range(8)]
     write_csv(tmp_path / "a.csv", content)
-    with pytest.warns(UserWarning, match=r"a\.csv: left out of the vectors, as no numbers: city"):
+    with pytest.warns(UserWarning, match=r"a\.csv: columns that are not numbers are left out: city"):
         assert load(str(tmp_path / "a.csv")).train.inputs.shape == (5, 1)
 
 
@@ -389,8 +389,8 @@ WRONG = {
     "no object": ("a.jsonl", '{"label": 1}\n[2]\n', "line 2 is not a JSON object"),
     "no json": ("a.jsonl", '{"label": 1}\n{"label": \n', "line 2 is not JSON"),
     "lines": ("a.json", '{"label": 1}\n{"label": 2}\n', r"is not JSON in UTF-8 \(.*name it \.jsonl"),
-    "no list": ("a.json", '{"label": 1}', "holds no list"),
-    "mixed": ("a.json", '[{"label": 1}, {"label": "a"}]', "label is no column"),
+    "no list": ("a.json", '{"label": 1}', "does not hold a list"),
+    "mixed": ("a.json", '[{"label": 1}, {"label": "a"}]', "label cannot be a column"),
     "lengths": ("a.json", '[{"label": 1, "embedding": [1]}, {"label": 2, "embedding": [1, 2]}]', "different lengths"),
     "words": ("a.json", '[{"label": 1, "embedding": ["a"]}]', "give lists of numbers"),
     "widths": ("a.json", '[{"label": 1, "embedding": []}]', "give lists of numbers"),
@@ -400,7 +400,7 @@ WRONG = {
     "no arrow": ("a.arrow", "n", "is not a readable Arrow file"),
     "image": ("a.csv", "image,label\nno.png,a\nno.png,a\n", r"no\.png is not a readable image"),
     "no image": ("a.csv", "image,label\n,a\nno.png,a\n", "line 2 names no file under 'image'"),
-    "a text": ("a.txt", "hello", r"a\.txt is no data set that can be read; give a folder, or a file \.npz"),
+    "a text": ("a.txt", "hello", r"a\.txt is not a data set that can be read; give a folder, or a file \.npz"),
     "no labels": ("a.npy", b"", r"a\.npy has no labels beside it; write them to a_labels\.npy"),
 }
 

@@ -7,7 +7,7 @@
     for task in stream:
         images = stream.dataset.train.inputs[task.train]
 
-A layout on disk is one small file here that gives a `Source`; decoding and the cache are shared by all.
+A layout of images on disk is one module here that gives a `Source`; decoding and the cache are shared by all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
         BENCHMARKS as BENCHMARKS,
         benchmark_tasks as benchmark_tasks,
         dataset_of as dataset_of,
-        natural as natural,
     )
     from accuacl.experiments.data.cache import (
         BadImage as BadImage,
@@ -35,9 +34,10 @@ if TYPE_CHECKING:
         RawImage as RawImage,
         Split as Split,
         fingerprint as fingerprint,
+        natural as natural,
     )
     from accuacl.experiments.data.folders import IMAGE_SUFFIXES as IMAGE_SUFFIXES
-    from accuacl.experiments.data.load import (
+    from accuacl.experiments.data.loading import (
         PUBLISHED as PUBLISHED,
         caches as caches,
         found as found,
@@ -47,15 +47,16 @@ if TYPE_CHECKING:
         load as load,
         own_data as own_data,
     )
-    from accuacl.experiments.data.making import (
+    from accuacl.experiments.data.streams import (
         ARRIVALS as ARRIVALS,
         OWN_STREAMS as OWN_STREAMS,
+        Stream as Stream,
         StreamOptions as StreamOptions,
+        Task as Task,
         class_incremental as class_incremental,
         make_stream as make_stream,
         register as register,
     )
-    from accuacl.experiments.data.streams import Stream as Stream, Task as Task
     from accuacl.experiments.data.table_files import (
         DataTable as DataTable,
         check_column as check_column,
@@ -72,13 +73,21 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "arrival": ("BENCHMARKS", "benchmark_tasks", "dataset_of", "natural"),
+        "arrival": ("BENCHMARKS", "benchmark_tasks", "dataset_of"),
         "cache": ("BadImage", "decode", "decode_all", "reading_image"),
-        "dataset": ("Dataset", "fingerprint", "InputRows", "RawImage", "Split"),
+        "dataset": ("Dataset", "fingerprint", "InputRows", "natural", "RawImage", "Split"),
         "folders": ("IMAGE_SUFFIXES",),
-        "load": ("PUBLISHED", "caches", "found", "holds_tasks", "holds_vectors", "is_task", "load", "own_data"),
-        "making": ("ARRIVALS", "OWN_STREAMS", "class_incremental", "make_stream", "register", "StreamOptions"),
-        "streams": ("Stream", "Task"),
+        "loading": ("PUBLISHED", "caches", "found", "holds_tasks", "holds_vectors", "is_task", "load", "own_data"),
+        "streams": (
+            "ARRIVALS",
+            "OWN_STREAMS",
+            "class_incremental",
+            "make_stream",
+            "register",
+            "Stream",
+            "StreamOptions",
+            "Task",
+        ),
         "table_files": ("check_column", "DataTable", "read_columnar", "read_table"),
         "tables": ("LABELS", "LISTS", "list_column", "vectors_of"),
     },

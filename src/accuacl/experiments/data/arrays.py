@@ -1,11 +1,11 @@
-"""NumPy arrays: .npy or .npz files, or a folder with them, of inputs and labels of two splits or one.
+"""The user's own data as NumPy arrays: .npy or .npz files, or a folder with them, of two splits or one.
 
 The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
 as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
 images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
-task_train and task_test, or domain_train and domain_test, may say of each row in which task it arrived, or which look
-it has: numbers or texts. Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a part is
-held out. A .npy file that is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
+task_train and task_test, or domain_train and domain_test, may give each row's task or domain, as numbers or texts.
+Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a fifth is held out. A .npy file that
+is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in a
 
 
 def find(place: Path) -> Fields | None:
-    """Where each of the arrays is, if inputs and labels are there, in this folder or file."""
+    """Where each array is, in this folder or file; None unless inputs and labels are there."""
     if place.suffix == ".npy" and place.is_file():
         return _beside(place)
     there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
@@ -51,24 +51,6 @@ def find(place: Path) -> Fields | None:
     if len(fields) < len(SPELLINGS):  # half a test split is none
         fields = {field: fields[field] for field in WHOLE}
     return fields | _named(there, MORE)
-
-
-def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
-    return {field: there[s] for field, each in spellings.items() for s in each if s in there}
-
-
-def _beside(place: Path) -> Fields:
-    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
-    fields = find(place.parent)
-    if fields and (place, None) in fields.values():
-        return fields
-    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
-    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
-    if labels is None or labels == place:
-        raise InputError(
-            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer a row."
-        )
-    return {"train_inputs": (place, None), "train_labels": (labels, None)}
 
 
 def held_out(fields: Fields) -> bool:
@@ -111,6 +93,24 @@ def read(name: str, place: Path, fields: Fields) -> Dataset:
     check_labels(train.labels, len(classes), f"{place}, train")
     check_labels(test.labels, len(classes), f"{place}, test")
     return Dataset(name, train, test, classes)
+
+
+def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
+    return {field: there[s] for field, each in spellings.items() for s in each if s in there}
+
+
+def _beside(place: Path) -> Fields:
+    """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
+    fields = find(place.parent)
+    if fields and (place, None) in fields.values():
+        return fields
+    names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")
+    labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
+    if labels is None or labels == place:
+        raise InputError(
+            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer a row."
+        )
+    return {"train_inputs": (place, None), "train_labels": (labels, None)}
 
 
 def _split(place: Path, fields: Fields, name: str) -> Split:

@@ -1,19 +1,25 @@
-"""The benchmarks by name."""
+"""Which examples arrive together: the benchmarks' tasks of classes, domains, or what a column of the data says.
+
+An `Arrival` gives each training row a unit (a class, a domain or a task of the data) and each task its units;
+`streams` makes the tasks of it.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive, hash_ids, rank
-from accuacl.experiments.data.corruptions import LOOKS, corrupted
-from accuacl.experiments.data.dataset import Dataset
+from accuacl.experiments.data.corruptions import CORRUPTIONS, Corrupted
+from accuacl.experiments.data.dataset import Dataset, Split, natural
+
+Ids = NDArray[np.int64]
+ORDERS = ("fixed", "tasks", "classes")
 
 
 class Benchmark(NamedTuple):
@@ -33,19 +39,16 @@ BENCHMARKS = {
 
 
 def dataset_of(benchmark: str) -> str:
-    """The data set that a benchmark is made of; a folder with one's own data is its own."""
+    """The data set that a benchmark is made of; the user's own data are their own benchmark."""
     return BENCHMARKS[benchmark].dataset if benchmark in BENCHMARKS else benchmark
-
-
-ORDERS = ("fixed", "tasks", "classes")
 
 
 def benchmark_tasks(
     benchmark: str, classes: int, classes_per_task: int = 0, order: str = "fixed", seed: int = 0
 ) -> list[list[int]]:
-    """The classes of each task, of a benchmark or of one's own data with so many classes.
+    """The classes of each task, of a benchmark or of the user's own data with so many classes.
 
-    classes_per_task: 0 for the benchmark's own; needed for one's own data. order: fixed, tasks, classes, or class ids.
+    classes_per_task: 0 for the benchmark's; needed for the user's own data. order: fixed, tasks, classes, or class ids.
 
     >>> benchmark_tasks("split-digits", 10, order="8,3,0,1")
     [[8, 3], [0, 1]]
@@ -54,7 +57,7 @@ def benchmark_tasks(
     if each > classes:
         raise InputError(f"classes_per_task is {each}; {benchmark} has {classes} in all, so give at most {classes}.")
     if order not in ORDERS:
-        ids = _parsed(order)
+        ids = _parse_ids(order)
         return tasks_of(classes, len(ids) // each, each, ids)
     tasks = classes // each if classes_per_task else BENCHMARKS[benchmark].tasks
     return tasks_of(classes, tasks, each, order, seed)
@@ -64,7 +67,7 @@ def tasks_of(
     classes: int, tasks: int, classes_per_task: int | None, order: str | Sequence[int], seed: int = 0
 ) -> list[list[int]]:
     """The classes of each task, as `class_incremental` shares them out."""
-    ids = _permuted(classes, order, seed) if isinstance(order, str) else _given(classes, order)
+    ids = _permuted(classes, order, seed) if isinstance(order, str) else _check_ids(classes, order)
     each = classes_per_task
     if each is None:
         if tasks < 1 or len(ids) % tasks:
@@ -82,26 +85,104 @@ def tasks_of(
     return groups[:tasks]
 
 
-def _parsed(order: str) -> list[int]:
-    try:
-        return [int(c) for c in order.split(",")]
-    except ValueError:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or class ids like 3,1,2.") from None
+@dataclass(frozen=True, eq=False)
+class Arrival:
+    """The unit of each training row (-1: none), the test rows of each unit, and the units of each task."""
+
+    dataset: Dataset
+    units: Ids
+    tests: list[Ids]
+    groups: list[list[int]]
+    by_class: bool  # a unit is a class
 
 
-def _permuted(classes: int, order: str, seed: int) -> list[int]:
-    if order not in ORDERS:
-        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
-    ids = list(range(classes))
-    return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
+def by_classes(dataset: Dataset, groups: Sequence[Sequence[int]]) -> Arrival:
+    """Tasks of these groups of classes."""
+    inside = np.unique([c for group in groups for c in group])
+    labels = dataset.train.labels
+    tests = [np.flatnonzero(dataset.test.labels == c) for c in range(len(dataset.classes))]
+    units = np.where(np.isin(labels, inside), labels, -1)
+    return Arrival(dataset, units, tests, [list(group) for group in groups], by_class=True)
 
 
-def _given(classes: int, order: Sequence[int]) -> list[int]:
-    ids = look_up(np.arange(classes), order, f"the classes are 0 to {classes - 1}").tolist()
-    for c in ids:
-        if ids.count(c) > 1:
-            raise InputError(f"order names class {c} more than once; name every class once.")
-    return ids
+def by_domains(dataset: Dataset, count: int, seed: int) -> Arrival:
+    """All classes in every task, each task in another domain.
+
+    The column `domain` names the domains, in order. Images without such a column get them: each class's images are
+    shared out evenly; the first domain has the images unchanged, each other one a kind of corruption.
+    """
+    train, test = dataset.train, dataset.test
+    if "domain" in train.columns:
+        units, tested, names = _numbered(dataset, "domain")
+        if tested is None:
+            raise InputError(f"{dataset.name} has a column domain in the training split alone; add it to the other.")
+        if count != len(names):
+            raise InputError(
+                f"domains is {count}, but the data have {len(names)}: {_listed(names)}; give --domains {len(names)}."
+            )
+    elif train.inputs.ndim != 4:
+        raise InputError(
+            f"{dataset.name} holds vectors, and --domains can corrupt images only; name the domain of each row in a "
+            "column domain of a table or in the arrays domain_train and domain_test."
+        )
+    else:
+        if count > len(CORRUPTIONS):
+            raise InputError(
+                f"domains is {count}; there are {len(CORRUPTIONS)} kinds of corruption, so give at most that."
+            )
+        units, tested = (
+            shared_out(split.labels, count, derive(seed, "looks", name))  # "looks" is a part of the seed
+            for name, split in (("train", train), ("test", test))
+        )
+        train = _corrupted(train, units, derive(seed, "train"))
+        dataset = replace(dataset, train=train, test=_corrupted(test, tested, derive(seed, "test")))
+    return with_tests(dataset, units, tested, count)
+
+
+def by_column(dataset: Dataset) -> Arrival:
+    """The tasks that the column `task` names, in order.
+
+    A task is tested on the test rows that name it or, if the test split has no such column, on those of its classes.
+    """
+    if "task" not in dataset.train.columns:
+        raise InputError(
+            f"{dataset.name} does not say which task an example is of; give it a column task, or a folder or file for "
+            "each task, or leave out --arrival given."
+        )
+    units, tested, names = _numbered(dataset, "task")
+    return with_tests(dataset, units, tested, len(names))
+
+
+def with_tests(dataset: Dataset, units: Ids, tested: Ids | None, count: int) -> Arrival:
+    """A task for each unit. tested: the unit of each test row; None: a task is tested on its classes."""
+    if tested is not None:
+        tests = [np.flatnonzero(tested == unit) for unit in range(count)]
+    else:
+        labels = dataset.train.labels
+        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == unit])) for unit in range(count)]
+    return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
+
+
+def shared_out(groups: Ids, count: int, seed: int) -> Ids:
+    """A number below `count` for each row, as evenly as possible within every group, drawn by the seed.
+
+    >>> np.bincount(shared_out(np.zeros(10, np.int64), 3, seed=0)).tolist()
+    [4, 3, 3]
+    """
+    return ordinals(groups, hash_ids(seed, np.arange(len(groups)))) % count
+
+
+def ordinals(groups: Ids, keys: NDArray[Any]) -> Ids:
+    """The position of each row among those of its group, ordered by their keys.
+
+    >>> ordinals(np.array([0, 1, 0, 1]), np.array([9, 3, 4, 5]))
+    array([1, 0, 0, 1])
+    """
+    order = np.lexsort((keys, groups))
+    _, first, counts = np.unique(groups[order], return_index=True, return_counts=True)
+    ordinal = np.empty(len(groups), np.int64)
+    ordinal[order] = np.arange(len(groups)) - np.repeat(first, counts)
+    return ordinal
 
 
 def look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int64]:
@@ -118,141 +199,48 @@ def look_up(table: NDArray[np.int64], given: Any, known: str) -> NDArray[np.int6
     return values
 
 
-Ids = NDArray[np.int64]
+def _parse_ids(order: str) -> list[int]:
+    try:
+        return [int(c) for c in order.split(",")]
+    except ValueError:
+        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or class ids like 3,1,2.") from None
 
 
-@dataclass(frozen=True, eq=False)
-class Arrival:
-    """The unit of each training row (-1: none), the test rows of each unit, and the units of each task."""
-
-    dataset: Dataset
-    units: Ids
-    tests: list[Ids]
-    groups: list[list[int]]
-    by_class: bool  # a unit is a class
+def _permuted(classes: int, order: str, seed: int) -> list[int]:
+    if order not in ORDERS:
+        raise InputError(f"order is {order!r}; give {', '.join(ORDERS)} or a sequence of class ids.")
+    ids = list(range(classes))
+    return sorted(ids, key=lambda c: rank(f"classes {seed}", c)) if order == "classes" else ids
 
 
-def by_classes(dataset: Dataset, groups: Sequence[Sequence[int]]) -> Arrival:
-    """The classes of each task."""
-    inside = np.unique([c for group in groups for c in group])
-    labels = dataset.train.labels
-    tests = [np.flatnonzero(dataset.test.labels == c) for c in range(len(dataset.classes))]
-    units = np.where(np.isin(labels, inside), labels, -1)
-    return Arrival(dataset, units, tests, [list(group) for group in groups], by_class=True)
+def _check_ids(classes: int, order: Sequence[int]) -> list[int]:
+    ids = look_up(np.arange(classes), order, f"the classes are 0 to {classes - 1}").tolist()
+    for c in ids:
+        if ids.count(c) > 1:
+            raise InputError(f"order names class {c} more than once; name every class once.")
+    return ids
 
 
-def by_looks(dataset: Dataset, count: int, seed: int) -> Arrival:
-    """All classes in every task, each task in another look.
-
-    Looks are those that the column `domain` names, in order. Images without such a column get them: each class's
-    images are shared out evenly, the first look is the images as they are, the others are kinds of corruption.
-    """
-    train, test = dataset.train, dataset.test
-    if "domain" in train.columns:
-        units, tested, names = _numbered(dataset, "domain")
-        if count != len(names):
-            raise InputError(
-                f"domains is {count}, but the data have {len(names)}: {_listed(names)}; give --domains {len(names)}."
-            )
-    elif train.inputs.ndim != 4:
-        raise InputError(
-            f"{dataset.name} holds vectors, and --domains gives new looks to images only; say which look each row has, "
-            "in a column domain of a table or in the arrays domain_train and domain_test."
-        )
-    else:
-        if count > len(LOOKS):
-            raise InputError(f"domains is {count}; images can get {len(LOOKS)} looks, so give at most that.")
-        units, tested = (
-            shared_out(split.labels, count, derive(seed, "looks", name))
-            for name, split in (("train", train), ("test", test))
-        )
-        dataset = replace(
-            dataset,
-            train=replace(train, inputs=corrupted(train.inputs, units, derive(seed, "train"))),
-            test=replace(test, inputs=corrupted(test.inputs, tested, derive(seed, "test"))),
-        )
-    tests = [np.flatnonzero(tested == unit) for unit in range(count)]
-    return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
+def _corrupted(split: Split, which: Ids, seed: int) -> Split:
+    return replace(split, inputs=cast(NDArray[Any], Corrupted(split.inputs, which, seed)))
 
 
-def as_given(dataset: Dataset) -> Arrival:
-    """The tasks that the column `task` names, in order.
-
-    A task is tested on the test rows that name it or, if the test split has no such column, on those of its classes.
-    """
-    if "task" not in dataset.train.columns:
-        raise InputError(
-            f"{dataset.name} does not say which task an example is of; give it a column task, or a folder or file for "
-            "each task, or leave out --arrival given."
-        )
-    units, tested, names = _numbered(dataset, "task")
-    return with_tests(dataset, units, tested, len(names))
-
-
-def with_tests(dataset: Dataset, units: Ids, tested: Ids, count: int) -> Arrival:
-    """A task for each unit; tested: the unit of each test row, or nothing if a task is tested on its classes."""
-    if len(tested):
-        tests = [np.flatnonzero(tested == unit) for unit in range(count)]
-    else:
-        labels = dataset.train.labels
-        tests = [np.flatnonzero(np.isin(dataset.test.labels, labels[units == unit])) for unit in range(count)]
-    return Arrival(dataset, units, tests, [[unit] for unit in range(count)], by_class=False)
-
-
-def shared_out(groups: Ids, count: int, seed: int) -> Ids:
-    """A number below `count` for each row, each as often as can be within every group, drawn by the seed.
-
-    >>> np.bincount(shared_out(np.zeros(10, np.int64), 3, seed=0)).tolist()
-    [4, 3, 3]
-    """
-    return places(groups, hash_ids(seed, np.arange(len(groups)))) % count
-
-
-def places(groups: Ids, keys: NDArray[Any]) -> Ids:
-    """The place of each row among those of its group, by their keys.
-
-    >>> places(np.array([0, 1, 0, 1]), np.array([9, 3, 4, 5]))
-    array([1, 0, 0, 1])
-    """
-    order = np.lexsort((keys, groups))
-    _, first, counts = np.unique(groups[order], return_index=True, return_counts=True)
-    place = np.empty(len(groups), np.int64)
-    place[order] = np.arange(len(groups)) - np.repeat(first, counts)
-    return place
-
-
-def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids, list[str]]:
-    """The values of a column as numbers in training and test split, and their names in order; no test column: empty."""
+def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids | None, list[str]]:
+    """A column's values as numbers in the training and the test split (None: it lacks the column), and their names."""
     train, test = (split.columns.get(column) for split in (dataset.train, dataset.test))
     assert train is not None
     names = sorted({str(value) for value in train.tolist()}, key=natural)
     number = {name: i for i, name in enumerate(names)}
+    units = np.array([number[str(value)] for value in train.tolist()], np.int64)
     if test is None:
-        if column == "domain":
-            raise InputError(f"{dataset.name} has a column domain in the training split alone; add it to the other.")
-        return np.array([number[str(v)] for v in train.tolist()], np.int64), np.empty(0, np.int64), names
+        return units, None, names
     for value in test.tolist():
         if str(value) not in number:
             raise InputError(
                 f"{dataset.name}: the test split has the {column} {str(value)!r}, of which there is no training "
                 f"example; the {column}s are {_listed(names)}."
             )
-    units, tested = (np.array([number[str(v)] for v in values.tolist()], np.int64) for values in (train, test))
-    return units, tested, names
-
-
-def natural(name: str) -> list[Any]:
-    """What to sort names by, so that numbers in them count as numbers.
-
-    >>> sorted(["task-10", "task-9", "Task-1"], key=natural)
-    ['Task-1', 'task-9', 'task-10']
-    >>> sorted(["0", "-1", "1", "-10"], key=natural)
-    ['-10', '-1', '0', '1']
-    """
-    if re.fullmatch(r"-\d+", name):
-        return [["", int(name), ""], name]
-    parts = re.split(r"(\d+)", name.casefold())
-    return [[int(part) if i % 2 else part for i, part in enumerate(parts)], name]
+    return units, np.array([number[str(value)] for value in test.tolist()], np.int64), names
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,8 +1,8 @@
-"""Decoded images on disk: one memory-mapped array a split, written aside, checked and used again.
+"""Decoding images, in parallel, and the cache of decoded images: one memory-mapped array for each split.
 
-A data set has a folder. `index.json` says which array files belong to it and what they were made from; it is put in
-place last, so it only ever names whole files. Array files carry the hash of their pixels in their names, so two
-processes that build the same cache at once write the same names with the same bytes.
+A data set has a folder in the cache. `index.json` says which array files belong to it and what they were made from; it
+is put in place last, so it only ever names whole files. Array files carry the hash of their pixels in their names, so
+two processes that build the same cache at once write the same names with the same bytes.
 """
 
 from __future__ import annotations
@@ -32,27 +32,84 @@ from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSp
 
 VERSION = 1
 INDEX = "index.json"
+SPOTS, SPOT_BYTES = 64, 4096  # blocks of a file that its checksum is made of
+ABANDONED = 3600  # seconds without a change after which a half-written file has no writer any more
+CHUNK = 64  # images a thread is given at a time
+SKIP = "replace it, or leave such images out with --skip-bad (in Python: skip_bad=True)"
 
 
-class SplitEntry(pydantic.BaseModel):
-    """What the index says of one split."""
+class BadImage(InputError):
+    """An image that cannot be read: where it is, why, and what to do."""
 
-    file: str
-    shape: list[int]
-    spots: int  # checksum
-    labels: list[int]
-    columns: dict[str, list[int | str]] = {}
+    def __init__(self, place: str, reason: str, remedy: str = "replace it") -> None:
+        super().__init__(place, reason, remedy)
+        self.place, self.reason, self.remedy = place, reason, remedy
+
+    def __str__(self) -> str:
+        return f"{self.place} is not a readable image ({self.reason}); {self.remedy}."
 
 
-class Index(pydantic.BaseModel):
-    """What `index.json` holds."""
+@contextmanager
+def reading_image(place: str) -> Iterator[None]:
+    """Turn whatever Pillow raises about a broken image in this block into a BadImage."""
+    from PIL import UnidentifiedImageError  # only here: a start from the cache does without
 
-    version: int
-    fingerprint: str
-    classes: tuple[Any, ...]  # text, which pydantic would refuse where a folder's name is not UTF-8
-    skipped: int
-    train: SplitEntry
-    test: SplitEntry
+    try:
+        yield
+    except BadImage:
+        raise
+    except UnidentifiedImageError:  # its message names an object in memory
+        raise BadImage(place, "unknown format") from None
+    except Exception as error:  # a broken file makes Pillow raise nearly anything
+        raise BadImage(place, reason(error)) from error
+
+
+def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -> Pixels:
+    """RGB pixels (H, W, 3). With `size`, the shorter side is made that long and the centre square kept.
+
+    place: what to call the image in a BadImage.
+    """
+    with reading_image(place):
+        return _decode(data, size)
+
+
+def decode_all(
+    images: Iterable[RawImage],
+    size: int | None = None,
+    shape: tuple[int, ...] | None = None,
+    skip_bad: bool = False,
+) -> Iterator[list[Pixels | None]]:
+    """The pixels of all images, in order and in chunks; at most as many are in memory as the threads need.
+
+    shape: that of every image; None: that of the first one. skip_bad: give None for an image that cannot be read,
+    instead of raising BadImage.
+    """
+    for chunk in _in_parallel(images, size):
+        pixels: list[Pixels | None] = []
+        for place, image in chunk:
+            if isinstance(image, BadImage):
+                if not skip_bad:
+                    raise BadImage(image.place, image.reason, SKIP) from image
+                pixels.append(None)
+                continue
+            shape = shape or image.shape
+            if image.shape != shape:
+                raise InputError(
+                    f"{place} is {image.shape[1]} x {image.shape[0]} pixels where {shape[1]} x {shape[0]} were "
+                    "expected; give --image-size (in Python: image_size) to bring all images to one size."
+                )
+            pixels.append(image)
+        yield pixels
+
+
+@dataclass(frozen=True)
+class DecodeOptions:
+    """How images are decoded. size: the side that they are resized to; side: the one that they must have already."""
+
+    size: int | None = None
+    side: int | None = None
+    skip_bad: bool = False
+    progress: OnProgress | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,16 +120,6 @@ class Cached:
     test: Split
     classes: tuple[str, ...]
     skipped: int
-
-
-@dataclass(frozen=True)
-class DecodeOptions:
-    """How images are decoded. size: they are made so large; side: they must be so large as they come."""
-
-    size: int | None = None
-    side: int | None = None
-    skip_bad: bool = False
-    progress: OnProgress | None = None
 
 
 def read_cache(home: Path, fingerprint: str) -> Cached | None:
@@ -106,12 +153,33 @@ def build_cache(home: Path, raw: RawDataset, fingerprint: str, options: DecodeOp
     return cached
 
 
+class SplitEntry(pydantic.BaseModel):
+    """What the index says of one split."""
+
+    file: str
+    shape: list[int]
+    spots: int  # checksum
+    labels: list[int]
+    columns: dict[str, list[int | str]] = {}
+
+
+class Index(pydantic.BaseModel):
+    """What `index.json` holds."""
+
+    version: int
+    fingerprint: str
+    classes: tuple[Any, ...]  # text, which pydantic would refuse where a folder's name is not UTF-8
+    skipped: int
+    train: SplitEntry
+    test: SplitEntry
+
+
 @contextmanager
 def _written(home: Path) -> Iterator[None]:
-    """Make the folder for what is written in this block; trouble with its disk says what to do about a cache."""
+    """Make the folder for what is written in this block; errors of its disk say what to do about a cache."""
     try:
         with making(home):
-            clear_forgotten(home)
+            _clear_abandoned(home)
             yield
     except (OSError, CannotWrite) as error:
         why = error.reason if isinstance(error, CannotWrite) else reason(error)
@@ -128,7 +196,7 @@ def _write_split(
     first = next(images, None)
     if first is None:
         raise InputError(f"the {split} split has no image that can be read; give at least one.")
-    entry = write_rows(home, split, itertools.chain([first], images))
+    entry = _write_rows(home, split, itertools.chain([first], images))
     columns = {name: [values[row] for row in kept] for name, values in raw.columns.items()}
     return SplitEntry(**entry, labels=raw.labels[kept].tolist(), columns=columns)
 
@@ -156,19 +224,15 @@ def _read_index(home: Path) -> Index | None:
 
 
 def _read_split(home: Path, entry: SplitEntry) -> Split | None:
-    inputs = open_rows(home, entry.file, entry.shape, entry.spots)
+    inputs = _open_rows(home, entry.file, entry.shape, entry.spots)
     if inputs is None or len(inputs) != len(entry.labels):
         return None
     columns = {name: np.array(values) for name, values in entry.columns.items()}
     return Split(inputs, np.array(entry.labels, np.int64), columns)
 
 
-SPOTS, SPOT_BYTES = 64, 4096  # what is read of a file to see that its pixels are still those written
-FORGOTTEN = 3600  # seconds without a change after which a half-written file has no writer any more
-
-
-def write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any]:
-    """Write images of one shape, at least one, and say how to find and check them again."""
+def _write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any]:
+    """Write images of one shape, at least one; the file's name, shape and checksum, as the index has them."""
     count, shape, content = 0, (), hashlib.sha256()
 
     def name() -> str:
@@ -190,8 +254,8 @@ def write_rows(folder: Path, stem: str, rows: Iterable[Pixels]) -> dict[str, Any
     return {"file": name(), "shape": [count, *shape], "spots": spots}
 
 
-def open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels | None:
-    """The images written, memory-mapped; None if they are not what was written."""
+def _open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels | None:
+    """The images, memory-mapped; None if the file is not as it was written."""
     path = folder / file
     try:
         # "c" is copy on write: torch wants writable arrays, and the file stays as it is
@@ -204,11 +268,11 @@ def open_rows(folder: Path, file: str, shape: list[int], spots: int) -> Pixels |
     return rows if same and rows.dtype == np.uint8 and list(rows.shape) == shape else None
 
 
-def clear_forgotten(folder: Path) -> None:
+def _clear_abandoned(folder: Path) -> None:
     """Delete what a killed process left half-written."""
     for part in folder.glob("*.part"):
         with suppress(OSError):  # its writer may be finishing it at this moment
-            if time.time() - part.stat().st_mtime > FORGOTTEN:
+            if time.time() - part.stat().st_mtime > ABANDONED:
                 part.unlink()
 
 
@@ -218,80 +282,12 @@ def _write_header(file: IO[bytes], shape: tuple[int, ...]) -> int:
 
 
 def _spots(file: IO[bytes], start: int, size: int) -> int:
-    """A checksum of some blocks, spread evenly: a start must not read gigabytes."""
+    """A checksum of some blocks, spread evenly: starting must not read gigabytes."""
     sum_ = 0
     for spot in range(SPOTS):
         file.seek(start + max(0, size - SPOT_BYTES) * spot // (SPOTS - 1))
         sum_ = zlib.crc32(file.read(SPOT_BYTES), sum_)
     return sum_
-
-
-CHUNK = 64  # images a thread is given at a time
-SKIP = "replace it, or leave such images out with --skip-bad (in Python: skip_bad=True)"
-
-
-class BadImage(InputError):
-    """An image that cannot be read: where it is, why, and what to do."""
-
-    def __init__(self, place: str, reason: str, remedy: str = "replace it") -> None:
-        super().__init__(place, reason, remedy)
-        self.place, self.reason, self.remedy = place, reason, remedy
-
-    def __str__(self) -> str:
-        return f"{self.place} is not a readable image ({self.reason}); {self.remedy}."
-
-
-@contextmanager
-def reading_image(place: str) -> Iterator[None]:
-    """Whatever Pillow raises in this block about a broken image is a BadImage."""
-    from PIL import UnidentifiedImageError  # only here: a start from the cache does without
-
-    try:
-        yield
-    except BadImage:
-        raise
-    except UnidentifiedImageError:  # its message names an object in memory
-        raise BadImage(place, "of no known format") from None
-    except Exception as error:  # a broken file makes Pillow raise nearly anything
-        raise BadImage(place, reason(error)) from error
-
-
-def decode(data: bytes | Pixels, size: int | None = None, place: str = "this") -> Pixels:
-    """RGB pixels (H, W, 3). With `size`, the shorter side is made that long and the centre square kept.
-
-    place: what a BadImage says that the image is.
-    """
-    with reading_image(place):
-        return _decode(data, size)
-
-
-def decode_all(
-    images: Iterable[RawImage],
-    size: int | None = None,
-    shape: tuple[int, ...] | None = None,
-    skip_bad: bool = False,
-) -> Iterator[list[Pixels | None]]:
-    """The pixels of all images in their order, some at a time; only so many are in memory as the threads need.
-
-    shape: what all must have; else all have that of the first. skip_bad: None for an image that cannot be read, instead
-    of a BadImage.
-    """
-    for chunk in _in_parallel(images, size):
-        pixels: list[Pixels | None] = []
-        for place, image in chunk:
-            if isinstance(image, BadImage):
-                if not skip_bad:
-                    raise BadImage(image.place, image.reason, SKIP) from image
-                pixels.append(None)
-                continue
-            shape = shape or image.shape
-            if image.shape != shape:
-                raise InputError(
-                    f"{place} is {image.shape[1]} x {image.shape[0]} pixels where {shape[1]} x {shape[0]} were "
-                    "expected; give --image-size (in Python: image_size) to bring all images to one size."
-                )
-            pixels.append(image)
-        yield pixels
 
 
 def _in_parallel(images: Iterable[RawImage], size: int | None) -> Iterator[list[tuple[str, Pixels | BadImage]]]:

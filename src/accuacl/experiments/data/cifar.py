@@ -1,4 +1,8 @@
-"""The official CIFAR-10 and CIFAR-100: binary or python version, as archive or unpacked."""
+"""The official CIFAR-10 and CIFAR-100: binary or python version, as archive or unpacked.
+
+The python version, the commonest download, is pickled. It is read by an unpickler that knows five names and makes
+nothing but arrays of bytes of them; the last part of this module is the only place that unpickles anything.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ PIXELS = 3 * 32 * 32
 
 @dataclass(frozen=True)
 class Version:
-    """Names as published, and how the last byte before an image, or a key, gives its class."""
+    """The names of its files and folder, and where the label of an image is."""
 
     archive: str
     folder: str
@@ -166,6 +170,9 @@ def _read_archive(path: Path, files: tuple[str, ...]) -> dict[str, bytes]:
     return contents
 
 
+# The python version: no pickle but CIFAR's is admitted
+
+
 def read_batch(data: bytes, place: str) -> dict[str, Any]:
     """The dictionary in a CIFAR python file, with arrays of uint8, lists, numbers and text."""
     try:
@@ -192,7 +199,7 @@ class _Array:
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, fortran, raw = state
         if not isinstance(dtype, _Dtype):
-            raise InputError("it holds an array whose type is not said")
+            raise InputError("it holds an array without a type")
         self.pixels = np.frombuffer(raw, np.uint8).reshape(shape, order="F" if fortran else "C")
 
 

@@ -1,4 +1,4 @@
-"""The same images in new looks: corruptions, made when an image is read."""
+"""Corruptions of images, one for each domain of a stream, made when an image is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,32 @@ from numpy.typing import NDArray
 from accuacl.base.randomness import numpy_generator
 
 Images = NDArray[Any]  # float32 (n, H, W, 3) from 0 to 255
-Look = Callable[[Images, int, NDArray[np.int64]], Images]  # images, the seed and their row numbers
+Corruption = Callable[[Images, int, NDArray[np.int64]], Images]  # images, the seed and their row numbers
+
+
+class Corrupted:
+    """An array of images that are corrupted as they are read: `images[rows]`; row i by corruption `which[i]`.
+
+    It has what the package uses of an array: its length, shape, type and rows.
+    """
+
+    def __init__(self, images: NDArray[np.uint8], which: NDArray[np.int64], seed: int) -> None:
+        self.images, self.which, self.seed = images, which, seed
+        self.shape, self.dtype, self.ndim = images.shape, images.dtype, images.ndim
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __getitem__(self, key: Any) -> NDArray[np.uint8]:
+        rows = np.arange(len(self))[key]
+        flat = np.atleast_1d(rows)
+        images = np.array(self.images[flat])
+        for number in np.unique(self.which[flat]):
+            inside = self.which[flat] == number
+            corruption = list(CORRUPTIONS.values())[number]
+            corrupted = corruption(images[inside].astype(np.float32), self.seed, flat[inside])
+            images[inside] = np.clip(np.rint(corrupted), 0, 255).astype(np.uint8)
+        return cast(NDArray[np.uint8], images if np.ndim(rows) else images[0])
 
 
 def _plain(images: Images, seed: int, rows: NDArray[np.int64]) -> Images:
@@ -60,8 +85,8 @@ def _other_colours(images: Images, seed: int, rows: NDArray[np.int64]) -> Images
     return images[..., [2, 0, 1]]
 
 
-# In this order, so that a stream of few looks has those that differ most.
-LOOKS: dict[str, Look] = {
+# In this order, so that a stream of few domains has those that differ most.
+CORRUPTIONS: dict[str, Corruption] = {
     "plain": _plain,
     "dark": _dark,
     "noisy": _noisy,
@@ -72,33 +97,3 @@ LOOKS: dict[str, Look] = {
     "coarse": _coarse,
     "other colours": _other_colours,
 }
-
-
-class Corrupted:
-    """An array of images that are brought into their looks as they are read: `images[rows]`.
-
-    It has what the package uses of an array: its length, shape, type and rows.
-    """
-
-    def __init__(self, images: NDArray[np.uint8], looks: NDArray[np.int64], seed: int) -> None:
-        self.images, self.looks, self.seed = images, looks, seed
-        self.shape, self.dtype, self.ndim = images.shape, images.dtype, images.ndim
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def __getitem__(self, key: Any) -> NDArray[np.uint8]:
-        rows = np.arange(len(self))[key]
-        flat = np.atleast_1d(rows)
-        read = np.array(self.images[flat])
-        for number in np.unique(self.looks[flat]):
-            inside = self.looks[flat] == number
-            look = list(LOOKS.values())[number]
-            changed = look(read[inside].astype(np.float32), self.seed, flat[inside])
-            read[inside] = np.clip(np.rint(changed), 0, 255).astype(np.uint8)
-        return cast(NDArray[np.uint8], read if np.ndim(rows) else read[0])
-
-
-def corrupted(images: NDArray[Any], looks: NDArray[np.int64], seed: int) -> NDArray[Any]:
-    """The images, each in the look of that number, as if they were an array."""
-    return cast(NDArray[Any], Corrupted(images, looks, seed))

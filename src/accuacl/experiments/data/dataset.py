@@ -1,9 +1,14 @@
-"""A data set in memory or memory-mapped: inputs and labels of a training and a test split."""
+"""Data sets as values: inputs and labels of two splits, and the layouts of files that hold them before they are read.
+
+A `Dataset` is in memory or memory-mapped. A `Source` is a layout that was found; opened, it gives a `RawDataset` of
+encoded images, which the cache decodes.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,18 +19,10 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 
-COLUMNS = ("task", "domain")  # in which task an example arrived, and in which look
-
-
-class ColumnNames(NamedTuple):
-    """What columns of a table are called, if not as usual ("")."""
-
-    label: str = ""
-    task: str = ""
-
-    def of(self, column: str) -> str:
-        """The name of one of COLUMNS."""
-        return self.task if self.task and column == "task" else column
+COLUMNS = ("task", "domain")  # columns that say in which task an example arrived, and of which domain it is
+Pixels: TypeAlias = NDArray[np.uint8]
+# What to call an image in an error, and how to get it: encoded, or already as pixels.
+RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +31,7 @@ class Split:
 
     inputs: NDArray[Any]  # uint8 (n, H, W, 3) for images, float32 (n, d) for vectors; memory-mapped where it can be
     labels: NDArray[np.int64]  # (n,), each in 0..C-1
-    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # what else the data say: of COLUMNS, by row
+    columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # those of COLUMNS that the data have, by row
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -68,20 +65,15 @@ class Dataset:
     classes: tuple[str, ...]
 
 
-def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
-    """Every label must be one of the classes."""
-    wrong = (labels < 0) | (labels >= classes)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
-            "so fix the label or leave the row out."
-        )
+class ColumnNames(NamedTuple):
+    """Names that the user gives for columns of a table; "": the usual ones."""
 
+    label: str = ""
+    task: str = ""
 
-Pixels: TypeAlias = NDArray[np.uint8]
-# What to call an image in an error, and how to get it: encoded, or already as pixels.
-RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
+    def of(self, column: str) -> str:
+        """What one of COLUMNS is called."""
+        return self.task if self.task and column == "task" else column
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +101,22 @@ class Source:
     path: Path  # the folder or archive
     files: tuple[str, ...]  # everything it consists of
     open: Callable[[], RawDataset]
-    reading: str = ""  # changes when the same files come to be read in another way
+    reading: str = ""  # how the files are read: the cache is made again when this changes
 
-    def fingerprint(self) -> str:
-        """Changes when the files change, or are read in another way."""
-        return fingerprint(self.files, self.reading)
+
+def check_labels(labels: NDArray[np.int64], classes: int, where: str) -> None:
+    """Every label must be one of the classes."""
+    wrong = (labels < 0) | (labels >= classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{where}: row {row} has the unknown class {labels[row]}; the classes are 0 to {classes - 1}, "
+            "so fix the label or leave the row out."
+        )
 
 
 def fingerprint(files: Iterable[str], reading: str = "") -> str:
-    """Changes when a file comes, goes, or has another size or time of change."""
+    """A hash of names, sizes and times of change of the files, and of how they are read."""
     digest = hashlib.sha256(reading.encode())
     for file in sorted(files):
         try:
@@ -127,3 +126,17 @@ def fingerprint(files: Iterable[str], reading: str = "") -> str:
             line = f"{file}\0missing\n"
         digest.update(line.encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
+
+
+def natural(name: str) -> list[Any]:
+    """What to sort names by, so that numbers in them count as numbers.
+
+    >>> sorted(["task-10", "task-9", "Task-1"], key=natural)
+    ['Task-1', 'task-9', 'task-10']
+    >>> sorted(["0", "-1", "1", "-10"], key=natural)
+    ['-10', '-1', '0', '1']
+    """
+    if re.fullmatch(r"-\d+", name):
+        return [["", int(name), ""], name]
+    parts = re.split(r"(\d+)", name.casefold())
+    return [[int(part) if i % 2 else part for i, part in enumerate(parts)], name]

@@ -26,7 +26,7 @@ Read = Callable[[str], bytes]
 
 
 def find(folder: Path) -> Source | None:
-    """train/<class>/* with test/<class>/* or without, or <class>/* alone; without a test folder a part is held out."""
+    """train/<class>/* with or without test/<class>/*, or <class>/* alone; without a test folder a fifth is held out."""
     train = "train/" if any(entry.is_dir() for entry in _entries(folder / "train")) else ""
     if not train and not any(map(_holds_images, _entries(folder))):
         return None
@@ -52,7 +52,7 @@ def find_tiny(folder: Path) -> Source | None:
 
 
 def _open_folder(root: str, files: list[str], splits: tuple[str, str], read: Read) -> RawDataset:
-    """splits: where the folders of the classes are, such as train/ and test/; no test: a part is held out."""
+    """splits: where the folders of the classes are, such as train/ and test/; no test folder: a fifth is held out."""
     train, test = splits
     inside = [(file, test if test and file.startswith(test) else train) for file in files]
     named = [(file, file.removeprefix(split).split("/")[0], split) for file, split in inside if _in_class(file, split)]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.experiments.data.streams import Stream
+
+if TYPE_CHECKING:
+    from accuacl.experiments.data.streams import Stream
 
 Ids = NDArray[np.int64]
 ROWS = 4096  # read at a time
 
 
 def wrong_answers(stream: Stream, share: float, alike: bool, seed: int) -> Ids:
-    """The answers to all training rows, each wrong with the odds of `share`.
+    """The answers to all training rows, each wrong with probability `share`.
 
-    A wrong answer is a class of which examples have arrived by then: any, or the one that looks most `alike`: whose
-    mean is nearest. While only one class has arrived, there is nothing to take it for.
+    A wrong answer is a class that has arrived by then: any, or with `alike` the one whose mean is nearest. While only
+    one class has arrived, all answers are right.
     """
     labels = stream.dataset.train.labels
     answers = labels.copy()
@@ -38,7 +42,7 @@ def wrong_answers(stream: Stream, share: float, alike: bool, seed: int) -> Ids:
 
 
 def nearest(means: NDArray[np.float64], classes: Ids) -> Ids:
-    """For each of the classes, by its id, which other one of them has the nearest mean.
+    """By class id, for each of the classes: which other one of them has the nearest mean.
 
     >>> nearest(np.array([[0.0], [9.0], [4.0], [1.0]]), np.array([0, 1, 2]))[[0, 1, 2]]
     array([2, 2, 0])

@@ -36,7 +36,7 @@ def find(folder: Path) -> Source | None:
 
 
 def find_own(files: SplitFiles, named: ColumnNames) -> Source:
-    """The same for files of one's own, Parquet or Arrow; those of COLUMNS are read too. No test: a part is held out."""
+    """The user's own Parquet or Arrow files, with those of COLUMNS that they have; no test: a fifth is held out."""
     names = open_columnar(files.train[0]).schema_arrow.names
     check_column(files.train[0], named.task, names)
     there = [named.of(name) for name in COLUMNS if named.of(name) in names]
@@ -52,13 +52,13 @@ def _source(files: SplitFiles, label: tuple[str, ...], reading: str, named: Colu
 
 
 def _open(files: SplitFiles, label: tuple[str, ...], named: ColumnNames) -> RawDataset:
-    names = [class_names(f, _column(f, open_columnar(f).schema_arrow, label)) for f in (*files.train, *files.test)]
-    said = [n for n in names if n]
-    if any(n != said[0] for n in said):
+    every = (*files.train, *files.test)
+    known = [names for f in every if (names := class_names(f, _column(f, open_columnar(f).schema_arrow, label)))]
+    if any(names != known[0] for names in known):
         raise InputError(f"{files.place}: the shards name different classes; take them from one data set.")
     train = _split(files.train, label, named)
     both = (train, _split(files.test, label, named)) if files.test else split_raw(train)
-    return RawDataset(*both, said[0] if said else ())
+    return RawDataset(*both, known[0] if known else ())
 
 
 def _split(files: Sequence[Path], label: tuple[str, ...], named: ColumnNames) -> RawSplit:
@@ -70,7 +70,7 @@ def _split(files: Sequence[Path], label: tuple[str, ...], named: ColumnNames) ->
 
 
 def _values(path: Path, name: str) -> list[Any]:
-    """The column as numbers or texts."""
+    """The values of a column of whole numbers or texts."""
     values = open_columnar(path).read(columns=[name]).column(0)
     whole = str(values.type).lstrip("u").startswith("int") or str(values.type) in ("string", "large_string")
     if values.null_count or not whole:

@@ -1,11 +1,13 @@
-"""Which files of a folder are of which split: train.csv and test.csv, shards, folders that `datasets` saved."""
+"""Training and test split: which files of a folder are of which, and what is held out where there is no test split.
+
+Files are train.csv and test.csv, shards of these, or folders that Hugging Face `datasets` saved.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +19,18 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.experiments.data.arrival import places
+from accuacl.experiments.data.arrival import ordinals
 from accuacl.experiments.data.dataset import RawSplit, Split
 from accuacl.experiments.data.table_files import SUFFIXES, table_suffix
 
 SAVED = "state.json"  # what Hugging Face `datasets` writes beside the Arrow files of a split
 TESTS = (r"test", r"val(id|idation)?")
+READING = "a fifth held out"  # what `Source.reading` has then
 
 
 @dataclass(frozen=True)
 class SplitFiles:
-    """The table's files of each split. No test: a column says it of each row, or a part is held out."""
+    """The files of each split. No test files: a column says which rows test, or a fifth is held out."""
 
     place: Path
     train: tuple[Path, ...]
@@ -82,12 +85,8 @@ def saved_files(folder: Path) -> tuple[Path, ...]:
     return tuple(files)
 
 
-PART = 5  # one of so many
-READING = "a fifth held out"
-
-
 def held_out(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rows test: a fifth of each class, at least one of a class with two.
+    """Which rows test: a fifth of each class, at least one of a class with two or more.
 
     Drawn by a hash of row numbers, so that all seeds and strategies are tested on the same examples.
 
@@ -95,19 +94,10 @@ def held_out(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
     [3, 7, 11]
     """
     _, kinds, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    order = places(kinds, hash_ids(derive("held out to test"), np.arange(len(labels))))
-    wanted = np.where(counts > 1, np.maximum(1, counts // PART), 0)
+    order = ordinals(kinds, hash_ids(derive("held out to test"), np.arange(len(labels))))
+    wanted = np.where(counts > 1, np.maximum(1, counts // 5), 0)
     chosen: NDArray[np.bool_] = order < wanted[kinds]
     return chosen
-
-
-def tell(place: Path, train: int, test: int) -> None:
-    """Say that so many examples are held out."""
-    warnings.warn(
-        f"{place} has no test split; a fifth of each class, {test} of {train + test} examples, is held out to test "
-        "with.",
-        stacklevel=3,
-    )
 
 
 def split_rows(split: Split) -> tuple[Split, Split]:
@@ -121,7 +111,7 @@ def split_rows(split: Split) -> tuple[Split, Split]:
 
 
 def split_raw(raw: RawSplit) -> tuple[RawSplit, RawSplit]:
-    """The same for images that are not decoded yet."""
+    """Training and test split of one whose images are not decoded yet."""
     chosen = held_out(raw.labels)
 
     def part(rows: NDArray[np.bool_]) -> RawSplit:

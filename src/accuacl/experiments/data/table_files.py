@@ -1,4 +1,7 @@
-"""Files of text, compressed or not."""
+"""Files that hold a table, in any format: Parquet, Arrow, CSV, TSV, JSON and JSON lines, compressed or not.
+
+`read_table` reads a whole file, whose suffix says the format; `column_names` reads only what is needed for the names.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +22,68 @@ from accuacl.base.errors import InputError, near
 from accuacl.base.files import reading, reason
 
 COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+OTHER_DELIMITERS = ";\t|"  # that files called .csv may have
+LINES = (".jsonl", ".ndjson")
+COLUMNAR = (".parquet", ".pq", ".arrow")
+TEXTS = (*DELIMITERS, ".json", *LINES)
+SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
+INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
-def read_lines(path: Path) -> list[str]:
-    """The lines of a file, without their ends."""
-    with opened(path) as file:
-        return [line.rstrip("\r\n") for line in file]
+class DataTable:
+    """A table in memory: `columns` is pyarrow's. delimited: from CSV or TSV, so that all columns hold texts."""
+
+    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None, delimited: bool = False) -> None:
+        self.path, self.columns, self.lines, self.delimited = path, columns, lines, delimited
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns.column_names)
+
+    def __len__(self) -> int:
+        return int(self.columns.num_rows)
+
+    def where(self, row: int) -> str:
+        """What to call a row in an error: the line that it begins in, or its number in files without lines."""
+        return f"{self.path}: line {self.lines[row]}" if self.lines else f"{self.path}: row {row}"
+
+    def values(self, name: str) -> list[Any]:
+        """A column as Python values; None where a value is missing or an empty text."""
+        return [None if value == "" else value for value in self.columns.column(name).to_pylist()]
 
 
-@contextmanager
-def opened(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
-    """A file of text, compressed or not; InputError where it is not."""
-    opener = COMPRESSED.get(path.suffix.lower(), open)
+def read_table(path: Path) -> DataTable:
+    """The whole table in a file; its suffix says the format, and other suffixes than .parquet, .csv, ... JSON lines.
+
+    A .txt file has a text in each line, the column `text`, unless its first line is a JSON object.
+    """
+    import pyarrow as pa
+
+    suffix = _format(path)
+    if suffix in COLUMNAR:
+        return read_columnar(path)
+    if suffix in DELIMITERS:
+        texts, lines = _read_delimited(path, DELIMITERS[suffix])
+        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines, True)
+    plain = _read_lines(path) if suffix == ".txt" else []
+    if plain and not plain[0].lstrip().startswith("{"):
+        return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))
+    rows, begins = (_read_json(path), None) if suffix == ".json" else _read_json_lines(path)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    return DataTable(path, pa.table({name: _column(path, name, rows) for name in names}), begins)
+
+
+def read_columnar(path: Path) -> DataTable:
+    """The whole table in a Parquet file, or in an Arrow file if it ends in .arrow."""
+    import pyarrow as pa
+
     try:
-        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:
-            yield file
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
-    except (lzma.LZMAError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from None
+        return DataTable(path, open_columnar(path).read())
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
 
 
 def open_columnar(path: Path) -> Any:
@@ -47,7 +93,7 @@ def open_columnar(path: Path) -> Any:
 
     kind = "Arrow" if path.suffix.lower() == ".arrow" else "Parquet"
     try:
-        return ArrowFile(path) if kind == "Arrow" else pq.ParquetFile(path)
+        return _ArrowFile(path) if kind == "Arrow" else pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
         to_do = "download it again"
         if path.suffix.lower() not in (".parquet", ".pq", ".arrow"):
@@ -55,7 +101,7 @@ def open_columnar(path: Path) -> Any:
         raise InputError(f"{path} is not a readable {kind} file ({reason(error)}); {to_do}.") from error
 
 
-class ArrowFile:
+class _ArrowFile:
     """An Arrow file as Hugging Face `datasets` saves them (a stream), or as Feather does; mapped, not read."""
 
     def __init__(self, path: Path) -> None:
@@ -74,19 +120,49 @@ class ArrowFile:
         return iter(self.read(columns).to_batches(max_chunksize=size))
 
 
-OTHER_DELIMITERS = ";\t|"  # in files that are called .csv all the same
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
-INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
+def table_suffix(path: Path) -> str:
+    """The suffix of a table's file, with that of its compression; "" for any other file.
+
+    >>> table_suffix(Path("claims.CSV.xz")), table_suffix(Path("claims.txt"))
+    ('.csv.xz', '')
+    """
+    return next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), "")
 
 
-def header_of(path: Path, delimiter: str) -> list[str]:
-    """The names of the columns."""
-    with opened(path, errors="replace") as file:
-        return next(csv.reader(file, delimiter=_delimiter(file, delimiter)), [])
+def column_names(path: Path) -> list[str]:
+    """The names of the columns; of most formats only the beginning is read."""
+    suffix = _format(path)
+    if suffix in COLUMNAR:
+        return list(open_columnar(path).schema_arrow.names)
+    if suffix in DELIMITERS:
+        return _header(path, DELIMITERS[suffix])
+    return read_table(path).names
 
 
-def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], list[int]]:
+def check_column(path: Path, given: str, names: Sequence[str]) -> None:
+    """Refuse the name of a column that a table does not have; "": none was given."""
+    if given and given not in names:
+        meant = near(given, names)
+        hint = f"did you mean {meant}? It" if meant else "it"
+        raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
+
+
+def _format(path: Path) -> str:
+    """The suffix that says the format."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else path.suffix.lower()
+
+
+def _column(path: Path, name: str, rows: list[dict[str, Any]]) -> Any:
+    import pyarrow as pa
+
+    try:
+        return pa.array([row.get(name) for row in rows])
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
+        raise InputError(f"{path}: {name} cannot be a column ({reason(error)}); give values of one kind.") from None
+
+
+def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], list[int]]:
     """The columns by name, and the line in which each row begins."""
     csv.field_size_limit(2**27)
     rows: list[list[str]] = []
@@ -94,7 +170,7 @@ def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], li
     several: list[tuple[int, int]] = []  # first and last line of rows that have several
     line = 0
     try:
-        with opened(path) as file:
+        with _open_text(path) as file:
             reader = csv.reader(file, delimiter=_delimiter(file, delimiter), strict=True)
             for row in reader:
                 begins, line = line + 1, reader.line_num
@@ -123,6 +199,12 @@ def read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], li
             stacklevel=4,
         )
     return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in INDEX}, lines[1:]
+
+
+def _header(path: Path, delimiter: str) -> list[str]:
+    """The names of the columns."""
+    with _open_text(path, errors="replace") as file:
+        return next(csv.reader(file, delimiter=_delimiter(file, delimiter)), [])
 
 
 def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
@@ -159,12 +241,12 @@ def _delimiter(file: IO[str], usual: str) -> str:
     return max(usual + OTHER_DELIMITERS, key=fields)  # the first of the best
 
 
-def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
+def _read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
     """The objects, and the line of each."""
     rows, lines = [], []
     number = 0
     try:
-        with opened(path) as file:
+        with _open_text(path) as file:
             for number, line in enumerate(file, 1):
                 if line.strip():
                     rows.append(_object(json.loads(line), f"{path}: line {number}"))
@@ -177,15 +259,15 @@ def read_json_lines(path: Path) -> tuple[list[dict[str, Any]], list[int]]:
     return rows, lines
 
 
-def read_json(path: Path) -> list[dict[str, Any]]:
+def _read_json(path: Path) -> list[dict[str, Any]]:
     """The objects in a list."""
     try:
-        with opened(path) as file:
+        with _open_text(path) as file:
             content = json.load(file)
     except (json.JSONDecodeError, RecursionError) as error:
         raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if it has an object a line.") from None
     if not isinstance(content, list):
-        raise InputError(f"{path} holds no list; write a list of objects, [{{...}}, {{...}}].")
+        raise InputError(f"{path} does not hold a list; write a list of objects, [{{...}}, {{...}}].")
     return [_object(row, f"{path}: row {i}") for i, row in enumerate(content)]
 
 
@@ -202,96 +284,20 @@ TEXTS = (*DELIMITERS, ".json", *LINES)
 SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
 
 
-class DataTable:
-    """Columns by name, as pyarrow has them; those of CSV and TSV, which are delimited, hold texts."""
-
-    def __init__(self, path: Path, columns: Any, lines: list[int] | None = None, delimited: bool = False) -> None:
-        self.path, self.columns, self.lines, self.delimited = path, columns, lines, delimited
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.columns.column_names)
-
-    def __len__(self) -> int:
-        return int(self.columns.num_rows)
-
-    def where(self, row: int) -> str:
-        """What to call a row in an error: by the line that it begins in, where there are lines."""
-        return f"{self.path}: line {self.lines[row]}" if self.lines else f"{self.path}: row {row}"
-
-    def values(self, name: str) -> list[Any]:
-        """A column as Python values; None where a value is missing or an empty text."""
-        return [None if value == "" else value for value in self.columns.column(name).to_pylist()]
+def _read_lines(path: Path) -> list[str]:
+    """The lines of a file, without their ends."""
+    with _open_text(path) as file:
+        return [line.rstrip("\r\n") for line in file]
 
 
-def check_column(path: Path, given: str, names: Sequence[str]) -> None:
-    """Refuse the name of a column that a table does not have; "": none was given."""
-    if given and given not in names:
-        meant = near(given, names)
-        hint = f"did you mean {meant}? It" if meant else "it"
-        raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
-
-
-def read_table(path: Path) -> DataTable:
-    """The whole table in a file, which its suffix says the format of; what is not .parquet, .csv, ... is JSON lines.
-
-    A .txt file has a text in each line, the column `text`, unless its first line is a JSON object.
-    """
-    import pyarrow as pa
-
-    suffix = _format(path)
-    if suffix in COLUMNAR:
-        return read_columnar(path)
-    if suffix in DELIMITERS:
-        texts, lines = read_delimited(path, DELIMITERS[suffix])
-        return DataTable(path, pa.table({name: pa.array(texts[name], pa.string()) for name in texts}), lines, True)
-    plain = read_lines(path) if suffix == ".txt" else []
-    if plain and not plain[0].lstrip().startswith("{"):
-        return DataTable(path, pa.table({"text": pa.array(plain, pa.string())}), list(range(1, len(plain) + 1)))
-    rows, begins = (read_json(path), None) if suffix == ".json" else read_json_lines(path)
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    return DataTable(path, pa.table({name: _column(path, name, rows) for name in names}), begins)
-
-
-def read_columnar(path: Path) -> DataTable:
-    """The whole table in a Parquet file, or in an Arrow file if it ends in .arrow."""
-    import pyarrow as pa
-
+@contextmanager
+def _open_text(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
+    """A file of text, compressed or not; InputError where it is not."""
+    opener = COMPRESSED.get(path.suffix.lower(), open)
     try:
-        return DataTable(path, open_columnar(path).read())
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from error
-
-
-def table_suffix(path: Path) -> str:
-    """How the name of a table's file ends, or "" if it is none.
-
-    >>> table_suffix(Path("claims.CSV.xz")), table_suffix(Path("claims.txt"))
-    ('.csv.xz', '')
-    """
-    return next((suffix for suffix in SUFFIXES if path.name.lower().endswith(suffix)), "")
-
-
-def column_names(path: Path) -> list[str]:
-    """The names of the columns; of most formats only the beginning is read."""
-    suffix = _format(path)
-    if suffix in COLUMNAR:
-        return list(open_columnar(path).schema_arrow.names)
-    if suffix in DELIMITERS:
-        return header_of(path, DELIMITERS[suffix])
-    return read_table(path).names
-
-
-def _format(path: Path) -> str:
-    """The suffix that says the format."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    return suffixes[-2] if len(suffixes) > 1 and suffixes[-1] in COMPRESSED else path.suffix.lower()
-
-
-def _column(path: Path, name: str, rows: list[dict[str, Any]]) -> Any:
-    import pyarrow as pa
-
-    try:
-        return pa.array([row.get(name) for row in rows])
-    except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
-        raise InputError(f"{path}: {name} is no column ({reason(error)}); give values of one kind.") from None
+        with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:
+            yield file
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8 ({reason(error)}); save it in UTF-8.") from None
+    except (lzma.LZMAError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({reason(error)}); write it again.") from None

@@ -1,7 +1,7 @@
-"""One's own data in tables: vectors as columns of numbers or as lists, images by their paths.
+"""The user's own data in tables: vectors as columns of numbers or as lists, images by their paths.
 
 The column `label` has each row's class, as a text or a number; `split` may say which rows test; `task` and `domain` may
-say in which task a row arrived and which look it has.
+give each row's task and domain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
-from accuacl.experiments.data.arrival import natural
 from accuacl.experiments.data.dataset import (
     COLUMNS,
     ColumnNames,
@@ -29,6 +28,7 @@ from accuacl.experiments.data.dataset import (
     RawSplit,
     Source,
     Split,
+    natural,
 )
 from accuacl.experiments.data.parquet import class_names
 from accuacl.experiments.data.splits import READING, SplitFiles, split_raw, split_rows
@@ -43,11 +43,13 @@ from accuacl.experiments.data.table_files import (
 
 LABELS = ("label", "labels", "class", "target", "y", "fine_label")
 IMAGES = ("image", "img", "file_name", "filename", "file", "path")
+LISTS = ("embedding", "embeddings", "features", "vector")
+TEXTS = ("text", "sentence", "content")
 TRAINS, TESTS = ("train", "training"), ("test", "val", "valid", "validation")
 
 
-def holds_encoded_images(files: SplitFiles) -> bool:
-    """Whether a Parquet or Arrow table has the bytes of images; only the schema is read."""
+def hold_images(files: SplitFiles) -> bool:
+    """Whether Parquet or Arrow tables have the bytes of images; only the schema is read."""
     import pyarrow.types as types
 
     first = files.train[0]
@@ -58,10 +60,9 @@ def holds_encoded_images(files: SplitFiles) -> bool:
     return any(types.is_struct(kind) or types.is_binary(kind) or types.is_large_binary(kind) for kind in kinds)
 
 
-def path_column(files: SplitFiles) -> str:
-    """The column that names image files, or ""."""
-    names = column_names(files.train[0])
-    return next((name for name in IMAGES if name in names), "")
+def name_images(files: SplitFiles) -> bool:
+    """Whether tables have images, or a column with the paths of image files."""
+    return hold_images(files) or bool(_path_column(files))
 
 
 def has_column(files: SplitFiles, name: str) -> bool:
@@ -77,7 +78,7 @@ def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> tuple[Data
         left_out = [column for column in train.table.names if column not in {*apart, *columns}]
         if left_out:
             names = ", ".join(left_out)
-            warnings.warn(f"{files.place}: left out of the vectors, as no numbers: {names}.", stacklevel=4)
+            warnings.warn(f"{files.place}: columns that are not numbers are left out: {names}.", stacklevel=4)
     both = Split(inputs, train.labels, train.columns)
     if test is not None:
         other = Split(vectors_of(test.table, apart, columns)[0], test.labels, test.columns)
@@ -94,7 +95,7 @@ def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> tuple[Data
 
 def find_images(files: SplitFiles, named: ColumnNames) -> Source:
     """The images that the tables name, by paths from the folder of each table."""
-    column = path_column(files)
+    column = _path_column(files)
     tables = [read_table(file) for file in (*files.train, *files.test)]
     paths = {os.path.abspath(table.path.parent / str(value)) for table in tables for value in table.values(column)}
     every = (*(os.path.abspath(table.path) for table in tables), *paths)
@@ -103,8 +104,46 @@ def find_images(files: SplitFiles, named: ColumnNames) -> Source:
     return Source(files.place, tuple(every), functools.partial(_open_images, files, column, named), reading)
 
 
+def vectors_of(
+    table: DataTable, apart: Collection[str], columns: Sequence[str] | None = None, lists: Sequence[str] = LISTS
+) -> tuple[NDArray[np.float32], list[str] | None]:
+    """The rows as float32 (n, d), and the columns that they are made of; None for a column of lists.
+
+    apart: columns that are no part of the vector. columns: those that it must be made of.
+    lists: names that a column of lists may have.
+    """
+    if not len(table):
+        raise InputError(f"{table.path} has no rows; give at least one.")
+    found = list_column(table, lists)
+    if found and columns is None:
+        return _finite(table, _from_lists(table, found)), None
+    numbers = [name for name in table.names if name not in apart and _is_number(table, name)]
+    made_of = numbers if columns is None else list(columns)
+    missing = [name for name in made_of if name not in table.names]
+    if missing:
+        raise InputError(
+            f"{table.path} has no column of numbers {', '.join(missing)}, as the training split has; add it."
+        )
+    if not made_of:
+        texts = [name for name in TEXTS if name in table.names]
+        if texts:
+            raise InputError(
+                f"{table.path} holds texts, and a run learns from images or numbers; label them with `accuacl project "
+                "new DIR --texts FILE`, or give a column `embedding` with a list of numbers for each text."
+            )
+        raise InputError(
+            f"{table.path} has neither a column `embedding` nor columns of numbers; give one or the other."
+        )
+    return _finite(table, np.stack([_numbers(table, name) for name in made_of], axis=1)), made_of
+
+
+def list_column(table: DataTable, names: Sequence[str] = LISTS) -> str:
+    """The first of these names that is a column of lists in the table; "" if none is."""
+    return next((name for name in names if name in table.names and is_lists(_type(table, name))), "")
+
+
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class _Labelled:
     """Rows of tables with their classes. tests: which of them test, if the column `split` says it."""
 
     table: DataTable
@@ -112,6 +151,12 @@ class Labelled:
     labels: NDArray[np.int64]
     columns: dict[str, NDArray[Any]]
     tests: NDArray[np.bool_] | None
+
+
+def _path_column(files: SplitFiles) -> str:
+    """The column that names image files, or ""."""
+    names = column_names(files.train[0])
+    return next((name for name in IMAGES if name in names), "")
 
 
 def _open_images(files: SplitFiles, column: str, named: ColumnNames) -> RawDataset:
@@ -124,7 +169,7 @@ def _open_images(files: SplitFiles, column: str, named: ColumnNames) -> RawDatas
     return RawDataset(_raw(train, column, ~train.tests), _raw(train, column, train.tests), classes)
 
 
-def _raw(rows: Labelled, column: str, chosen: NDArray[np.bool_] | None = None) -> RawSplit:
+def _raw(rows: _Labelled, column: str, chosen: NDArray[np.bool_] | None = None) -> RawSplit:
     where = np.arange(len(rows.labels)) if chosen is None else np.flatnonzero(chosen)
     values = rows.table.values(column)
     folder = rows.table.path.parent
@@ -141,7 +186,7 @@ def _raw(rows: Labelled, column: str, chosen: NDArray[np.bool_] | None = None) -
     return RawSplit(rows.labels[where], images, columns)
 
 
-def _read(files: SplitFiles, named: ColumnNames) -> tuple[Labelled, Labelled | None, tuple[str, ...]]:
+def _read(files: SplitFiles, named: ColumnNames) -> tuple[_Labelled, _Labelled | None, tuple[str, ...]]:
     tables = [_joined(part) for part in (files.train, files.test) if part]
     label = _label_column(tables[0], named.label)
     check_column(tables[0].path, named.task, tables[0].names)
@@ -185,7 +230,7 @@ def _classes(table: DataTable, label: str, names: tuple[str, ...]) -> tuple[str,
     return tuple(sorted({str(value) for value in table.values(label) if value is not None}, key=natural))
 
 
-def _labelled(table: DataTable, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> Labelled:
+def _labelled(table: DataTable, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> _Labelled:
     if label not in table.names:
         raise InputError(f"{table.path} has no column {label!r}, as the training split has; add it.")
     ids = {name: i for i, name in enumerate(classes)}
@@ -198,7 +243,7 @@ def _labelled(table: DataTable, label: str, named: ColumnNames, classes: tuple[s
     if not labels:
         raise InputError(f"{table.path} has no rows; give at least one.")
     columns = {name: _given(table, named.of(name)) for name in COLUMNS if named.of(name) in table.names}
-    return Labelled(table, label, np.array(labels, np.int64), columns, None if test else _tests(table))
+    return _Labelled(table, label, np.array(labels, np.int64), columns, None if test else _tests(table))
 
 
 def _given(table: DataTable, name: str) -> NDArray[Any]:
@@ -225,48 +270,6 @@ def _tests(table: DataTable) -> NDArray[np.bool_] | None:
 
 def _only(split: Split, rows: NDArray[np.bool_]) -> Split:
     return Split(split.inputs[rows], split.labels[rows], {name: v[rows] for name, v in split.columns.items()})
-
-
-LISTS = ("embedding", "embeddings", "features", "vector")
-TEXTS = ("text", "sentence", "content")
-
-
-def vectors_of(
-    table: DataTable, apart: Collection[str], columns: Sequence[str] | None = None, lists: Sequence[str] = LISTS
-) -> tuple[NDArray[np.float32], list[str] | None]:
-    """The rows as float32 (n, d), and the columns that they are made of; None for a column of lists.
-
-    apart: columns that are no part of the vector. columns: those that it must be made of.
-    lists: names that a column of lists may have.
-    """
-    if not len(table):
-        raise InputError(f"{table.path} has no rows; give at least one.")
-    found = list_column(table, lists)
-    if found and columns is None:
-        return _finite(table, _from_lists(table, found)), None
-    numbers = [name for name in table.names if name not in apart and _is_number(table, name)]
-    made_of = numbers if columns is None else list(columns)
-    missing = [name for name in made_of if name not in table.names]
-    if missing:
-        raise InputError(
-            f"{table.path} has no column of numbers {', '.join(missing)}, as the training split has; add it."
-        )
-    if not made_of:
-        texts = [name for name in TEXTS if name in table.names]
-        if texts:
-            raise InputError(
-                f"{table.path} holds texts, and a run learns from images or numbers; label them with `accuacl project "
-                "new DIR --texts FILE`, or give a column `embedding` with a list of numbers for each text."
-            )
-        raise InputError(
-            f"{table.path} has neither a column `embedding` nor columns of numbers; give one or the other."
-        )
-    return _finite(table, np.stack([_numbers(table, name) for name in made_of], axis=1)), made_of
-
-
-def list_column(table: DataTable, names: Sequence[str] = LISTS) -> str:
-    """The first of these names that is a column of lists in the table; "" if none is."""
-    return next((name for name in names if name in table.names and is_lists(_type(table, name))), "")
 
 
 def _from_lists(table: DataTable, name: str) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""Streams as they are: blurry, long-tailed, noisy, recurring, in new looks; each as defined, and in any combination."""
+"""Irregular streams: blurry, long-tailed, noisy, recurring, by domain; each as defined, and in any combination."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.data import Dataset, Split, StreamOptions, make_stream
-from accuacl.experiments.data.corruptions import LOOKS
+from accuacl.experiments.data.corruptions import CORRUPTIONS
 from accuacl.experiments.data.noise import class_means
 from effort import examples
 
@@ -39,7 +39,7 @@ def groups(tasks, each):
     return [list(range(t * each, (t + 1) * each)) for t in range(tasks)]
 
 
-untidy = st.builds(
+options = st.builds(
     StreamOptions,
     blur=st.sampled_from([0.0, 0.1, 0.4]),
     imbalance=st.sampled_from([1.0, 0.3, 0.05]),
@@ -51,7 +51,7 @@ untidy = st.builds(
 
 
 @examples(30, 500)
-@given(st.integers(2, 4), st.integers(1, 3), untidy)
+@given(st.integers(2, 4), st.integers(1, 3), options)
 def test_every_combination_is_a_stream(tasks, each, how):
     data = dataset([60] * (tasks * each + 1))  # one class that never comes
     stream, again = (make_stream(data, groups(tasks, each), how) for _ in range(2))
@@ -94,8 +94,8 @@ def test_blur_moves_its_share_of_each_class_evenly_to_the_other_tasks(blur):
 
 def test_blur_alone_moves_nothing_else():
     data = dataset([20] * 4)
-    tidy, blurry = (make_stream(data, groups(2, 2), StreamOptions(blur=blur)) for blur in (0.0, 0.1))
-    for a, b in zip(tidy, blurry, strict=True):
+    regular, blurry = (make_stream(data, groups(2, 2), StreamOptions(blur=blur)) for blur in (0.0, 0.1))
+    for a, b in zip(regular, blurry, strict=True):
         np.testing.assert_array_equal(a.test, b.test)
         assert a.classes == b.classes
         assert len(np.setdiff1d(a.train, b.train)) == 4
@@ -171,9 +171,9 @@ def test_while_one_class_is_all_there_is_no_answer_is_wrong():
     assert 10 < (stream.answers[second.train] == 0).sum() < 40
 
 
-def test_looks_are_all_different_and_the_first_is_none():
+def test_domains_are_all_different_and_the_first_is_unchanged():
     data = images(60)
-    stream = make_stream(data, None, StreamOptions(domains=len(LOOKS), seed=3))
+    stream = make_stream(data, None, StreamOptions(domains=len(CORRUPTIONS), seed=3))
     inputs = stream.dataset.train.inputs
     assert inputs.shape == data.train.inputs.shape
     assert len(inputs) == 60
@@ -193,7 +193,7 @@ def test_looks_are_all_different_and_the_first_is_none():
     np.testing.assert_array_equal(data.train.inputs, images(60).train.inputs)  # nothing was written into the data
 
 
-def test_each_look_has_all_classes_and_its_own_tests():
+def test_each_domain_has_all_classes_and_its_own_tests():
     data = images(44, classes=4)
     stream = make_stream(data, None, StreamOptions(domains=3))
     assert [task.classes for task in stream] == [(0, 1, 2, 3)] * 3
@@ -206,19 +206,19 @@ def test_each_look_has_all_classes_and_its_own_tests():
     assert (twice.pools() > 0).all()
 
 
-def test_looks_by_hand():
+def test_corruptions_by_hand():
     white = np.full((1, 4, 4, 3), 255, np.float32)
     half = np.zeros((1, 4, 4, 3), np.float32)
     half[:, :, 2:] = 90
     rows = np.array([0])
-    assert LOOKS["dark"](white, 0, rows).max() == pytest.approx(89.25)
-    assert LOOKS["negative"](white, 0, rows).max() == 0
-    assert LOOKS["grey"](half * [1, 0, 0], 0, rows)[0, 0, 3].tolist() == pytest.approx([30, 30, 30])
-    assert LOOKS["coarse"](half, 0, rows).max() == 0
+    assert CORRUPTIONS["dark"](white, 0, rows).max() == pytest.approx(89.25)
+    assert CORRUPTIONS["negative"](white, 0, rows).max() == 0
+    assert CORRUPTIONS["grey"](half * [1, 0, 0], 0, rows)[0, 0, 3].tolist() == pytest.approx([30, 30, 30])
+    assert CORRUPTIONS["coarse"](half, 0, rows).max() == 0
     once = np.array([0, 30, 60, 90])  # the means of three neighbours in a row, the border repeated
     twice = np.convolve(np.pad(once, 1, mode="edge"), np.ones(3) / 3, "valid")
-    np.testing.assert_allclose(LOOKS["smooth"](half, 0, rows)[0, 1, :, 0], twice, rtol=1e-5)
-    a, b, c = (LOOKS["noisy"](half, seed, np.array([row])) for seed, row in ((0, 0), (0, 0), (0, 1)))
+    np.testing.assert_allclose(CORRUPTIONS["smooth"](half, 0, rows)[0, 1, :, 0], twice, rtol=1e-5)
+    a, b, c = (CORRUPTIONS["noisy"](half, seed, np.array([row])) for seed, row in ((0, 0), (0, 0), (0, 1)))
     np.testing.assert_array_equal(a, b)
     assert np.abs(a - c).max() > 1
 
@@ -229,7 +229,7 @@ def with_columns(train, test=None):
     return replace(data, train=replace(data.train, columns=train), **more)
 
 
-def test_looks_by_a_column():
+def test_domains_by_a_column():
     column, tested = np.array(["web", "app", "app"] * 6), np.array(["app", "web", "web"] * 3)
     stream = make_stream(with_columns({"domain": column}, {"domain": tested}), None, StreamOptions(domains=2))
     assert [task.train.tolist() for task in stream] == [
@@ -268,8 +268,8 @@ def test_a_class_that_is_only_tested_has_a_place_in_the_model():
 @pytest.mark.parametrize(
     ("data", "how", "says"),
     [
-        (dataset([4, 4]), StreamOptions(domains=2), "made holds vectors, and --domains gives new looks to images only"),
-        (images(8), StreamOptions(domains=99), "domains is 99; images can get 9 looks"),
+        (dataset([4, 4]), StreamOptions(domains=2), "made holds vectors, and --domains can corrupt images only"),
+        (images(8), StreamOptions(domains=99), "domains is 99; there are 9 kinds of corruption"),
         (dataset([4, 4]), StreamOptions(), "made does not say which task an example is of"),
         (
             with_columns({"domain": np.arange(18) % 3}, {"domain": np.arange(9) % 3}),
@@ -289,6 +289,6 @@ def test_a_class_that_is_only_tested_has_a_place_in_the_model():
         (with_columns({"task": np.arange(18) % 2}, {"task": np.zeros(9, int)}), StreamOptions(), "0 test examples"),
     ],
 )
-def test_what_cannot_be_made_is_told(data, how, says):
+def test_streams_that_cannot_be_made_are_refused(data, how, says):
     with pytest.raises(InputError, match=says):
         make_stream(data, None, how)

@@ -1,4 +1,4 @@
-"""Learning from classes that are not alike and from labels that may be wrong: balanced epochs, a memory that doubts."""
+"""Learning from rare classes and wrong labels: balanced epochs, and a memory that keeps what is confirmed."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_features_must_fit():
 
 
 @pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which keeps everything
-def test_runs_whose_memory_doubts(tmp_path, learner):
+def test_agreement_keeps_more_right_labels(tmp_path, learner):
     settings = SMALL | {"learner": learner, "label_noise": 0.4, "labels": 30, "epochs": 8, "memory": 12, "pool": 0}
     settings |= {"seed": 3}
     shares = {}

@@ -1,4 +1,4 @@
-"""Runs on streams as they are: any learner and strategy, resumed to the bit, and what is said of classes."""
+"""Runs on irregular streams: any learner and strategy, resumed to the bit, and their metrics by class."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EVERYTHING = {"blur": 0.2, "imbalance": 0.05, "label_noise": 0.2, "noise": "alik
 
 
 @pytest.mark.parametrize(("learner", "variant"), [(n, v) for n in learners.NAMES for v in learners.REGISTRY[n]])
-def test_every_learner_copes_with_everything_at_once(tmp_path, learner, variant):
+def test_every_learner_learns_with_all_irregularities_at_once(tmp_path, learner, variant):
     settings = SMALL | EVERYTHING | {"learner": learner, "learner_variant": variant, "tasks": 0}
     result = run(make(settings | {"classes_per_task": 5}), tmp_path)
     assert len(result["accuracy_matrix"]) == 4
@@ -37,7 +37,7 @@ def test_every_learner_copes_with_everything_at_once(tmp_path, learner, variant)
 
 
 @pytest.mark.parametrize("strategy", [*NAMES, "full"])
-def test_every_strategy_copes_with_classes_in_pool_and_memory(tmp_path, strategy):
+def test_every_strategy_picks_with_classes_in_pool_and_memory(tmp_path, strategy):
     """Some classes of the pool have no label yet, others are in the memory too."""
     run(make(SMALL | EVERYTHING | {"strategy": strategy, "tasks": 2, "classes_per_task": 5}), tmp_path)
     picked = [step.result["ids"] for step in read_steps(tmp_path / "journal.sqlite", "query")]
@@ -53,11 +53,11 @@ def test_every_stream_resumes_to_the_same_bytes(tmp_path, how):
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 def test_streams_that_the_data_name_resume_to_the_same_bytes(tmp_path, noise):
-    task, look = np.where(np.arange(60) < 24, 1, 2), np.arange(60) % 3
-    looks = {"domain_train": look, "domain_test": look[:20]}
+    task, domain = np.where(np.arange(60) < 24, 1, 2), np.arange(60) % 3
+    domains = {"domain_train": domain, "domain_test": domain[:20]}
     for name, settings in (
         ("given", vectors(tmp_path / "given-data", task_train=task)),
-        ("looks", vectors(tmp_path / "looks-data", **looks) | {"domains": 3}),
+        ("domains", vectors(tmp_path / "domains-data", **domains) | {"domains": 3}),
     ):
         resumes(settings | {"label_noise": noise}, tmp_path / name)
 
@@ -78,7 +78,7 @@ def test_a_stream_of_ones_own_resumes_to_the_same_bytes_and_is_known_again(tmp_p
         run(make(settings), tmp_path / "c")
 
 
-def test_images_in_made_looks_resume_to_the_same_bytes(tmp_path, monkeypatch):
+def test_corrupted_images_resume_to_the_same_bytes(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
     parquet_images(tmp_path / "own", 18)
     settings = {"labels": 4, "rounds": 2, "memory": 4, "model": "conv4", "epochs": 1, "domains": 3}
@@ -97,7 +97,7 @@ def parquet_images(folder, count, **columns):
         pq.write_table(pa.table(table), folder / f"{split}-00000-of-00001.parquet")
 
 
-def test_parquet_names_the_tasks_and_looks(tmp_path, monkeypatch):
+def test_parquet_names_the_tasks_and_domains(tmp_path, monkeypatch):
     monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
     parquet_images(tmp_path / "own", 12, task=["b"] * 4 + ["a"] * 8, domain=[3, 1, 2] * 4)
     settings = {"benchmark": str(tmp_path / "own"), "labels": 2, "rounds": 1, "memory": 4, "model": "conv4"}
@@ -105,8 +105,8 @@ def test_parquet_names_the_tasks_and_looks(tmp_path, monkeypatch):
     given = make(settings | {"arrival": "given"})
     with pytest.warns(UserWarning, match="the tasks come in the order of their names: a, b; give numbers to them"):
         assert run(given, tmp_path / "given")["stream"]["pools"] == [[4, 4], [2, 2]]
-    looks = run(make(settings | {"domains": 3}), tmp_path / "looks")
-    assert looks["stream"]["pools"] == [[2, 2]] * 3
+    domains = run(make(settings | {"domains": 3}), tmp_path / "domains")
+    assert domains["stream"]["pools"] == [[2, 2]] * 3
     assert np.array_equal(load(str(tmp_path / "own")).train.labels, np.arange(12) % 2)
 
 
@@ -128,7 +128,7 @@ def resumes(given, tmp_path):
     assert outcome(tmp_path / "a") == outcome(tmp_path / "b")
 
 
-def test_tasks_that_have_changed_since_are_told(tmp_path):
+def test_tasks_that_have_changed_since_are_reported(tmp_path):
     """The same rows in other tasks: picks that are recorded would be of tasks that do not have them."""
     task = np.where(np.arange(60) < 24, 1, 2)
     settings = make(vectors(tmp_path / "data", task_train=task))
@@ -167,7 +167,7 @@ def test_answers_are_wrong_in_the_journal_and_classes_are_counted_by_the_truth(t
     assert sum(map(sum, run_row(tmp_path)["picked"])) == 120
 
 
-def test_what_is_said_of_classes_by_hand(tmp_path):
+def test_metrics_by_class_by_hand(tmp_path):
     result = run(make(SMALL | {"imbalance": 0.02, "labels": 9, "pool": 0, "tasks": 2, "classes_per_task": 5}), tmp_path)
     data, steps = load("digits"), read_steps(tmp_path / "journal.sqlite", "label", "evaluate")
     evaluations = [step.result for step in steps if step.kind == "evaluate"]
@@ -234,7 +234,7 @@ def test_tasks_by_a_column(tmp_path):
     assert only.config.arrival == "given"
 
 
-def test_looks_by_a_column(tmp_path):
+def test_domains_by_a_column(tmp_path):
     look = np.array(["day", "night", "dusk"])[np.arange(60) % 3]
     settings = vectors(tmp_path / "data", domain_train=look, domain_test=look[:20])
     result = run(make(settings | {"domains": 3}), tmp_path / "run")
@@ -286,7 +286,7 @@ def test_folders_of_images_for_each_task(tmp_path, monkeypatch):
     resumes({"benchmark": str(tmp_path / "own")} | settings, tmp_path)
 
 
-def test_tasks_of_different_shapes_are_told(tmp_path):
+def test_tasks_of_different_shapes_are_reported(tmp_path):
     for number in (1, 2):
         place = tmp_path / "own" / f"task-{number}"
         place.mkdir(parents=True)
@@ -299,10 +299,10 @@ def test_tasks_of_different_shapes_are_told(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ({"domains": 1}, "domains is 1; give at least 2 looks"),
+        ({"domains": 1}, "domains is 1; give at least 2"),
         ({"domains": 3, "classes_per_task": 2}, "has all classes, so leave out --classes-per-task"),
         ({"domains": 3, "order": "tasks"}, "so leave out --order"),
-        ({"domains": 3}, "digits holds vectors, and --domains gives new looks to images only"),
+        ({"domains": 3}, "digits holds vectors, and --domains can corrupt images only"),
         ({"arrival": "given"}, "split-digits names no tasks; --arrival given is for your own data"),
         ({"blur": 1.0}, "blur is 1.0"),
         ({"imbalance": 0.0}, "imbalance is 0.0"),
@@ -333,12 +333,12 @@ def test_settings_that_own_data_do_not_have(tmp_path, settings, says):
 
 
 @pytest.mark.parametrize("column", [np.zeros(59, int), np.zeros((60, 1), int), np.zeros(60)])
-def test_a_column_that_is_none(tmp_path, column):
+def test_a_column_of_the_wrong_shape_or_type(tmp_path, column):
     with pytest.raises(InputError, match=r"task_train is .*; give a whole number or a text for each of the 60 rows"):
         run(make(vectors(tmp_path / "data", task_train=column)), tmp_path / "a")
 
 
-def test_what_a_tidy_stream_does_not_use_tells_no_runs_apart():
+def test_settings_that_a_regular_stream_does_not_use_do_not_distinguish_runs():
     plain = canonical(Config().model_dump())
     assert canonical(Config(stream_seed=3, noise="alike").model_dump()) == plain
     assert canonical(Config(stream_seed=3, blur=0.1).model_dump())["stream_seed"] == 3
@@ -356,7 +356,7 @@ def test_a_result_says_all_of_it_in_json(tmp_path):
 def test_a_result_has_the_recall_of_a_class_in_each_task_that_tests_it(tmp_path):
     look = np.arange(60) % 3
     settings = vectors(tmp_path / "data", domain_train=look, domain_test=look[:20]) | {"domains": 3}
-    result = run(make(settings), tmp_path / "looks")
+    result = run(make(settings), tmp_path / "domains")
     tested = load(settings["benchmark"]).test
     for task, recall in enumerate(result["recall_by_task"]):
         counts = np.bincount(tested.labels[look[:20] == task])
@@ -366,7 +366,7 @@ def test_a_result_has_the_recall_of_a_class_in_each_task_that_tests_it(tmp_path)
     assert "recall_by_task" not in run(make(SMALL), tmp_path / "tidy")
 
 
-def test_pools_that_are_labelled_to_the_last_example_are_told(tmp_path):
+def test_pools_that_are_labelled_to_the_last_example_are_reported(tmp_path):
     how = {"imbalance": 0.02, "labels": 60, "pool": 0, "strategy": "uniform"}
     with pytest.warns(UserWarning, match="of 5 tasks have no more than 60 examples, so that all of these are labelled"):
         run(make(SMALL | {"tasks": 5} | how), tmp_path / "a")
@@ -382,7 +382,7 @@ def test_curves_end_where_the_labels_do(tmp_path):
     assert counts[-1] < 3 * 60
 
 
-def test_a_report_of_many_runs_compares_classes_where_the_stream_is_not_tidy(tmp_path):
+def test_a_report_of_many_runs_compares_classes_where_the_stream_is_irregular(tmp_path):
     rows = []
     for strategy in ("uniform", "margin"):
         run(make(SMALL | EVERYTHING | {"strategy": strategy}), tmp_path / strategy)
