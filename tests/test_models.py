@@ -236,6 +236,7 @@ def test_frozen_backbone():
         (lambda: build("mlp", 2, seed=0, input_shape=(3,), width=0), "width is 0"),
         (lambda: predict(made("mlp"), given("mlp"), Transform(), []), "no class has been seen"),
         (lambda: predict(made("mlp"), given("mlp"), Transform(), [4]), "seen has class 4; the head has 4"),
+        (lambda: predict(made("mlp"), given("mlp"), Transform(), [2, -1]), "seen has class -1; give classes from 0 on"),
         (lambda: predict(made("mlp"), given("mlp"), Transform(), [1], batch=0), "batch is 0"),
     ],
 )

@@ -1,4 +1,7 @@
-"""Models: an embedding and a linear head on top, so that every strategy can see the head's input."""
+"""Models: an embedding and a linear head on top, so that every strategy can see the head's input.
+
+The names of the nets are here, where they can be read without loading torch.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,29 @@ if TYPE_CHECKING:
         Classifier as Classifier,
         Frozen as Frozen,
         new_head as new_head,
+        predict as predict,
         wrap as wrap,
     )
-    from accuacl.experiments.models.names import NAMES as NAMES, PROJECTED as PROJECTED, is_own as is_own
     from accuacl.experiments.models.nets import build as build
-    from accuacl.experiments.models.predicting import predict as predict
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "classifier": ("Classifier", "Frozen", "new_head", "wrap"),
-        "names": ("NAMES", "PROJECTED", "is_own"),
+        "classifier": ("Classifier", "Frozen", "new_head", "predict", "wrap"),
         "nets": ("build",),
-        "predicting": ("predict",),
     },
 )
+
+IMAGES = ("resnet18", "resnet18-3x3", "resnet18-3x3-pool", "conv4", "conv4-stride2", "conv3")  # the nets that take them
+VECTORS = ("mlp", "projection", "linear")
+NAMES = (*IMAGES, *VECTORS)
+PROJECTED = 2048  # outputs of a random projection
+
+
+def is_own(model: str) -> bool:
+    """Whether a model is a user's own function, as in `net.py:build`.
+
+    >>> is_own("net.py:build"), is_own("resnet18")
+    (True, False)
+    """
+    return model.rpartition(":")[0].endswith(".py")

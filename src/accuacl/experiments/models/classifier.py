@@ -1,23 +1,34 @@
-"""A classifier whose last linear layer is separate."""
+"""A classifier whose last linear layer is separate, made of any network, and what it predicts for many examples."""
 
 from __future__ import annotations
 
 import copy
-import functools
-import hashlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from accuacl.base.errors import InputError, one_line
+from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import numpy_generator
-from accuacl.base.userfile import check_function, load_function
-from accuacl.torch import linear_layers, output_layer, tensor_of
+from accuacl.torch import evaluating, linear_layers, output_layer, tensor_of
+
+
+class Sliceable(Protocol):
+    """Raw inputs that can be taken a slice at a time: a tensor, an array, or rows that are read on demand."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> Any: ...
+
+
+class Preprocessing(Protocol):
+    """Anything that turns raw inputs into the model's inputs, deterministically."""
+
+    def plain(self, x: Tensor) -> Tensor: ...
 
 
 class Classifier(nn.Module):
@@ -98,84 +109,36 @@ def wrap(module: nn.Module, *, example: Tensor | None = None) -> Classifier:
     return Classifier(_Embedding(module, head.in_features, name, example is not None), head)
 
 
-class _Tap(nn.Module):
-    """Stands where the head was, gives what it is given, and keeps it to be looked at."""
+def predict(
+    model: Classifier, inputs: Sliceable, transform: Preprocessing, seen: Any, batch: int = 128, device: str = "cpu"
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(embeddings h, n x d; probabilities p, n x len(seen)) in eval mode, over un-augmented inputs.
 
-    given: Tensor | None = None
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.given = x
-        return x
-
-
-class _Embedding(nn.Module):
-    """A module without its head."""
-
-    def __init__(self, module: nn.Module, d: int, name: str, found: bool) -> None:
-        """found: the head was found with an example, and not only taken for the last layer."""
-        super().__init__()
-        self.module, self.d, self.name, self.found = module, d, name, found
-
-    def forward(self, x: Tensor) -> Tensor:
-        tap = self.module.get_submodule(self.name)
-        assert isinstance(tap, _Tap)
-        h = tensor_of(self.module(x))
-        given, tap.given = tap.given, None
-        if h.ndim != 2 or h.shape[1] != self.d:
-            raise InputError(
-                f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
-                "output is not the module's; "
-                + ("return it." if self.found else "give wrap an example input so that it can find the right one.")
-            )
-        if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
-            raise InputError(
-                f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
-                "give a module that returns logits"
-                + ("." if self.found else ", or give wrap an example input if another layer is the last.")
-            )
-        return h
-
-
-def build_own(place: str, classes: int, *, seed: int, input_shape: tuple[int, ...]) -> Classifier:
-    """What the function at `place` returns, an nn.Module that ends in nn.Linear, with a new last layer.
-
-    The function is called without arguments, with torch's global generator seeded, which is as it was afterwards.
+    p is the softmax over the logits of the classes `seen`, its columns in their order. At most `batch` inputs are
+    read at a time; with 128, small networks stay in the cache.
     """
-    file, _ = check_function(place)
-    make = _function(place, hashlib.sha256(Path(file).read_bytes()).hexdigest())
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        module: Any = make()
-    if not isinstance(module, nn.Module):
-        raise InputError(f"{place} returned {type(module).__name__}; return an nn.Module that ends in nn.Linear.")
-    example = torch.rand(2, *input_shape, generator=torch.Generator().manual_seed(0))
-    try:
-        model = wrap(module, example=example)
-    except (RuntimeError, IndexError) as error:  # torch's ways to say that the shapes do not fit
+    columns = torch.as_tensor(seen, dtype=torch.int64).flatten()
+    if len(columns) == 0:
+        raise InputError("no class has been seen; predict needs at least one.")
+    if columns.min() < 0:
+        raise InputError(f"seen has class {int(columns.min())}; give classes from 0 on.")
+    if columns.max() >= model.head.out_features:
         raise InputError(
-            f"{place} does not take inputs of shape {input_shape}: {one_line(error)}; give a network for these."
-        ) from None
-    _check_training(place, model, example)
-    return Classifier(model.embed, new_head(model.head.in_features, classes, seed))
-
-
-def _check_training(place: str, model: Classifier, example: torch.Tensor) -> None:
-    """Refuse a network that returns logits when it is evaluated, but something else when it is trained."""
-    tried = copy.deepcopy(model.embed).train()  # training mode changes the statistics of batch normalisation
-    with torch.random.fork_rng(devices=[]), torch.no_grad():
-        try:
-            tried(example)
-        except InputError:
-            raise InputError(
-                f"{place} returns logits in evaluation and something else in training, such as a softmax of them; "
-                "return logits in both."
-            ) from None
-
-
-@functools.lru_cache(maxsize=16)
-def _function(place: str, digest: str) -> Any:
-    """The function; its file is imported once for each content that it has."""
-    return load_function(place, fresh=True)
+            f"seen has class {int(columns.max())}; the head has {model.head.out_features}, so grow it first."
+        )
+    if batch < 1:
+        raise InputError(f"batch is {batch}; give at least 1.")
+    h = np.empty((len(inputs), model.head.in_features), np.float32)
+    p = np.empty((len(inputs), len(columns)), np.float32)
+    model.to(device)
+    columns = columns.to(device)
+    with torch.inference_mode(), evaluating(model):
+        for start in range(0, len(inputs), batch):
+            x = torch.as_tensor(inputs[start : start + batch]).to(device)
+            embedding, logits = model.both(transform.plain(x))
+            h[start : start + batch] = embedding.float().cpu().numpy()
+            p[start : start + batch] = logits.float().index_select(1, columns).softmax(1).cpu().numpy()
+    return h, p
 
 
 class Frozen:
@@ -219,3 +182,41 @@ class Frozen:
                     progress(Progress(start + len(x), len(inputs), "embedding", "preparing"))
         assert embeddings is not None
         return embeddings.clone()  # a tensor made in inference mode cannot be trained on
+
+
+class _Tap(nn.Module):
+    """Takes the place of the head: returns its input, and keeps it for a comparison."""
+
+    given: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.given = x
+        return x
+
+
+class _Embedding(nn.Module):
+    """A module without its head."""
+
+    def __init__(self, module: nn.Module, d: int, name: str, found: bool) -> None:
+        """found: the head was found with an example, and not only taken for the last layer."""
+        super().__init__()
+        self.module, self.d, self.name, self.found = module, d, name, found
+
+    def forward(self, x: Tensor) -> Tensor:
+        tap = self.module.get_submodule(self.name)
+        assert isinstance(tap, _Tap)
+        h = tensor_of(self.module(x))
+        given, tap.given = tap.given, None
+        if h.ndim != 2 or h.shape[1] != self.d:
+            raise InputError(
+                f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
+                "output is not the module's; "
+                + ("return it." if self.found else "give wrap an example input so that it can find the right one.")
+            )
+        if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
+            raise InputError(
+                f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
+                "give a module that returns logits"
+                + ("." if self.found else ", or give wrap an example input if another layer is the last.")
+            )
+        return h

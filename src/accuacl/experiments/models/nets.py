@@ -1,17 +1,23 @@
-"""The nets of the benchmarks: ResNet18 with three stems, small conv nets, and nets for vectors."""
+"""The nets by name: ResNet18 with three stems, small conv nets, nets for vectors, and a user's own."""
 
 from __future__ import annotations
 
+import copy
+import functools
+import hashlib
 import math
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from accuacl.base.errors import InputError, no_such
-from accuacl.experiments.models.classifier import Classifier, build_own, new_head
-from accuacl.experiments.models.names import NAMES, PROJECTED, VECTORS, is_own
+from accuacl.base.errors import InputError, no_such, one_line
+from accuacl.base.userfile import check_function, load_function
+from accuacl.experiments.models import NAMES, PROJECTED, VECTORS, is_own
+from accuacl.experiments.models.classifier import Classifier, new_head, wrap
 
 Shape = tuple[int, ...]
 
@@ -30,7 +36,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     Linear(in_features=192, out_features=10, bias=True)
     """
     if is_own(name):
-        return build_own(name, classes, seed=seed, input_shape=input_shape)
+        return _build_own(name, classes, seed=seed, input_shape=input_shape)
     if name not in NETS:
         raise no_such("net", name, NAMES)
     make, default = NETS[name]
@@ -144,3 +150,45 @@ NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
     "projection": (_projection, PROJECTED),
     "linear": (_linear, 1),
 }
+
+
+def _build_own(place: str, classes: int, *, seed: int, input_shape: Shape) -> Classifier:
+    """What the function at `place` returns, an nn.Module that ends in nn.Linear, with a new last layer.
+
+    The function is called without arguments and with torch's global generator seeded, which is then restored.
+    """
+    file, _ = check_function(place)
+    make = _function(place, hashlib.sha256(Path(file).read_bytes()).hexdigest())
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module: Any = make()
+    if not isinstance(module, nn.Module):
+        raise InputError(f"{place} returned {type(module).__name__}; return an nn.Module that ends in nn.Linear.")
+    example = torch.rand(2, *input_shape, generator=torch.Generator().manual_seed(0))
+    try:
+        model = wrap(module, example=example)
+    except (RuntimeError, IndexError) as error:  # what torch raises where shapes do not fit
+        raise InputError(
+            f"{place} does not take inputs of shape {input_shape}: {one_line(error)}; give a network for these."
+        ) from None
+    _check_training(place, model, example)
+    return Classifier(model.embed, new_head(model.head.in_features, classes, seed))
+
+
+def _check_training(place: str, model: Classifier, example: Tensor) -> None:
+    """Refuse a network that returns logits when it is evaluated, but something else when it is trained."""
+    tried = copy.deepcopy(model.embed).train()  # training mode changes the statistics of batch normalisation
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        try:
+            tried(example)
+        except InputError:
+            raise InputError(
+                f"{place} returns logits in evaluation and something else in training, such as a softmax of them; "
+                "return logits in both."
+            ) from None
+
+
+@functools.lru_cache(maxsize=16)
+def _function(place: str, digest: str) -> Any:
+    """The function; its file is imported once for each content that it has."""
+    return load_function(place, fresh=True)
