@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,12 +20,10 @@ from accuacl.experiments import (
     advice,
     canonical,
     decided_by_scale,
+    describe_stream,
     make,
-    read_config,
     read_yaml,
     renamed,
-    settings_before,
-    stream_words,
     to_yaml,
 )
 from accuacl.experiments.sweeps import run_name
@@ -63,7 +60,7 @@ def run(
     if print_config:
         print(to_yaml(what), end="")
         return
-    out = out or _usual_out(what, data_dir)
+    out = out or Path("runs") / run_name(Config(**canonical(what.model_dump())), data_dir)
     if fresh or not (out / "result.json").exists():
         for sentence in advice(what):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
@@ -78,17 +75,6 @@ def run(
     spent = ", ".join(f"{kind} {seconds:.1f} s" for kind, seconds in result["seconds"].items() if kind != "cpu")
     console.print(f"[dim]{spent}; in {escape(str(out))}[/dim]")
     console.print(f"with plots: {command('report', out)}", soft_wrap=True)
-
-
-def _usual_out(config: Config, data_dir: Path | None) -> Path:
-    """Where the run goes that is not told where; older versions named directories by the main settings alone."""
-    c = config
-    short = Path("runs") / f"{Path(c.benchmark).name}-{c.learner}-{c.strategy}-m{c.memory}-s{c.seed}"
-    begun = short / "config.json"
-    with contextlib.suppress(InputError):  # then that is no run of ours
-        if begun.exists() and read_config(begun, Config.model_fields, settings_before(Config)) == c.model_dump():
-            return short
-    return Path("runs") / run_name(Config(**canonical(config.model_dump())), data_dir)
 
 
 def _recall(by_class: dict[str, float]) -> str:
@@ -129,7 +115,7 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
 def _print_accuracy(result: dict[str, Any]) -> None:
     """The accuracy matrix, and below it what it comes to."""
     c, matrix = result["config"], result["accuracy_matrix"]
-    stream = f", {words}" if (words := stream_words(c)) else ""
+    stream = f", {words}" if (words := describe_stream(c)) else ""
     run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # ten tasks in 80 columns
     table.add_column("after \\ on", no_wrap=True)

@@ -23,7 +23,7 @@ from rich.text import Text
 
 from accuacl.base.progress import OnProgress, Progress as ProgressEvent
 from accuacl.engines import Engine
-from accuacl.experiments import Row, canonical, report, row_settings as settings_of
+from accuacl.experiments import Row, report, shown_settings
 from accuacl.experiments.sweeps import ERROR_FILE, Outcome, SweepRun, titles
 
 PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
@@ -193,7 +193,7 @@ def _ended_runs(ended: Sequence[tuple[str, Row | None, str]], most: int) -> Tabl
 def _means(rows: Sequence[Row]) -> Group:
     """Mean and deviation over seeds of each learner and strategy; one table for all that can be compared."""
     tables: dict[str, Table] = {}
-    for group in report.make_groups(row | canonical(settings_of(row)) for row in rows):
+    for group in report.make_groups(row | shown_settings(row) for row in rows):
         numbers = []
         for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
             value = group.mean_std(metric)

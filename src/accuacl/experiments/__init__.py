@@ -1,7 +1,16 @@
 """Experiments: Algorithm 1 over a stream of tasks, resumable to the bit.
 
-from accuacl.experiments import make, run
-result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))
+    from accuacl.experiments import make, run
+    result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))
+
+The loop does not know who labels. `accuacl.labeling` runs it with people as the oracle, and imports for that nothing of
+this module but the journalled loop:
+
+- `all_tasks(steps, journal)` is the loop, and `Steps` says what a class with its steps must have;
+- `LoopState` is what a step is given: an immutable value, to which a subclass may add fields;
+- `Journal` records each step once, with the `Settings` that it began with; `read_steps` reads what is recorded;
+- `choose` asks a strategy, `Learning` trains a round and updates the memory, `checkpoints` saves and loads weights;
+- `environment` and `device_of` describe the machine.
 """
 
 from __future__ import annotations
@@ -11,21 +20,12 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments import metrics as metrics
-    from accuacl.experiments.checkpoints import (
-        Learning as Learning,
-        load_arrays as load_arrays,
-        load_memory as load_memory,
-        load_tensors as load_tensors,
-        memory_result as memory_result,
-        save_arrays as save_arrays,
-        save_tensors as save_tensors,
-        train_round as train_round,
-        update_memory as update_memory,
-    )
+    from accuacl.experiments import checkpoints as checkpoints, metrics as metrics
+    from accuacl.experiments.checkpoints import Learning as Learning
     from accuacl.experiments.config import (
         BUILT_IN as BUILT_IN,
-        DEVICE as DEVICE,
+        DEFAULTS as DEFAULTS,
+        OWN as OWN,
         Config as Config,
         Scale as Scale,
         Settings as Settings,
@@ -39,12 +39,17 @@ if TYPE_CHECKING:
         read_config as read_config,
         read_yaml as read_yaml,
         renamed as renamed,
-        settings_before as settings_before,
         to_yaml as to_yaml,
     )
     from accuacl.experiments.journal import Journal as Journal, Step as Step, read_steps as read_steps
     from accuacl.experiments.loop import Steps as Steps, all_tasks as all_tasks
     from accuacl.experiments.notes import advice as advice
+    from accuacl.experiments.option_settings import (
+        OPTION_SETTINGS as OPTION_SETTINGS,
+        OPTIONS as OPTIONS,
+        check_run_options as check_run_options,
+        without_foreign_options as without_foreign_options,
+    )
     from accuacl.experiments.results import (
         CLASS_METRICS as CLASS_METRICS,
         METRICS as METRICS,
@@ -56,84 +61,67 @@ if TYPE_CHECKING:
         row_settings as row_settings,
         run_row as run_row,
         settings_key as settings_key,
+        shown_settings as shown_settings,
         write_csv as write_csv,
     )
     from accuacl.experiments.runner import run as run
     from accuacl.experiments.setting import (
+        describe_stream as describe_stream,
         device_of as device_of,
-        difference as difference,
         environment as environment,
+        is_class_incremental as is_class_incremental,
         open_stream as open_stream,
-        training_of as training_of,
         transform_of as transform_of,
     )
-    from accuacl.experiments.state import (
-        Handle as Handle,
-        Ids as Ids,
-        LoopState as LoopState,
-        carried_over as carried_over,
-        round_progress as round_progress,
-    )
-    from accuacl.experiments.steps import (
-        Oracle as Oracle,
-        Simulated as Simulated,
-        choose as choose,
-        choose_uniformly as choose_uniformly,
-    )
-    from accuacl.experiments.stream_settings import (
-        DEFAULTS as DEFAULTS,
-        OWN as OWN,
-        is_tidy as is_tidy,
-        stream_words as stream_words,
-    )
+    from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState
+    from accuacl.experiments.steps import Oracle as Oracle, choose as choose
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "": ("metrics",),
-        "checkpoints": (
-            "Learning",
-            "load_arrays",
-            "load_memory",
-            "load_tensors",
-            "memory_result",
-            "save_arrays",
-            "save_tensors",
-            "train_round",
-            "update_memory",
-        ),
+        "": ("checkpoints", "metrics"),
+        "checkpoints": ("Learning",),
         "config": (
             "BUILT_IN",
-            "DEVICE",
-            "canonical",
+            "DEFAULTS",
+            "OWN",
             "Config",
+            "Scale",
+            "Settings",
+            "canonical",
             "decided_by_scale",
             "make",
             "own_model",
-            "Scale",
-            "Settings",
         ),
-        "config_files": ("ALIASES", "read_config", "read_yaml", "renamed", "settings_before", "to_yaml"),
-        "journal": ("Journal", "read_steps", "Step"),
-        "loop": ("all_tasks", "Steps"),
+        "config_files": ("ALIASES", "read_config", "read_yaml", "renamed", "to_yaml"),
+        "journal": ("Journal", "Step", "read_steps"),
+        "loop": ("Steps", "all_tasks"),
         "notes": ("advice",),
+        "option_settings": ("OPTIONS", "OPTION_SETTINGS", "check_run_options", "without_foreign_options"),
         "results": (
             "CLASS_METRICS",
             "METRICS",
+            "Row",
             "add_to_csv",
             "data_note",
             "read_csv",
             "read_result",
-            "Row",
             "row_settings",
             "run_row",
             "settings_key",
+            "shown_settings",
             "write_csv",
         ),
         "runner": ("run",),
-        "setting": ("device_of", "difference", "environment", "open_stream", "training_of", "transform_of"),
-        "state": ("carried_over", "Handle", "Ids", "LoopState", "round_progress"),
-        "steps": ("choose", "choose_uniformly", "Oracle", "Simulated"),
-        "stream_settings": ("DEFAULTS", "OWN", "is_tidy", "stream_words"),
+        "setting": (
+            "describe_stream",
+            "device_of",
+            "environment",
+            "is_class_incremental",
+            "open_stream",
+            "transform_of",
+        ),
+        "state": ("Handle", "Ids", "LoopState"),
+        "steps": ("Oracle", "choose"),
     },
 )

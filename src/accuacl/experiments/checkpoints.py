@@ -19,10 +19,11 @@ from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
 from accuacl.experiments import learners
 from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import restore
+from accuacl.experiments.config_files import what_to_do
 from accuacl.experiments.journal import weight_files
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier
+from accuacl.experiments.setting import training_of
 from accuacl.experiments.state import Handle, Ids, LoopState
 
 
@@ -36,33 +37,62 @@ class Learning:
     transform: learners.Transform
     fetch: Callable[[Ids], torch.Tensor]
 
+    @classmethod
+    def of(
+        cls,
+        config: Config,
+        folder: Path,
+        classes: int,
+        device: str,
+        transform: learners.Transform,
+        fetch: Callable[[Ids], torch.Tensor],
+    ) -> Learning:
+        """As the settings say. folder: of the files; classes: as many as the head has."""
+        return cls(config, folder, training_of(config, classes, device), transform, fetch)
 
-def train_round(
-    learning: Learning, known: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress
-) -> Handle:
-    """Train the model in place on all labels of the task; the handle of its weights.
+    def train(self, state: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress) -> Handle:
+        """Train the model in place on all labels of the task; the handle of its weights.
 
-    The last round of a learner that changes its memory while it trains (GSS, and ER and DER++ in their original form)
-    saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
-    """
-    learner = _start(learning, known, model, memory)
-    with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
-        torch.manual_seed(derive(learning.config.seed, known.task.index, known.round, "network"))
-        learners.train(learner, on_epoch)
-    handle: Handle = save_tensors(learning.folder / f"{_name(known)}.safetensors", model.state_dict())
-    if learner.facts:
-        handle["facts"] = learner.facts
-    if known.last_round and learner.buffer is not memory:
-        handle["memory"] = save_memory(learning, known, learner.buffer)
-    return handle
+        The last round of a learner that changes its memory while it trains (GSS, and ER and DER++ in their original
+        form) saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
+        """
+        learner = self._start(state, model, memory)
+        with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
+            torch.manual_seed(derive(self.config.seed, state.task.index, state.round, "network"))
+            learners.train(learner, on_epoch)
+        handle: Handle = save_tensors(self.folder / f"{_name(state)}.safetensors", model.state_dict())
+        if learner.facts:
+            handle["facts"] = learner.facts
+        if state.last_round and learner.buffer is not memory:
+            handle["memory"] = self._save_memory(state, learner.buffer)
+        return handle
 
+    def update_memory(self, state: LoopState, model: Classifier, memory: Memory) -> Handle:
+        """The handle of the memory after the task. model: with `state.weights`; memory: as the task found it."""
+        assert state.weights is not None
+        if "memory" in state.weights:  # made in training
+            return dict(state.weights["memory"])
+        return self._save_memory(state, learners.remember(self._start(state, model, memory)))
 
-def update_memory(learning: Learning, known: LoopState, model: Classifier, memory: Memory) -> Handle:
-    """The handle of the memory after the task. model: with `known.weights`; memory: as the task found it."""
-    assert known.weights is not None
-    if "memory" in known.weights:  # made in training: by such learners, and by older versions for all
-        return dict(known.weights["memory"])
-    return save_memory(learning, known, learners.remember(_start(learning, known, model, memory)))
+    def load_memory(self, handle: Handle | None) -> Memory:
+        return Memory.from_arrays(load_arrays(self.folder, handle)) if handle else Memory.empty()
+
+    def _save_memory(self, state: LoopState, memory: Memory) -> Handle:
+        return save_arrays(self.folder / f"{_name(state)}-memory.safetensors", memory.to_arrays())
+
+    def _start(self, state: LoopState, model: Classifier, memory: Memory) -> learners.Learner:
+        round = learners.Round(
+            model,
+            learners.TaskData(state.ids, state.labels, self.fetch(state.ids)),
+            memory,
+            self.fetch,
+            self.training,
+            self.transform,
+            seed=(self.config.seed, state.task.index, state.round),
+            last_round=state.last_round,
+            seen=state.seen,
+        )
+        return learners.start(self.config.learner, round, self.config.learner_variant)
 
 
 def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
@@ -70,21 +100,13 @@ def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
     return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
 
 
-def save_memory(learning: Learning, known: LoopState, memory: Memory) -> Handle:
-    return save_arrays(learning.folder / f"{_name(known)}-memory.safetensors", memory.to_arrays())
-
-
-def load_memory(folder: Path, handle: Handle | None) -> Memory:
-    return Memory.from_arrays(load_arrays(folder, handle)) if handle else Memory.empty()
-
-
-def tidy(folder: Path, known: LoopState) -> None:
+def remove_old(folder: Path, state: LoopState) -> None:
     """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
 
     A task of which nothing was learned has no weights of its own, but may have a memory.
     """
-    keep = {known.memory["file"]} if known.memory else set()
-    for handle in (known.start, known.weights):
+    keep = {state.memory["file"]} if state.memory else set()
+    for handle in (state.start, state.weights):
         if handle:
             name = handle["file"].removesuffix(".safetensors")
             keep |= {f"{name}.safetensors", f"{name}-memory.safetensors"}
@@ -93,59 +115,44 @@ def tidy(folder: Path, known: LoopState) -> None:
             path.unlink()
 
 
-def _start(learning: Learning, known: LoopState, model: Classifier, memory: Memory) -> learners.Learner:
-    round = learners.Round(
-        model,
-        learners.TaskData(known.ids, known.labels, learning.fetch(known.ids)),
-        memory,
-        learning.fetch,
-        learning.training,
-        learning.transform,
-        seed=(learning.config.seed, known.task.index, known.round),
-        last_round=known.last_round,
-        seen=known.seen,
-    )
-    return learners.start(learning.config.learner, round, learning.config.learner_variant)
+def _name(state: LoopState) -> str:
+    return f"{state.task.index:03}-{state.round:03}"
 
 
-def _name(known: LoopState) -> str:
-    return f"{known.task.index:03}-{known.round:03}"
-
-
-def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> dict[str, str]:
+def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> Handle:
     """Write tensors; the handle to find and check them by."""
     own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
     return _save(path, safetensors.torch.save(own))  # copies: layers that share weights are saved twice
 
 
-def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> dict[str, str]:
-    """The same for NumPy arrays."""
+def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Handle:
+    """Write NumPy arrays; the handle to find and check them by."""
     return _save(path, safetensors.numpy.save({name: np.ascontiguousarray(a) for name, a in arrays.items()}))
 
 
-def load_tensors(folder: Path, handle: dict[str, str]) -> dict[str, torch.Tensor]:
+def load_tensors(folder: Path, handle: Handle) -> dict[str, torch.Tensor]:
     """What the handle stands for, checked to the last bit."""
     return safetensors.torch.load(_read(folder, handle))
 
 
-def load_arrays(folder: Path, handle: dict[str, str]) -> dict[str, np.ndarray]:
-    """The same as NumPy arrays."""
+def load_arrays(folder: Path, handle: Handle) -> dict[str, np.ndarray]:
+    """The NumPy arrays that the handle stands for, checked to the last bit."""
     return safetensors.numpy.load(_read(folder, handle))
 
 
-def _save(path: Path, data: bytes) -> dict[str, str]:
+def _save(path: Path, data: bytes) -> Handle:
     write_bytes(path, data)
     return {"file": path.name, "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _read(folder: Path, handle: dict[str, str]) -> bytes:
+def _read(folder: Path, handle: Handle) -> bytes:
     path = folder / Path(handle["file"]).name
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path} is gone, but the journal needs it; {restore(folder.parent)}.") from None
+        raise InputError(f"{path} is gone, but the journal needs it; {what_to_do(folder.parent)}.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
-        raise InputError(f"{path} is damaged: it is not what was written; {restore(folder.parent)}.")
+        raise InputError(f"{path} is damaged: it is not what was written; {what_to_do(folder.parent)}.")
     return data

@@ -1,4 +1,7 @@
-"""What every model of settings refuses: numbers that nothing here can take, and words where a number belongs."""
+"""The settings of a run: one model, from which the command line, YAML files, directory names and reports derive.
+
+config = make({"strategy": "coverage", "memory_policy": "coverage"})
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,15 @@ from accuacl.base.files import reading
 from accuacl.base.userfile import check_function
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.stream_settings import DEFAULTS, OWN, OWN_VECTORS, check_stream, is_tidy
-from accuacl.strategies import NAMES, REGISTRY as STRATEGIES, defaults_of, options_of
+from accuacl.experiments.option_settings import (
+    OPTIONS,
+    canonical_options,
+    check_run_options,
+    option_field,
+    with_options,
+)
+from accuacl.experiments.setting import check_stream, is_class_incremental
+from accuacl.strategies import NAMES, REGISTRY as STRATEGIES
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -28,19 +38,26 @@ LIMITS = {  # by setting, the largest that it may be
     "text_features": 2**24,
     "threads": 1024,
 }
+BUILT_IN = {  # by setting, the values that need no --plugin
+    "strategy": (*NAMES, "full"),
+    "learner": learners.NAMES,
+    "memory_policy": learners.MEMORY_POLICIES,
+    "arrival": ARRIVALS,
+}
+Scale = Literal["smoke", "cpu", "paper"]
 
 
 class Settings(pydantic.BaseModel):
-    """Settings that are fixed when work begins."""
+    """Settings that are fixed when work begins: those of a run, and those of a project."""
 
     model_config = pydantic.ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     @pydantic.field_validator("*", mode="before")
     @classmethod
-    def _no_truth(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
+    def _no_boolean(cls, value: Any, info: pydantic.ValidationInfo) -> Any:
         """Refuse true and false as numbers, which pydantic would take for 1 and 0."""
         if isinstance(value, bool) and cls.model_fields[str(info.field_name)].annotation is not bool:
-            raise ValueError("true and false are no values of this setting; give a number or a word")
+            raise ValueError("expected a number or text, not a boolean")
         return value
 
     @pydantic.field_validator("*")
@@ -51,17 +68,20 @@ class Settings(pydantic.BaseModel):
             raise ValueError(f"give at most {most}")
         return value
 
+    @pydantic.field_validator("device", check_fields=False)
+    @classmethod
+    def _device(cls, value: str) -> str:
+        if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", value):
+            raise ValueError("give cpu, cuda, cuda:1 or auto")
+        return value
 
-DEVICE = r"^(auto|cpu|cuda(:\d+)?)$"
-
-BUILT_IN = {  # by setting, the values that need no --plugin
-    "strategy": (*NAMES, "full"),
-    "learner": learners.NAMES,
-    "memory_policy": learners.MEMORY_POLICIES,
-    "arrival": ARRIVALS,
-}
-
-Scale = Literal["smoke", "cpu", "paper"]
+    @pydantic.model_serializer(mode="wrap")
+    def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Files name `options` only where there are some."""
+        settings: dict[str, Any] = handler(self)
+        if not settings.get("options", True):
+            del settings["options"]
+        return settings
 
 
 class Config(Settings):
@@ -82,14 +102,16 @@ class Config(Settings):
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field(
         "accuacl",
-        description=f"What gets labelled: {', '.join(STRATEGIES)}, or full (all). Unset: accuacl, as in the paper; "
+        description=f"What gets labelled: {', '.join(NAMES)}, or full (everything). Unset: accuacl, as in the paper; "
         "coverage with --memory-policy coverage was more accurate.",
     )
-    scale: Scale = Field("smoke", description="Defaults for all below: smoke (seconds), cpu (minutes), paper (exact).")
+    scale: Scale = Field(
+        "smoke", description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact)."
+    )
     memory: int = Field(
         100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge keeps all)."
     )
-    seed: int = Field(0, ge=0, description="What all randomness is derived from.")
+    seed: int = Field(0, ge=0, description="Seed of all randomness.")
     tasks: int = Field(0, ge=0, description="Stop after this many tasks; 0: all.")
     classes_per_task: int = Field(0, ge=0, description="Classes that arrive with each task; 0: the benchmark's.")
     order: str = Field(
@@ -100,18 +122,20 @@ class Config(Settings):
         "classes",
         description="Tasks: classes, a few new ones at a time; given, as your own data name them; or a --plugin's.",
     )
-    domains: int = Field(0, ge=0, description="So many tasks, each with all classes in another look; 0: no looks.")
-    recurring: int = Field(0, ge=0, description="How often everything comes back, in tasks put together anew.")
+    domains: int = Field(
+        0, ge=0, description="Number of tasks that have all classes, each with another corruption of images; 0: none."
+    )
+    recurring: int = Field(0, ge=0, description="How often everything comes back, in tasks that are mixed anew.")
     blur: float = Field(0.0, ge=0, lt=1, description="The share of each class that arrives in other tasks.")
     imbalance: float = Field(
-        1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: as the data are."
+        1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: unchanged."
     )
     label_noise: float = Field(0.0, description="The share of answers that are wrong.")
     noise: Literal["uniform", "alike"] = Field(
         "uniform", description="Wrong answers: uniform (any class so far), or alike (the one with the nearest mean)."
     )
     stream_seed: int | None = Field(
-        None, ge=0, description="What looks, returns, blur, imbalance and noise are drawn by; unset: the seed."
+        None, ge=0, description="Seed of corruptions, returns, blur, imbalance and label noise; unset: the seed."
     )
     labels: int = Field(100, ge=1, description="Labels per task.")
     rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; --first-round says how the first is.")
@@ -129,7 +153,7 @@ class Config(Settings):
         "paper", description="The learner as in the paper's experiments (paper), or as first published (original)."
     )
     replay: Literal["once", "cycled"] = Field(
-        "once", description="ER: replay the memory once an epoch, as the paper's did (once), or at every step (cycled)."
+        "once", description="ER: replay the memory once an epoch, as in the paper (once), or at every step (cycled)."
     )
     alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
@@ -145,20 +169,15 @@ class Config(Settings):
         description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
         "the pool (coverage).",
     )
-    variant: Literal["released", "paper"] = Field(
-        "released", description="AccuACL as in the authors' code (released) or in their text (paper)."
-    )
-    keep: int = Field(0, ge=0, description="AccuACL: entries compared per class; 0: by the variant.")
-    lam: float | None = Field(
-        None, ge=0, le=1, description="AccuACL: weight of the past; unset: its share of all data."
-    )
+    variant: Literal["released", "paper"] = option_field("variant")
+    keep: int = option_field("keep")
+    lam: float | None = option_field("lam")
     lam_from: int = Field(1, ge=1, description="The first task that --lam holds for.")
-    oversample: float = Field(2.0, ge=1, description="AccuACL, BAIT: candidates per pick.")
-    share: float | None = Field(
-        None, ge=0, le=1, description="accuacl+uniform, accuacl+coverage: the fraction that accuacl picks; unset: 0.5."
-    )
-    uncertainty: Literal["weighed", "ignored"] = Field(
-        "weighed", description="fisher-ratio: weighed (examples of which the model is unsure count more) or ignored."
+    oversample: float = option_field("oversample")
+    share: float | None = option_field("share")
+    uncertainty: Literal["weighed", "ignored"] = option_field("uncertainty")
+    options: dict[str, bool | int | float | str | None] = Field(
+        {}, description="Other options of the strategy by name, such as {sample: 5000}."
     )
     evaluate: Literal["task", "round"] = Field(
         "task", description="Test after every task (task), or after every round too (round)."
@@ -172,8 +191,7 @@ class Config(Settings):
     task_column: str | None = Field(
         None, description="Your own table's column that says in which task a row arrived, unless it is called task."
     )
-
-    model_digest: str | None = Field(None, description="A hash of the file of your own --model; made by itself.")
+    model_digest: str | None = Field(None, description="A hash of your own --model's file; computed automatically.")
 
     @pydantic.field_validator("label_noise")
     @classmethod
@@ -182,17 +200,11 @@ class Config(Settings):
             raise ValueError("give a share of at least 0 and below 1, such as 0.1")
         return value
 
-    @pydantic.field_validator("device")
-    @classmethod
-    def _device(cls, value: str) -> str:
-        if not re.fullmatch(DEVICE, value):
-            raise ValueError("give cpu, cuda, cuda:1 or auto")
-        return value
-
     @pydantic.model_validator(mode="after")
-    def _known(self) -> Config:
+    def _consistent(self) -> Config:
         if self.strategy not in (*STRATEGIES, "full"):
             raise no_such("strategy", self.strategy, (*STRATEGIES, "full"))
+        check_run_options(self.strategy, self.options)
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, self.learner_variant)
@@ -214,12 +226,13 @@ class Config(Settings):
 def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     """A config from what was given; the rest are the benchmark's defaults at the scale.
 
-    data_dir: where a folder with one's own data may lie; what is in it decides on the network.
+    data_dir: where a folder with one's own data may be; what is in it decides on the network.
     """
     if not isinstance(given, dict):
         raise InputError(f'the settings are {given!r}; give a dict of them, such as {{"learner": "er"}}.')
+    given = with_options(given)
     for name, value in given.items():
-        if isinstance(value, list | dict):
+        if isinstance(value, list) or (isinstance(value, dict) and name != OPTIONS):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
     benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
     defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
@@ -253,40 +266,17 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         raise wrong_setting(error) from None
 
 
-def decided_by_scale(benchmark: str) -> list[str]:
-    """The settings that --scale gives defaults for."""
-    scales = DEFAULTS.get(benchmark, OWN).values()
-    return [name for name in Config.model_fields if any(name in scale for scale in scales)]
-
-
-OPTIONS = ("variant", "keep", "lam", "oversample", "share", "uncertainty")  # settings that are options of strategies
-
-
-def options_for(strategy: str) -> set[str]:
-    """The settings that are handed to a strategy: those that its signature has.
-
-    >>> sorted(options_for("bait")), sorted(options_for("accuacl-magnitude"))
-    (['oversample'], ['keep', 'lam', 'variant'])
-    """
-    options = set() if strategy == "full" else set(OPTIONS).intersection(options_of(strategy))
-    return options - {"lam"} if strategy == "bait" else options  # whose lam is a regularisation
-
-
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with what its strategy and learner do not look at put back to its default.
+    """The config with what its strategy and learner do not use put back to its default.
 
     >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
     True
     """
-    strategy = str(config["strategy"])
-    known = strategy == "full" or strategy in STRATEGIES  # of a plugin that is not loaded nothing is known
-    unused = set(OPTIONS) - options_for(strategy) if known else set()
-    if known and strategy != "full" and config.get("share") == defaults_of(strategy).get("share"):
-        unused.add("share")  # as if it had not been set
+    config, unused = canonical_options(config)
+    if config["strategy"] == "full":
+        unused.add("first_round")
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
-    if strategy == "full":
-        unused.add("first_round")
     if config["learner"] != "er":
         unused.add("replay")
     if config["learner"] != "der++":
@@ -297,7 +287,7 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("order_seed")
     if not config["label_noise"]:
         unused.add("noise")
-    if is_tidy(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
+    if is_class_incremental(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
         unused.add("stream_seed")
     return config | {name: Config.model_fields[name].default for name in unused}
 
@@ -311,3 +301,55 @@ def own_model(place: str, digest: str | None) -> dict[str, str]:
     if digest is not None and digest != now:
         raise InputError(f"{path} has changed since it was recorded; restore it, or start over with --fresh.")
     return {"model": f"{path}:{name}", "model_digest": now}
+
+
+def decided_by_scale(benchmark: str) -> list[str]:
+    """The settings that --scale gives defaults for."""
+    scales = DEFAULTS.get(benchmark, OWN).values()
+    return [name for name in Config.model_fields if any(name in scale for scale in scales)]
+
+
+SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
+SMOKE["test"] = 200
+CPU: dict[str, Any] = {"rounds": 5, "epochs": 8, "batch": 32, "lr": 0.03, "momentum": 0.8, "model": "conv4"}
+PAPER: dict[str, Any] = {
+    "rounds": 10,
+    "batch": 16,
+    "lr": 0.01,
+    "momentum": 0.8,
+    "weight_decay": 1e-4,
+    "model": "resnet18",
+}
+DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
+    "split-digits": {
+        "smoke": {"memory": 20, "labels": 20, "rounds": 2, "epochs": 5, "batch": 8, "lr": 0.05},
+        "cpu": {"memory": 50, "labels": 50, "rounds": 5, "epochs": 30, "batch": 8, "lr": 0.05},
+        "paper": {"memory": 50, "labels": 50, "rounds": 10, "epochs": 50, "batch": 8, "lr": 0.05},
+    },
+    "split-cifar10": {
+        "smoke": SMOKE | {"memory": 20},
+        "cpu": CPU | {"memory": 100, "labels": 1000},
+        "paper": PAPER | {"memory": 100, "labels": 1000, "epochs": 50},
+    },
+    "split-cifar100": {
+        "smoke": SMOKE | {"memory": 60},
+        "cpu": CPU | {"memory": 500, "labels": 1000},
+        "paper": PAPER | {"memory": 500, "labels": 2000, "epochs": 20},
+    },
+    "split-tiny-imagenet": {
+        "smoke": SMOKE | {"memory": 80},
+        "cpu": CPU | {"memory": 2000, "labels": 800, "rounds": 4, "model": "conv4-stride2"},
+        "paper": PAPER
+        | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
+        | {"model": "resnet18-3x3-pool"},
+    },
+}
+OWN_VECTORS = {  # vectors of one's own are trained on as the digits are
+    scale: {name: defaults[name] for name in ("epochs", "batch", "lr")}
+    for scale, defaults in DEFAULTS["split-digits"].items()
+}
+OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as the labels of a task
+    "smoke": SMOKE | {"memory": SMOKE["labels"]},
+    "cpu": CPU | {"labels": 100, "memory": 100},
+    "paper": PAPER | {"labels": 100, "memory": 100, "epochs": 50},
+}

@@ -1,69 +1,61 @@
-"""config.json: the settings that a run or a project was begun with, readable by every later version.
+"""Files of settings: the config.json of a run or a project, which every later version can read, and YAML.
 
-A setting that a file lacks did not exist when the file was written. It then has the value that stands for what was
-done without it, so that the run goes on as it began: the setting's default, or, if a new default changes what is done,
-what its field names in `Field(..., json_schema_extra={"before": value})`.
+A setting that a config.json lacks did not exist when the file was written, and has its default: a new setting needs a
+default that does what was done without it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import pydantic
 import yaml
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason, write_text
-from accuacl.experiments.config import Config
+from accuacl.experiments.config import Config, Settings
+from accuacl.experiments.option_settings import OPTIONS, flat_options
 
 SCHEMA = "schema"  # the key of the version
-VERSION = 1  # to be raised when a setting changes its meaning or its name; a new setting needs no other version
+VERSION = 1  # raised when a setting changes its meaning or its name; a new setting needs no other version
 
 
-def settings_before(model: type[pydantic.BaseModel]) -> dict[str, Any]:
-    """What each setting was before it existed."""
-    values = {}
-    for name, field in model.model_fields.items():
-        extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
-        if "before" in extra or not field.is_required():
-            values[name] = extra.get("before", field.default)
-    return values
+def write_config(path: Path, settings: Settings) -> None:
+    write_text(path, json.dumps({SCHEMA: VERSION, **settings.model_dump(mode="json")}, indent=1) + "\n")
 
 
-def restore(directory: Path) -> str:
-    """What to do about a damaged file of a run or a project; what people did in a project cannot be done again."""
-    project = (directory / "labels.sqlite").exists()
-    return "restore it from a copy" if project else "restore it or start over with --fresh"
-
-
-def write_config(path: Path, settings: Mapping[str, Any]) -> None:
-    write_text(path, json.dumps({SCHEMA: VERSION, **settings}, indent=1) + "\n")
-
-
-def read_config(path: Path, known: Collection[str], before: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings in a file. known: the names of all there are; before: those of `settings_before`.
-
-    A project's settings have a `kind`, a run's have not.
-    """
+def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
+    """The settings in a file that `write_config` wrote. A project's have a `kind`, a run's have not."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path} cannot be read ({reason(error)}); fix that.") from error
     except ValueError as error:
-        raise InputError(f"{path} is not JSON ({error}); {restore(path.parent)}.") from error
+        raise InputError(f"{path} is not JSON ({error}); {what_to_do(path.parent)}.") from error
+    known = model.model_fields
     if not isinstance(content, dict) or "learner" not in content or ("kind" in content) != ("kind" in known):
-        raise InputError(
-            f"{path} is not that of a {'project' if 'kind' in known else 'run'}; choose another directory."
-        )
-    version = content.pop(SCHEMA, 0)
+        kind = "project" if "kind" in known else "run"
+        raise InputError(f"{path} is not that of a {kind}; choose another directory.")
+    version = content.pop(SCHEMA, VERSION)
     new = sorted(content.keys() - set(known))
     if not isinstance(version, int) or version > VERSION or new:
         why = f"with the settings {', '.join(new)}" if new else f"its settings are of version {version}"
         raise InputError(f"{path} was written by a newer version of accuacl ({why}); upgrade accuacl.")
-    return {**before, **content}
+    return default_settings(model) | content
+
+
+def default_settings(model: type[Settings]) -> dict[str, Any]:
+    """The settings of a model that have a default, as a file has them, which names `options` only if there are some."""
+    fields = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
+    settings: dict[str, Any] = json.loads(json.dumps({k: v for k, v in fields.items() if k != OPTIONS}))
+    return settings
+
+
+def what_to_do(directory: Path) -> str:
+    """What to do about a damaged file of a run or a project; what people did in a project cannot be done again."""
+    project = (directory / "labels.sqlite").exists()
+    return "restore it from a copy" if project else "restore it or start over with --fresh"
 
 
 ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names of settings, in YAML
@@ -86,6 +78,34 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return content
 
 
+def renamed(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
+
+    >>> renamed({"classes-per-task": 2, "budget": 50, "options": {"sample": 100}})
+    {'classes_per_task': 2, 'labels': 50, 'options.sample': 100}
+    """
+    names: dict[str, str] = {}
+    for given in settings:
+        name = ALIASES.get(given, given.replace("-", "_"))
+        if name in names:
+            raise InputError(f"{names[name]} and {given} are the same setting; give one of them.")
+        names[name] = given
+    if settings.get("seeds") and isinstance(settings["seeds"], int):
+        raise InputError(
+            f"seeds is {settings['seeds']}; write seeds: {list(range(settings['seeds']))} for as many seeds, "
+            f"or seed: {settings['seeds']} for that one."
+        )
+    return flat_options({name: settings[given] for name, given in names.items()})
+
+
+def to_yaml(config: Config) -> str:
+    """Settings as YAML that `read_yaml` takes, with each one's meaning beside it."""
+    lines = []
+    for name, field in Config.model_fields.items():
+        lines.append(f"{name}: {json.dumps(getattr(config, name))}  # {field.description}")  # JSON is YAML
+    return "\n".join(lines) + "\n"
+
+
 class _RepeatedKey(Exception):
     """A mapping has the same key twice, the second time at `mark`."""
 
@@ -106,31 +126,3 @@ class _EachKeyOnce(yaml.SafeLoader):
                     raise _RepeatedKey(key.value, key.start_mark)
                 keys.add((key.tag, key.value))
         return node
-
-
-def renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
-
-    >>> renamed({"classes-per-task": 2, "budget": 50})
-    {'classes_per_task': 2, 'labels': 50}
-    """
-    names: dict[str, str] = {}
-    for given in settings:
-        name = ALIASES.get(given, given.replace("-", "_"))
-        if name in names:
-            raise InputError(f"{names[name]} and {given} are the same setting; give one of them.")
-        names[name] = given
-    if settings.get("seeds") and isinstance(settings["seeds"], int):
-        raise InputError(
-            f"seeds is {settings['seeds']}; write seeds: {list(range(settings['seeds']))} for as many seeds, "
-            f"or seed: {settings['seeds']} for that one."
-        )
-    return {name: settings[given] for name, given in names.items()}
-
-
-def to_yaml(config: Config) -> str:
-    """Settings as YAML that `read_yaml` takes, with each one's meaning beside it."""
-    lines = []
-    for name, field in Config.model_fields.items():
-        lines.append(f"{name}: {json.dumps(getattr(config, name))}  # {field.description}")  # JSON is YAML
-    return "\n".join(lines) + "\n"

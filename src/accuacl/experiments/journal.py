@@ -17,7 +17,7 @@ import shutil
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,11 @@ from typing import Any
 from accuacl.base.databases import UNWRITABLE, database_trouble, error_code, table_version
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, making, reason
-from accuacl.experiments.config_files import read_config, restore, write_config
+from accuacl.experiments.config import Settings
+from accuacl.experiments.config_files import default_settings, read_config, what_to_do, write_config
 
+VERSION = 1  # of the tables, in `PRAGMA user_version`
+WAIT = 60.0  # seconds for another process to finish its write
 TABLES = (
     "CREATE TABLE steps (task INTEGER, round INTEGER, kind TEXT NOT NULL, result TEXT NOT NULL, "
     "seconds REAL NOT NULL, cpu REAL NOT NULL, finished TEXT NOT NULL)",
@@ -47,7 +50,7 @@ FIND = (
 )
 WEIGHTS = re.compile(r"\d{3,}-\d{3,}(-memory)?\.safetensors(\.[0-9a-f]+\.part)?")
 DATABASE = tuple(f"journal.sqlite{end}" for end in ("", "-journal", "-wal", "-shm"))
-DIVERGED = "diverged"  # the step that records that training left the numbers that there are
+DIVERGED = "diverged"  # the step that records that training produced non-finite values
 WRITTEN = ("config.json", *DATABASE, "result.json", "report.html")
 
 
@@ -57,16 +60,16 @@ class Journal:
     def __init__(
         self,
         directory: Path,
-        config: Mapping[str, Any],
+        settings: Settings,
         environment: dict[str, Any],
         fresh: bool = False,
-        before: Mapping[str, Any] | None = None,
         patience: float = 0,
     ) -> None:
-        """config: all settings, which must be those that the run began with; `before` has those that a run begun by
-        an older version lacks. fresh: remove the run that is there. patience: seconds to wait for another process.
+        """settings: those that the run began with. environment: what else its last bits depend on.
+
+        fresh: remove the run that is there. patience: seconds to wait for another process.
         """
-        self.directory, self.path = directory, directory / "journal.sqlite"
+        self.directory, self.path, self.environment = directory, directory / "journal.sqlite", environment
         self._db: sqlite3.Connection | None = None
         busy = f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out."
         with making(directory, "weights", "lock"):
@@ -75,11 +78,11 @@ class Journal:
             try:
                 if fresh:
                     self._clear()
-                self._check_config(config, before or {})
+                self._check_settings(settings)
                 with self._clear_errors():
                     self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
                     _prepare(self._db, self.path)
-                self.environment: dict[str, Any] = self.once("environment", lambda: environment)
+                self._begun_in: dict[str, Any] = self.once("environment", lambda: environment)
             except BaseException:
                 self.close()
                 raise
@@ -93,6 +96,11 @@ class Journal:
     @property
     def weights(self) -> Path:
         return self.directory / "weights"
+
+    @property
+    def environment_change(self) -> str:
+        """Where the environment is not the one that the run began in, in words; "" if it is."""
+        return difference(self._begun_in, self.environment)
 
     def once(
         self,
@@ -158,7 +166,7 @@ class Journal:
         except sqlite3.Error as error:
             if error_code(error) in UNWRITABLE:
                 raise database_trouble(self.path, error) from error
-            raise InputError(f"{self.path} cannot be read ({error}); {restore(self.directory)}.") from error
+            raise InputError(f"{self.path} cannot be read ({error}); {what_to_do(self.directory)}.") from error
 
     def close(self) -> None:
         """Let another process have the run."""
@@ -168,24 +176,28 @@ class Journal:
             self._db.close()
         self._lock.release()
 
-    def _check_config(self, config: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+    def _check_settings(self, settings: Settings) -> None:
+        """Write config.json, or compare with the one that is there."""
         path = self.directory / "config.json"
         if not path.exists():
             if self.path.exists():
-                raise InputError(f"{self.directory} has a journal but no config.json; {restore(self.directory)}.")
-            write_config(path, config)
+                raise InputError(f"{self.directory} has a journal but no config.json; {what_to_do(self.directory)}.")
+            write_config(path, settings)
             return
-        old = read_config(path, config, before)
-        if any(old.get(name) != config[name] for name in config) and self._is_dead():
+        old = read_config(path, type(settings))
+        now = default_settings(type(settings)) | settings.model_dump(mode="json")
+        changed = sorted(name for name in old.keys() | now.keys() if old.get(name) != now.get(name))
+        if not changed:
+            return
+        if self._is_dead():
             self._clear()
-            write_config(path, config)
+            write_config(path, settings)
             return
-        for name in sorted(config):
-            if old.get(name) != config[name]:
-                raise InputError(
-                    f"{self.directory} holds a run with {name} {old.get(name)!r}, not {config[name]!r}; "
-                    "choose another --out, or start over with --fresh."
-                )
+        name = changed[0]
+        raise InputError(
+            f"{self.directory} holds a run with {name} {old.get(name)!r}, not {now.get(name)!r}; "
+            "choose another --out, or start over with --fresh."
+        )
 
     def _is_dead(self) -> bool:
         """Whether the run that is here can never be finished with the settings that it has."""
@@ -206,31 +218,30 @@ def weight_files(folder: Path) -> list[Path]:
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables of a new journal; bring those of an older version to this one, all in one transaction."""
+    """Make the tables of a new journal, in one transaction."""
     version = table_version(db, path, VERSION)
     # A rollback journal, not SQLite's WAL: runs of a sweep on Ray are in a directory that machines share, where WAL is
-    # not supported. A step costs about 3 ms more. Journals of older versions, which are in WAL mode, change here.
+    # not supported. A step costs about 3 ms more.
     db.execute("PRAGMA journal_mode = TRUNCATE")
     db.execute("PRAGMA synchronous = FULL")
     if version == VERSION:
         return
     db.execute("BEGIN IMMEDIATE")
-    old = []
-    if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'steps'").fetchone():
-        old = db.execute("SELECT key, result, seconds, cpu, finished FROM steps ORDER BY rowid").fetchall()
-        for view in ("picks", "labels", "metrics", "timings"):
-            db.execute(f"DROP VIEW IF EXISTS {view}")
-        db.execute("DROP TABLE steps")
     for statement in TABLES:
         db.execute(statement)
-    db.executemany(INSERT, [(*split_key(key), *rest) for key, *rest in old])
     db.execute(f"PRAGMA user_version = {VERSION}")
     db.execute("COMMIT")
 
 
-VERSION = 1  # of the tables, in `PRAGMA user_version`; 0: steps had keys such as 003/002/query, 003/memory or data
-COLUMNS = "result, seconds, cpu, finished"
-WAIT = 60.0  # seconds for another process to finish its write
+def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    """Where an environment is not as it was, in words; what was not recorded then counts as the same.
+
+    >>> difference({"torch": "2.9", "cpu": "AVX2"}, {"torch": "2.13", "cpu": "AVX2", "processor": "x"})
+    'torch 2.9 (now 2.13)'
+    """
+    return ", ".join(
+        f"{key} {before[key]} (now {value})" for key, value in now.items() if before.get(key, value) != value
+    )
 
 
 @dataclass(frozen=True)
@@ -255,17 +266,6 @@ def read_steps(journal: Path, *kinds: str, task: int | None = None) -> list[Step
     return sorted(steps, key=lambda step: (_number(step.task), _number(step.round)))
 
 
-def split_key(key: str) -> tuple[int | None, int | None, str]:
-    """(task, round, kind) of a key in tables of version 0.
-
-    >>> split_key("003/002/query"), split_key("1000/memory"), split_key("data")
-    ((3, 2, 'query'), (1000, None, 'memory'), (None, None, 'data'))
-    """
-    *numbers, kind = key.split("/")
-    task, round, *_ = [*map(int, numbers), None, None]
-    return task, round, kind
-
-
 def _rows(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     """(task, round, kind, result, ...) in the order in which they were recorded."""
     try:
@@ -274,8 +274,7 @@ def _rows(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
         except sqlite3.OperationalError:
             if os.access(journal.parent, os.W_OK):
                 raise
-        # SQLite must write beside a journal that was left by a kill, and beside every one in WAL mode, in which older
-        # versions wrote them. Where that is not allowed, a copy is read.
+        # SQLite must write beside a journal that was left by a kill. Where that is not allowed, a copy is read.
         with tempfile.TemporaryDirectory() as folder:
             for path in journal.parent.glob("journal.sqlite*"):
                 shutil.copyfile(path, Path(folder) / path.name)
@@ -289,10 +288,10 @@ def _select(journal: Path, kinds: Sequence[str]) -> list[tuple[Any, ...]]:
     db = sqlite3.connect(f"{journal.resolve().as_uri()}?mode=rw", uri=True, timeout=WAIT)
     try:
         wanted = f"WHERE kind IN ({', '.join('?' * len(kinds))})" if kinds else ""
-        if table_version(db, journal, VERSION) == 0:
-            rows = db.execute(f"SELECT key, {COLUMNS} FROM steps {wanted} ORDER BY rowid", kinds).fetchall()
-            return [(*split_key(key), *rest) for key, *rest in rows]
-        return db.execute(f"SELECT task, round, kind, {COLUMNS} FROM steps {wanted} ORDER BY rowid", kinds).fetchall()
+        table_version(db, journal, VERSION)
+        return db.execute(
+            f"SELECT task, round, kind, result, seconds, cpu, finished FROM steps {wanted} ORDER BY rowid", kinds
+        ).fetchall()
     finally:
         db.close()
 

@@ -11,16 +11,16 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, Protocol, TypeVar
 
-from accuacl.experiments.checkpoints import tidy
+from accuacl.experiments.checkpoints import remove_old
 from accuacl.experiments.data import Task
 from accuacl.experiments.journal import Journal
 from accuacl.experiments.state import Handle, LoopState
 
-K = TypeVar("K", bound=LoopState)
+S = TypeVar("S", bound=LoopState)
 
 
-class Steps(Protocol[K]):
-    """The steps of Algorithm 1. Results are JSON, and depend on nothing but what is known and the settings."""
+class Steps(Protocol[S]):
+    """The steps of Algorithm 1. Results are JSON, and depend on nothing but the state and the settings."""
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -30,58 +30,58 @@ class Steps(Protocol[K]):
     def test_every_round(self) -> bool:
         """Whether to evaluate after every round, not only after every task."""
 
-    def begin(self, task: Task, before: K | None) -> K:
-        """What is known when a task begins; before: at the end of the last one."""
+    def begin(self, task: Task, before: S | None, /) -> S:
+        """The state in which a task begins; before: that at the end of the last one."""
 
-    def query(self, known: K) -> dict[str, Any]:
-        """Which examples shall be labelled: their `ids`; `over` if the task has no such round."""
+    def query(self, state: S, /) -> dict[str, Any]:
+        """Which examples to label: their `ids`; `over` if the task has no such round."""
 
-    def label(self, known: K, picked: dict[str, Any]) -> dict[str, Any]:
+    def label(self, state: S, picked: dict[str, Any], /) -> dict[str, Any]:
         """Their labels; raises `LabelsPending` while some are missing."""
 
-    def with_labels(self, known: K, answer: dict[str, Any]) -> K:
-        """What is known with these labels. Not a step: it is done again by a run that is resumed."""
+    def with_labels(self, state: S, answer: dict[str, Any], /) -> S:
+        """The state with these labels. Not a step: a run that is resumed does it again."""
 
-    def needs_training(self, known: K) -> bool:
-        """Whether the weights of this round will be looked at."""
+    def needs_training(self, state: S, /) -> bool:
+        """Whether anything will use the weights of this round."""
 
-    def train(self, known: K) -> Handle:
-        """Train from `known.start` on all labels of the task; the weights."""
+    def train(self, state: S, /) -> Handle:
+        """Train from `state.start` on all labels of the task; the weights."""
 
-    def memory(self, known: K) -> dict[str, Any]:
+    def memory(self, state: S, /) -> dict[str, Any]:
         """Update the memory with the task; what it holds, and its `file`."""
 
-    def evaluate(self, known: K) -> dict[str, Any]:
+    def evaluate(self, state: S, /) -> dict[str, Any]:
         """The `accuracy` on each task so far, and more."""
 
 
-def all_tasks(steps: Steps[K], journal: Journal) -> tuple[list[list[float | None]], dict[str, Any], Handle | None]:
+def all_tasks(steps: Steps[S], journal: Journal) -> tuple[list[list[float | None]], dict[str, Any], Handle | None]:
     """Algorithm 1; the accuracy matrix, the last evaluation and the last weights."""
     once = journal.once
-    known: K | None = None
+    state: S | None = None
     matrix: list[list[float | None]] = []
     row: dict[str, Any] = {}
     for task in steps.tasks:
-        known = steps.begin(task, known)
-        for r in range(known.rounds) if known.rounds else count():
-            now, at = replace(known, round=r), {"task": task.index, "round": r}
+        state = steps.begin(task, state)
+        for r in range(state.rounds) if state.rounds else count():
+            now, at = replace(state, round=r), {"task": task.index, "round": r}
             picked = once("query", steps.query, now, **at)
             if "over" in picked:
                 break
-            known = now.with_asked(picked["ids"])
-            answer = once("label", steps.label, known, picked, **at)
-            known = steps.with_labels(known, answer)
-            if not len(known.ids) or not steps.needs_training(known):
+            state = now.with_asked(picked["ids"])
+            answer = once("label", steps.label, state, picked, **at)
+            state = steps.with_labels(state, answer)
+            if not len(state.ids) or not steps.needs_training(state):
                 continue
             done = journal.has("train", **at)
-            known = replace(known, weights=once("train", steps.train, known, **at))
+            state = replace(state, weights=once("train", steps.train, state, **at))
             if not done:
-                tidy(journal.weights, known)
+                remove_old(journal.weights, state)
             if steps.test_every_round:
-                once("test", steps.evaluate, known, **at)
-        known = replace(known, memory=once("memory", steps.memory, known, task=task.index)["file"])
-        row = once("evaluate", steps.evaluate, known, task=task.index)
+                once("test", steps.evaluate, state, **at)
+        state = replace(state, memory=once("memory", steps.memory, state, task=task.index)["file"])
+        row = once("evaluate", steps.evaluate, state, task=task.index)
         matrix.append(row["accuracy"] + [None] * (len(steps.tasks) - len(row["accuracy"])))
-    if known is not None:
-        tidy(journal.weights, known)
-    return matrix, row, known.weights if known is not None else None
+    if state is not None:
+        remove_old(journal.weights, state)
+    return matrix, row, state.weights if state is not None else None

@@ -1,4 +1,4 @@
-"""What a run is judged by, from its accuracy matrix alone."""
+"""What a run is judged by: from its accuracy matrix alone, and by class, from the recall that it recorded."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from accuacl.base.errors import InputError
 from accuacl.experiments.journal import Step
 
 Matrix = Sequence[Sequence[float | None]]
+Evaluation = Mapping[str, Any]  # what the step `evaluate` records
+Ids = NDArray[np.int64]
 
 
 def average_accuracy(matrix: Matrix) -> float:
@@ -20,7 +22,7 @@ def average_accuracy(matrix: Matrix) -> float:
     >>> average_accuracy([[90, None], [60, 80]])
     70.0
     """
-    return float(np.mean(_known(matrix)[-1]))
+    return float(np.mean(_triangle(matrix)[-1]))
 
 
 def forgetting(matrix: Matrix) -> float:
@@ -29,17 +31,17 @@ def forgetting(matrix: Matrix) -> float:
     >>> forgetting([[90, None], [60, 80]])
     30.0
     """
-    rows = _known(matrix)
+    rows = _triangle(matrix)
     return float(np.mean([rows[j][j] - rows[-1][j] for j in range(len(rows) - 1)])) if len(rows) > 1 else 0.0
 
 
 def forgetting_max(matrix: Matrix) -> float:
-    """The same from each task's best, whenever that was.
+    """By how much earlier tasks have fallen since their best, whenever that was, on average.
 
     >>> forgetting_max([[90, None, None], [95, 80, None], [60, 70, 50]])
     22.5
     """
-    rows = _known(matrix)
+    rows = _triangle(matrix)
     last = len(rows) - 1
     falls = [max(rows[t][j] for t in range(j, last + 1)) - rows[last][j] for j in range(last)]
     return float(np.mean(falls)) if falls else 0.0
@@ -51,7 +53,7 @@ def learning_accuracy(matrix: Matrix) -> float:
     >>> learning_accuracy([[90, None], [60, 80]])
     85.0
     """
-    return float(np.mean([row[-1] for row in _known(matrix)]))
+    return float(np.mean([row[-1] for row in _triangle(matrix)]))
 
 
 def summary(matrix: Matrix) -> dict[str, float]:
@@ -78,18 +80,6 @@ def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_],
         inside = which == b
         gap += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
     return float(100 * gap)
-
-
-def _known(matrix: Matrix) -> list[list[float]]:
-    """The lower triangle; a matrix that is not one is refused."""
-    rows = [[float(x) for x in row if x is not None] for row in matrix]
-    if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
-        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
-    return rows
-
-
-Evaluation = Mapping[str, Any]  # what the step `evaluate` records
-Ids = NDArray[np.int64]
 
 
 def example_accuracy(accuracy: Sequence[float], tested: Sequence[int]) -> float:
@@ -179,3 +169,11 @@ def rarest(labels: Sequence[Sequence[Ids]], pools: NDArray[np.int64]) -> int:
     examples = pools.sum(axis=0)
     present = np.flatnonzero(examples)
     return int(min(present, key=lambda c: (examples[c], labels[-1][-1][c], c)))
+
+
+def _triangle(matrix: Matrix) -> list[list[float]]:
+    """The lower triangle; a matrix that is not one is refused."""
+    rows = [[float(x) for x in row if x is not None] for row in matrix]
+    if not rows or [len(row) for row in rows] != list(range(1, len(rows) + 1)):
+        raise InputError("an accuracy matrix has one more entry in each row: that after task t for tasks 1 to t.")
+    return rows

@@ -1,10 +1,11 @@
-"""result.json: what a finished run came to. All of the package reads it through here."""
+"""Results of finished runs: result.json, and tables of them, one row a run, in CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -14,11 +15,23 @@ import pydantic
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, reason, write_text
-from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import settings_before
+from accuacl.experiments.config import Config, canonical
+from accuacl.experiments.config_files import default_settings
 from accuacl.experiments.data import BENCHMARKS
 from accuacl.experiments.journal import Step, read_steps
-from accuacl.experiments.stream_settings import is_tidy
+from accuacl.experiments.option_settings import OPTIONS
+from accuacl.experiments.setting import is_class_incremental
+
+METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
+CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # tables of earlier versions may lack them
+BY_ROUND = ("found", "rarest_labels")  # by task and round
+SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
+NESTED = ("accuracy_matrix", "picked", "round_accuracy", *BY_ROUND, OPTIONS)  # JSON in the table
+FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
+PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
+ABSENT = object()
+
+Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
 
 
 class _Settings(pydantic.BaseModel, strict=True):
@@ -32,7 +45,7 @@ class _Stream(pydantic.BaseModel, strict=True):
 
 
 class _Result(pydantic.BaseModel, strict=True):
-    """What every version has written, then what newer versions write too."""
+    """What result.json has; the fields with a default may be missing."""
 
     average_accuracy: float
     forgetting: float
@@ -76,15 +89,6 @@ def read_result(run: Path) -> dict[str, Any]:
     return result
 
 
-METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
-CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # which older results lack
-BY_ROUND = ("found", "rarest_labels")  # the same; by task and round
-SECONDS = ("query", "train", "evaluate", "load", "other", "cpu")
-PUBLISHED = {"split-cifar10": 50_000, "split-cifar100": 50_000, "split-tiny-imagenet": 100_000}  # training images
-
-Row = dict[str, Any]
-
-
 def run_row(run: Path) -> Row:
     """What the run in this directory came to."""
     result = read_result(run)
@@ -113,8 +117,8 @@ def run_row(run: Path) -> Row:
 
 
 def _machine(environment: dict[str, Any]) -> str:
-    """The machine and libraries in a line; older runs did not record the processor's name."""
-    parts = [environment[key] for key in ("processor", "machine", "cpu", "device") if key in environment]
+    """The machine and libraries in a line."""
+    parts = [environment[key] for key in ("processor", "machine", "cpu", "device")]
     return ", ".join([*parts, f"torch {environment['torch']}", f"numpy {environment['numpy']}"])
 
 
@@ -131,7 +135,7 @@ def data_note(benchmark: str, examples: int) -> str:
 def _picked(result: dict[str, Any], names: Sequence[str], labelled: Sequence[Step]) -> list[list[int]]:
     """How many labels each class got, by task, classes in their order of arrival."""
     tested = list(result["recall"])
-    if not is_tidy(result["config"]):
+    if not is_class_incremental(result["config"]):
         return _picked_of_pools(result["stream"], labelled)
     config, tasks = result["config"], len(result["accuracy_matrix"])
     usual = BENCHMARKS.get(config["benchmark"], ("", 0, 0))[2]
@@ -146,7 +150,7 @@ def _picked(result: dict[str, Any], names: Sequence[str], labelled: Sequence[Ste
 
 
 def _picked_of_pools(stream: dict[str, Any], labelled: Sequence[Step]) -> list[list[int]]:
-    """The same for the classes that were in each task's pool, or were named in it by mistake."""
+    """How many labels each class got, by task, for the classes in its pool and those named in it by mistake."""
     counts: list[Counter[int]] = [Counter() for _ in stream["pools"]]
     for step in labelled:
         assert step.task is not None
@@ -165,15 +169,16 @@ def _round_accuracy(tests: Sequence[Step]) -> list[list[list[float]]] | None:
     return list(tasks.values()) or None
 
 
-NESTED = ("accuracy_matrix", "picked", "round_accuracy", *BY_ROUND)  # JSON in the table
-FIRST = ("benchmark", "memory", "learner", "strategy")  # rows are sorted by these, then by all other settings
-ABSENT = object()
-
-
 def row_settings(row: Row) -> dict[str, Any]:
-    """The row's config; settings that did not exist when it was written are as they were before they existed."""
-    before = settings_before(Config)
-    return {name: row.get(name, before[name]) for name in Config.model_fields}
+    """The row's config; settings that did not exist when it was written have their defaults."""
+    settings = {name: row.get(name, value) for name, value in default_settings(Config).items()}
+    return settings | ({OPTIONS: row[OPTIONS]} if row.get(OPTIONS) else {})
+
+
+def shown_settings(row: Row) -> dict[str, Any]:
+    """The row's config as reports compare and show it: canonical, and `options` as text, `heat=0.5 depth=3`."""
+    settings = canonical(row_settings(row))
+    return settings | {OPTIONS: shlex.join(f"{name}={value}" for name, value in settings.get(OPTIONS, {}).items())}
 
 
 def read_csv(path: Path) -> list[Row]:
@@ -194,7 +199,7 @@ def read_csv(path: Path) -> list[Row]:
 
 
 def settings_key(settings: dict[str, Any]) -> tuple[str, ...]:
-    """What a result depends on, as text: numbers in a table are what they were."""
+    """What a result depends on, as text; numbers read from a table give the same text as those of the run."""
     return tuple(f"{name}={settings[name]!r}" for name in sorted(settings))
 
 
@@ -231,7 +236,7 @@ def _typed(name: str, text: str | None) -> Any:
     if text is None:
         raise InputError("it has fewer fields than the table has columns")
     if name in NESTED:
-        return json.loads(text) if text else None
+        return json.loads(text) if text else ABSENT if name == OPTIONS else None
     if name in (*METRICS, *CLASS_METRICS) or name.startswith("seconds_"):
         return float(text) if text else None
     field = Config.model_fields.get(name)

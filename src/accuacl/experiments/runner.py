@@ -1,4 +1,4 @@
-"""Runs: an experiment in its directory, begun, gone on with, or shown if it is finished."""
+"""Runs: an experiment in its directory, started, resumed, or read if it is finished."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ import accuacl
 from accuacl.base.errors import InputError
 from accuacl.base.files import strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
-from accuacl.experiments import learners, metrics, metrics as by_class
+from accuacl.experiments import learners, metrics
 from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import settings_before
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
-from accuacl.experiments.setting import difference, environment
+from accuacl.experiments.setting import environment
 from accuacl.experiments.state import Handle
 from accuacl.experiments.steps import ExperimentSteps, Oracle
 
@@ -38,7 +37,7 @@ def run(
     progress: OnProgress | None = None,
     patience: float = 0,
 ) -> dict[str, Any]:
-    """Do the experiment, or go on with it, or return its result at once if it is finished.
+    """Run or resume the experiment; the result of a finished one is returned at once.
 
     patience: seconds to wait for another process that is working on it.
     """
@@ -48,18 +47,17 @@ def run(
 
     _check_out(out)
     check_progress(progress)
-    # A new run is made ready before its directory is touched: what fails here leaves no trace.
+    # A new run is prepared before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
         warnings.warn(sentence, stacklevel=2)
-    before = settings_before(type(config))
-    with Journal(out, config.model_dump(), environment(config), fresh, before, patience) as journal:
+    with Journal(out, config, environment(config.device), fresh, patience) as journal:
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
-            if other := difference(journal.environment, environment(config)):
+            if changed := journal.environment_change:
                 warnings.warn(
-                    f"this run was begun with {other}: its result may differ in the last bits from an undisturbed one.",
+                    f"this run was begun with {changed}: its result may differ in the last bits.",
                     stacklevel=2,
                 )
             torch.set_num_threads(config.threads)
@@ -80,7 +78,7 @@ def _check_out(out: Path) -> None:
     """Refuse a directory that holds somebody's files and no run."""
     begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
     if not begun and (other := strangers(out, "weights", "lock", *WRITTEN, *MORE)):
-        raise InputError(f"{out} holds {other}, which is of no run; choose an empty or a new directory as --out.")
+        raise InputError(f"{out} holds {other}, which is not part of a run; choose an empty or new directory as --out.")
 
 
 def _finish(
@@ -109,26 +107,26 @@ def _finish(
 
 
 def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
-    """What can be said of classes, and the stream itself: its classes, and how many of each were in each pool."""
+    """What result.json has of classes, and the stream itself: its classes, and how many of each were in each pool."""
     stream, truth = steps.stream, steps.stream.to_model
     evaluations = [step.result for step in read_steps(journal.path, "evaluate")]
-    fallen = by_class.forgetting_by_class(evaluations)
+    fallen = metrics.forgetting_by_class(evaluations)
     labels = steps.data.train.labels
     width = len(stream.order)
     pools = np.stack([np.bincount(truth(labels[steps.pool_of(task)]), minlength=width) for task in steps.tasks])
     of_class = np.full(len(labels), -1)
     inside = np.concatenate([task.train for task in steps.tasks])
     of_class[inside] = truth(labels[inside])
-    counts = by_class.labels_by_class(read_steps(journal.path, "label"), of_class, width)
-    rarest = by_class.rarest(counts, pools)
+    counts = metrics.labels_by_class(read_steps(journal.path, "label"), of_class, width)
+    rarest = metrics.rarest(counts, pools)
     return {
-        "class_accuracy": by_class.class_accuracy(evaluations[-1]["recall"]),
-        "example_accuracy": by_class.example_accuracy(
+        "class_accuracy": metrics.class_accuracy(evaluations[-1]["recall"]),
+        "example_accuracy": metrics.example_accuracy(
             evaluations[-1]["accuracy"], [len(steps.test_of(task)) for task in steps.tasks]
         ),
         "class_forgetting": float(np.mean(list(fallen.values()))) if fallen else 0.0,
         "forgetting_by_class": fallen,
-        "found": by_class.found(counts, pools),
+        "found": metrics.found(counts, pools),
         "rarest_class": steps.data.classes[stream.order[rarest]],
         "rarest_labels": [[int(count[rarest]) for count in rounds] for rounds in counts],
         "stream": {"order": list(stream.order), "pools": pools.tolist()},

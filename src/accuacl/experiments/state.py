@@ -12,9 +12,8 @@ from accuacl.base.progress import Progress
 from accuacl.experiments.data import Task
 
 Ids = NDArray[np.int64]
-POOL, QUERY, TEST = 1, 2, 3  # what random numbers are drawn for
-
 Handle = dict[str, Any]  # of a file in weights/: its name and SHA-256; loaded only by a step that needs it
+POOL, QUERY, TEST = 1, 2, 3  # what random numbers are drawn for
 
 
 def no_ids() -> Ids:
@@ -51,22 +50,21 @@ class LoopState:
     def with_asked(self, ids: list[int]) -> Self:
         return replace(self, asked=np.append(self.asked, np.array(ids, np.int64)))
 
+    def carried_over(self) -> dict[str, Any]:
+        """The fields with which the next task begins."""
+        earlier = np.concatenate([self.earlier, self.pool])
+        weights = self.weights
+        return {"seen": self.seen, "earlier": earlier, "memory": self.memory, "start": weights, "weights": weights}
 
-def carried_over(before: LoopState | None) -> dict[str, Any]:
-    """What a task begins with: the fields of `Known` that outlive the task before."""
-    if before is None:
-        return {}
-    earlier = np.concatenate([before.earlier, before.pool])
-    weights = before.weights
-    return {"seen": before.seen, "earlier": earlier, "memory": before.memory, "start": weights, "weights": weights}
+    def progress(
+        self, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
+    ) -> Progress:
+        """How far a run of so many tasks is.
 
-
-def round_progress(
-    known: LoopState, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
-) -> Progress:
-    """How far the run is. A round costs as much as it has labels: round r of R begins at r (r + 1) / (R (R + 1))."""
-    r, rounds = known.round, known.rounds or known.round + 1
-    within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
-    of = f"/{rounds}" if known.rounds else ""
-    text = f"task {known.task.index + 1}/{tasks} round {r + 1}{of} {what}"
-    return Progress(known.task.index + within, tasks, text, stage, epochs, step)
+        A round costs as much as it has labels: round r of R begins at r (r + 1) / (R (R + 1)).
+        """
+        r, rounds = self.round, self.rounds or self.round + 1
+        within = (r * (r + 1) / 2 + (r + 1) * epochs[0] / epochs[1]) / (rounds * (rounds + 1) / 2)
+        of = f"/{rounds}" if self.rounds else ""
+        text = f"task {self.task.index + 1}/{tasks} round {r + 1}{of} {what}"
+        return Progress(self.task.index + within, tasks, text, stage, epochs, step)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from accuacl.experiments import is_tidy
+from accuacl.experiments import is_class_incremental
 from accuacl.experiments.report.document import INK, Figure, LineStyle, Panel
 from accuacl.experiments.report.groups import SETUP_SETTINGS, Group, after_tasks, labels_spent, over_rounds
 from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, MeanStd, mean_std, number
@@ -223,7 +223,7 @@ def discovery(groups: Sequence[Group]) -> Figure | None:
     asked = [group for group in groups if group["strategy"] != "full"]
     known = [group for group in asked if all(row.get("found") for row in group.rows)]
     shares = [share for group in known for row in group.rows for task in row["found"] for share in task]
-    if all(share == 100 for share in shares) and all(is_tidy(group.rows[0]) for group in known):
+    if all(share == 100 for share in shares) and all(is_class_incremental(group.rows[0]) for group in known):
         return None
     panels, legend = [], styles(group.strategy for group in known)
     for name, ylabel in SHOWN.items():

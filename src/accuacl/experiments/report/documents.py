@@ -9,7 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from accuacl.experiments import BUILT_IN, CLASS_METRICS, Config, is_tidy, read_result, read_steps, stream_words
+from accuacl.experiments import (
+    BUILT_IN,
+    CLASS_METRICS,
+    OPTIONS,
+    Config,
+    describe_stream,
+    is_class_incremental,
+    read_result,
+    read_steps,
+)
 from accuacl.experiments.report import (
     bars,
     bars as query_costs,
@@ -124,7 +133,7 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
     """The report of the run in this directory. data_dir: where its images lie. source: a sentence on its origin."""
     (group,) = make_groups([row])
     what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
-    stream = f", {words}" if (words := stream_words(row)) else ""
+    stream = f", {words}" if (words := describe_stream(row)) else ""
     report = Document(title or f"{what}, memory {group['memory']}{stream}, seed {group['seed']}")
     add = report.blocks.append
     report.blocks.extend(stream_notices([row]))
@@ -135,17 +144,17 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
     if row.get("accuracy_matrix"):
         report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
     result = read_result(run)
-    if not is_tidy(row) and "stream" in result:
+    if not is_class_incremental(row) and "stream" in result:
         add(Heading("The stream"))
         add(stream_map(result["stream"]["pools"], _class_names(run, result)))
     recall = result["recall"]
     if recall:
         add(Heading("Recall of each class"))
         add(Text(_extremes(recall)))
-        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_tidy(row) else 1))
+        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_class_incremental(row) else 1))
     if result.get("recall_by_task"):
         add(class_figures.recall_by_task(result["recall_by_task"]))
-    if result.get("forgetting_by_class") and not is_tidy(row):
+    if result.get("forgetting_by_class") and not is_class_incremental(row):
         add(class_figures.forgetting(result["forgetting_by_class"]))
     report.blocks.extend(_class_findings(result))
     found = discovery([group])
@@ -237,7 +246,9 @@ def command(group: Group) -> str:
     default = defaults(group["benchmark"], group["scale"])
     words = ["accuacl", "run"]
     for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
-        if name in ALWAYS or group[name] != default[name]:
+        if name == OPTIONS:
+            words += [word for option in shlex.split(group[OPTIONS]) for word in ("--option", option)]
+        elif name in ALWAYS or group[name] != default[name]:
             words += [f"--{name.replace('_', '-')}", str(group[name])]
     digest = hashlib.sha256(shlex.join(words).encode()).hexdigest()[:6]  # different runs need different directories
     out = f"runs/{digest}-"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accuacl.experiments import DEFAULTS, OWN, Config, metrics
+from accuacl.experiments import DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, metrics
 from accuacl.experiments.report.metrics import MeanStd, mean_std
 
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
@@ -135,7 +135,10 @@ def _index(name: str, known: Sequence[str]) -> int:
     return known.index(name) if name in known else len(known)
 
 
-STRATEGY_SETTINGS = ("variant", "keep", "lam", "lam_from", "oversample", "share", "uncertainty", "first_round")
+STRATEGY_SETTINGS = (
+    *(name for name in Config.model_fields if name in (*OPTION_SETTINGS, "lam_from", OPTIONS)),
+    "first_round",
+)
 LEARNER_SETTINGS = ("learner_variant", "replay", "alpha", "beta", "memory_policy", "sampling")
 SETUP_SETTINGS = tuple(  # what the learners and strategies that are compared with each other have in common
     name
@@ -148,7 +151,7 @@ NEUTRAL_SETTINGS = ("benchmark", "memory", "scale", "threads", "device", "evalua
 
 def defaults(benchmark: str, scale: str) -> dict[str, Any]:
     """The settings of a run that sets nothing but its benchmark and scale."""
-    fields = {name: field.default for name, field in Config.model_fields.items()}
+    fields = {name: field.default for name, field in Config.model_fields.items()} | {OPTIONS: ""}
     return fields | DEFAULTS.get(benchmark, OWN).get(scale, {}) | {"benchmark": benchmark, "scale": scale}
 
 
@@ -167,6 +170,8 @@ def describe(setting: str, value: Any) -> str:
     >>> describe("weight_decay", 0.1), describe("tasks", 3), describe("tasks", 1)
     ('weight decay 0.1', 'first 3 tasks', 'first task')
     """
+    if setting == OPTIONS:
+        return str(value)
     if setting == "tasks" and value:
         return f"first {value} tasks" if value > 1 else "first task"
     return f"{setting.replace('_', ' ')} {show(value)}"

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Config, read_config, read_steps, settings_before
+from accuacl.experiments import Config, read_config, read_steps
 from accuacl.experiments.report.curves import BLUE, BY_STRATEGY, ORANGE
 from accuacl.experiments.report.document import FAINT, INK, Figure, Panel, Picture
 from accuacl.experiments.report.groups import Row, after_tasks, over_rounds
@@ -244,7 +244,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
     from accuacl.experiments import open_stream  # loads torch
 
     try:
-        config = read_config(run / "config.json", Config.model_fields, settings_before(Config))
+        config = read_config(run / "config.json", Config)
         picks, recorded = _journal(run / "journal.sqlite")
         # The settings are not validated: the strategy may come from a plugin that is not loaded here.
         with warnings.catch_warnings():

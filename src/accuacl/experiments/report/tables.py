@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from accuacl.experiments import Config, is_tidy
+from accuacl.experiments import Config, is_class_incremental
 from accuacl.experiments.report import paper
 from accuacl.experiments.report.document import Rank, Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import LEARNER_SETTINGS, SETUP_SETTINGS, Group, show
@@ -105,7 +105,7 @@ def comparison_tables(groups: Sequence[Group]) -> list[Table]:
         if mine and not any(set(mine) <= set(more) for _, more in chosen[i + 1 :])
     ]
     known = any(group.mean_std(CLASSES.metrics[0]) for group in groups)
-    if known and (not is_tidy(groups[0].rows[0]) or any(_is_uneven(group) for group in groups)):
+    if known and (not is_class_incremental(groups[0].rows[0]) or any(_is_uneven(group) for group in groups)):
         tables.append(_table(CLASSES, groups))
     return tables
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import check_new_file, write_text
-from accuacl.experiments import CLASS_METRICS, Config, canonical, metrics, read_csv, row_settings, run_row
+from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, page, text_formats
 from accuacl.experiments.report.document import FORMATS
 from accuacl.experiments.report.groups import Row, make_groups
@@ -144,7 +144,7 @@ def _checked(where: str, row: Row) -> Row:
             metrics.summary(row["accuracy_matrix"])
         except InputError as error:
             raise InputError(f"{where}: {error}") from None
-    return {**row, **canonical(row_settings(row))}
+    return {**row, **shown_settings(row)}
 
 
 def _is_nested(value: Any, depth: int) -> bool:

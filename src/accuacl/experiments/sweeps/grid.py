@@ -11,7 +11,19 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Config, Row, Scale, canonical, make, read_csv, renamed, row_settings, settings_key
+from accuacl.experiments import (
+    OPTIONS,
+    Config,
+    Row,
+    Scale,
+    canonical,
+    make,
+    read_csv,
+    renamed,
+    row_settings,
+    settings_key,
+    without_foreign_options,
+)
 from accuacl.experiments.data import BENCHMARKS
 
 NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
@@ -69,7 +81,9 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
         for scale in _values("scale", chosen.get("scale", "smoke"), ""):
             axes = {name: _values(name, value, scale) for name, value in (chosen | {"scale": scale}).items()}
             for values in itertools.product(*axes.values()):
-                config = Config(**canonical(make(dict(zip(axes, values, strict=True)), data_dir).model_dump()))
+                chosen_here = dict(zip(axes, values, strict=True))
+                settings = without_foreign_options(chosen_here, map(str, axes.get("strategy", ())))
+                config = Config(**canonical(make(settings, data_dir).model_dump()))
                 run = SweepRun(run_name(config, data_dir), config)
                 if runs.setdefault(run.name, run).config != config:  # folders of data that have the same name
                     run = SweepRun(f"{run.name}-{_digest(repr(settings_key(config.model_dump())))}", config)
@@ -84,10 +98,10 @@ def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
     ['uniform, seed 0', 'uniform, seed 1', 'bait, seed 0', 'bait, seed 1']
     """
     configs = {run.name: run.config.model_dump() for run in runs}
-    differ = [name for name in Config.model_fields if len({config[name] for config in configs.values()}) > 1]
+    differ = [name for name in Config.model_fields if len({str(config.get(name)) for config in configs.values()}) > 1]
     settings = sorted(differ, key=lambda name: name == "seed")
     return {
-        run: ", ".join(_in_words(name, config[name]) for name in settings if config[name] is not None) or run
+        run: ", ".join(_in_words(name, config[name]) for name in settings if config.get(name) is not None) or run
         for run, config in configs.items()
     }
 
@@ -118,7 +132,9 @@ def run_name(config: Config, data_dir: Path | None) -> str:
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
     usual = make(given, data_dir).model_dump()
     chosen |= {"model": Path(config.model).name, "model_digest": None}  # of one's own network without its folder
+    options = chosen.pop(OPTIONS, {})
     more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]
+    more += [f"-{name}={value}" for name, value in options.items()]
     shown = STREAM[1:] if config.benchmark in BENCHMARKS else STREAM
     own = "".join(f"-{name}={chosen[name]}" for name in shown if chosen[name] != Config.model_fields[name].default)
     name = f"{Path(config.benchmark).name}-{config.learner}-{config.strategy}-m{config.memory}-s{config.seed}"
@@ -131,6 +147,8 @@ def _digest(text: str) -> str:
 
 
 def _in_words(name: str, value: Any) -> str:
+    if name == OPTIONS:
+        return ", ".join(_in_words(option, given) for option, given in value.items())
     shown = f"{value:.4g}" if isinstance(value, float) else str(value)
     return shown if name in ("benchmark", "learner", "strategy", "scale", "model") else f"{name} {shown}"
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reading
-from accuacl.experiments import learners, load_tensors, models, read_steps
+from accuacl.experiments import checkpoints, learners, models, read_steps
 from accuacl.experiments.data import LISTS
 from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
@@ -51,7 +51,7 @@ def checkpoint_of(project: Project) -> Checkpoint:
     if not steps:
         raise InputError(f"the project in {project.directory} has learned nothing yet; label a round first.")
     handle = steps[-1].result
-    state = load_tensors(project.weights, handle)
+    state = checkpoints.load_tensors(project.weights, handle)
     classes, backbone = len(state["head.weight"]), load_backbone(s) if s.has_network else None
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:

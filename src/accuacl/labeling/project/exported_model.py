@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError, install
 from accuacl.base.files import reading, write_bytes, write_text
-from accuacl.experiments import load_tensors, read_steps, save_tensors
+from accuacl.experiments import checkpoints, read_steps
 from accuacl.labeling.project import loader, table_encoder, tables
 from accuacl.labeling.project.encoders import TokenVectors, load_backbone, word_weights
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
@@ -34,7 +34,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
     """Write the model after its last training; the files."""
     s, written = project.settings, [out / "model.safetensors", out / "model.json", out / "model.py"]
     handle = read_steps(project.journal, "train")[-1].result
-    trained = load_tensors(project.weights, handle)
+    trained = checkpoints.load_tensors(project.weights, handle)
     seen, names, columns = handle["seen"], *_classes(project, handle["seen"])
     head = {f"head.{key}": value for key, value in trained.items() if not s.frozen or key.startswith("embed.")}
     head |= {f"head.{key}": trained[key][seen] for key in ("head.weight", "head.bias") if key in trained}
@@ -70,7 +70,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
         _copy(first / tables.FILE, out / "table.json")
         _copy(Path(table_encoder.__file__), out / "table_encoder.py")
         written += [out / "table.json", out / "table_encoder.py"]
-    save_tensors(out / "model.safetensors", state)
+    checkpoints.save_tensors(out / "model.safetensors", state)
     write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
     _copy(Path(loader.__file__), out / "model.py")
     return written

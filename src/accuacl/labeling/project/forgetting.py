@@ -18,7 +18,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import make_folder, reading, sync_folder, write_text
-from accuacl.experiments import Handle, Journal, Step, load_arrays, load_tensors, read_steps, save_arrays, save_tensors
+from accuacl.experiments import Handle, Journal, Step, checkpoints, read_steps
 from accuacl.experiments.heads import Sums, examples_of, fit_like, sums_of, together, without
 from accuacl.labeling.project.erasing import FORGET_PLAN, erased_rows, forget_items
 from accuacl.labeling.project.given_labels import drop_given
@@ -172,10 +172,10 @@ def _taught(project: Project, training: Step) -> dict[int, int]:
 
 
 def _smaller_memory(project: Project, handle: Handle, items: list[int]) -> Handle:
-    arrays = load_arrays(project.weights, handle)
+    arrays = checkpoints.load_arrays(project.weights, handle)
     kept = ~np.isin(arrays["ids"], items)
     path = project.weights / ASIDE / handle["file"]
-    return dict(save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
+    return dict(checkpoints.save_arrays(path, {name: array[kept] for name, array in arrays.items()}))
 
 
 def _taken_out(project: Project, memory: Step, items: list[int], column: str) -> tuple[Sums, list[float]]:
@@ -209,11 +209,11 @@ def _fitted(project: Project, handle: Handle, newest: Handle, sums: Sums) -> Han
 
     It is regularised and as sharp as that of a handle was: what chose both, the left-out examples, is gone.
     """
-    state, facts = load_tensors(project.weights, newest), handle["facts"]
+    state, facts = checkpoints.load_tensors(project.weights, newest), handle["facts"]
     rows, labels = examples_of(sums)
     head = fit_like(rows, labels, len(state["head.weight"]), facts["ridge"], facts["sharpness"])
     state |= {"head.weight": head.weight.float(), "head.bias": head.bias.float()}
-    saved = save_tensors(project.weights / ASIDE / handle["file"], state)
+    saved = checkpoints.save_tensors(project.weights / ASIDE / handle["file"], state)
     facts = facts | {"ridge": head.ridge, "before_forgetting": True}
     return handle | saved | {"seen": sorted(sums), "facts": facts}
 

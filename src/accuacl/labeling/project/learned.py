@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Handle, Ids, device_of, learners, load_tensors, models, read_steps, save_tensors
+from accuacl.experiments import Handle, Ids, checkpoints, device_of, learners, models, read_steps
 from accuacl.experiments.data import InputRows
 from accuacl.experiments.heads import Sums, examples_of, fit, from_tensors, merged, sums_of, to_tensors, together
 from accuacl.experiments.memory import Memory
@@ -31,7 +31,7 @@ class Networks:
 
     def __init__(self, settings: ProjectSettings, folder: Path, tasks: Tasks) -> None:
         self.settings, self.folder, self.tasks = settings, folder, tasks
-        self.device = device_of(settings.as_config())
+        self.device = device_of(settings.device)
         self.transform = learners.Transform() if settings.frozen else load_backbone(settings).transform
         self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
         self._inputs: TaskInputs | None = None
@@ -57,7 +57,7 @@ class Networks:
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
         """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = load_tensors(self.folder, weights) if weights else None
+        state = checkpoints.load_tensors(self.folder, weights) if weights else None
         model = self._new(len(state["head.weight"]) if state else max(1, classes))
         if state:
             model.load_state_dict(state)
@@ -152,13 +152,13 @@ def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
 
 def load_sums(folder: Path, handle: Handle | None) -> Sums:
     """The sums of all finished tasks."""
-    tensors = load_tensors(folder, handle) if handle else None
+    tensors = checkpoints.load_tensors(folder, handle) if handle else None
     return from_tensors(tensors) if tensors and len(tensors["classes"]) else {}
 
 
 def save_sums(path: Path, sums: Sums) -> Handle:
     empty = {name: torch.empty(0) for name in ("classes", "counts", "ranks", "means", "scatters")}
-    return dict(save_tensors(path, to_tensors(sums) if sums else empty))
+    return dict(checkpoints.save_tensors(path, to_tensors(sums) if sums else empty))
 
 
 def as_memory(sums: Sums, into: dict[int, int]) -> tuple[Memory, NDArray[np.float32]]:

@@ -28,6 +28,9 @@ class PeopleState(LoopState):
     answered: int = 0  # how many items of this task people have labelled, held-out ones too
     ended: bool = False  # whether a lead had ended the task when the round was closed, so that only the last trains
 
+    def carried_over(self) -> dict[str, Any]:
+        return super().carried_over() | {"taught": self.taught, "held": self.held}
+
 
 def with_answer(state: PeopleState, answer: dict[str, Any]) -> PeopleState:
     """The state after the answer of a round: all but its held-out items are trained on, as they were corrected."""

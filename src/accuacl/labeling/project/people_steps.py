@@ -16,22 +16,7 @@ import numpy as np
 
 from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.experiments import (
-    Handle,
-    Ids,
-    Journal,
-    Learning,
-    LoopState,
-    carried_over,
-    choose,
-    choose_uniformly,
-    load_memory,
-    memory_result,
-    round_progress,
-    train_round,
-    training_of,
-    update_memory,
-)
+from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
@@ -79,16 +64,13 @@ class PeopleSteps:
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
-        training = training_of(self.config, 1, networks.device)
-        self.learning = Learning(self.config, folder, training, networks.transform, networks.rows)
+        self.learning = Learning.of(self.config, folder, 1, networks.device, networks.transform, networks.rows)
 
     def begin(self, task: Task, before: PeopleState | None) -> PeopleState:
         if not self.journal.has("query", task=task.index, round=0):
             give_out_first(self.settings, self.on_disk, self.store, self.on_disk.all()[task.index], self.overlap)
-        pool, carried = self.pool_of(task), carried_over(before)
-        if before is not None:
-            carried |= {"taught": before.taught, "held": before.held}
-        carried["held"] = (*carried.get("held", ()), {})
+        pool, carried = self.pool_of(task), before.carried_over() if before else {"held": ()}
+        carried["held"] = (*carried["held"], {})
         rounds = 0 if self.settings.budget_total else self.settings.rounds
         return PeopleState(task, rounds, pool, **carried)
 
@@ -135,9 +117,9 @@ class PeopleSteps:
             at_first = replace(state, round=0)
             if not self.settings.budget_total:
                 size = self._round_size(at_first)[0]
-            picked = choose_uniformly(self.config, at_first, size)
+            picked = choose(self.config, at_first, "uniform", size)
         elif state.round == 0 or strategy == "uniform":
-            picked = choose_uniformly(self.config, state, size)
+            picked = choose(self.config, state, "uniform", size)
         else:
             classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
             memory, features = self._memory(state, state.memory).ids, self._features_by(state)
@@ -224,7 +206,7 @@ class PeopleSteps:
         start = None if self.settings.learner == "ridge" else state.start  # ridge does not begin from other weights
         model = self.networks.model(start, classes=int(state.seen.max()) + 1)
         memory = self._memory(state, state.memory)
-        return train_round(self.learning, state, model, memory, on_epoch) | {"seen": state.seen.tolist()}
+        return self.learning.train(state, model, memory, on_epoch) | {"seen": state.seen.tolist()}
 
     def _merged(self) -> dict[int, int]:
         return {id: into for id, into in counts_as(self.store.classes()).items() if id != into}
@@ -236,8 +218,8 @@ class PeopleSteps:
             return self._summed(state)
         if len(state.ids):
             model, before = self.networks.model(state.weights), self._memory(state, state.memory)
-            handle = update_memory(self.learning, state, model, before)
-        return memory_result(self._memory(state, handle), handle)
+            handle = self.learning.update_memory(state, model, before)
+        return checkpoints.memory_result(self._memory(state, handle), handle)
 
     def _summed(self, state: PeopleState) -> dict[str, Any]:
         """The task's labels, which cannot be corrected from now on, join the sums of those before."""
@@ -256,7 +238,7 @@ class PeopleSteps:
         if self.settings.keep == STATISTICS:
             memory, self.networks.inputs.sums = as_memory(load_sums(self.folder, handle), state.merged)
             return memory
-        memory = load_memory(self.folder, handle)
+        memory = self.learning.load_memory(handle)
         return Memory.from_arrays(memory.to_arrays() | {"labels": labels_of(memory.ids, state.taught)})
 
     def evaluate(self, state: PeopleState) -> dict[str, Any]:
@@ -280,4 +262,4 @@ class PeopleSteps:
     def _report(
         self, state: LoopState, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
     ) -> None:
-        self.on_progress(round_progress(state, len(self.tasks), what, stage, epochs, step))
+        self.on_progress(state.progress(len(self.tasks), what, stage, epochs, step))

@@ -18,7 +18,7 @@ from accuacl import strategies
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive, hash_ids, rank
-from accuacl.experiments import Config, Ids, LoopState, choose, choose_uniformly
+from accuacl.experiments import Config, Ids, LoopState, choose
 from accuacl.experiments.data import Task
 from accuacl.features import Features
 from accuacl.labeling.project.erasing import erased_rows
@@ -69,7 +69,7 @@ def _draw(
 ) -> tuple[list[int], list[float]]:
     """So many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
     state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
-    picked = choose_uniformly(config, state, len(items))
+    picked = choose(config, state, "uniform", len(items))
     ids: list[int] = []
     scores: list[float] = []
     for item, score in zip(picked["ids"], picked["scores"]["draw"], strict=True):
@@ -124,7 +124,7 @@ def cover_first_round(
     given_out: the uniform part, if people have it already.
     """
     budget = min(budget, len(state.left))
-    uniform = given_out or choose_uniformly(config, state, held_out_count(holdout, budget))["ids"]
+    uniform = given_out or choose(config, state, "uniform", held_out_count(holdout, budget))["ids"]
     rest = replace(state, asked=np.append(state.asked, np.array(uniform, np.int64)))
     more = min(max(0, budget - len(uniform)), len(rest.left))
     if not more:

@@ -88,7 +88,7 @@ class Project:
         path = Path(directory) / "config.json"
         if not path.exists():
             raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
-        config = read_config(path, ProjectSettings.model_fields, {})
+        config = read_config(path, ProjectSettings)
         try:
             return cls(Path(directory), ProjectSettings(**config))
         except pydantic.ValidationError as error:
@@ -156,12 +156,12 @@ class Project:
         self.give_out_first()
         import torch  # slow to load, and needed only here
 
-        from accuacl.experiments import all_tasks, difference, environment
+        from accuacl.experiments import all_tasks
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
 
         with _open_journal(self.directory, self.settings) as journal:
-            if other := difference(journal.environment, environment(self.settings.as_config())):
+            if other := journal.environment_change:
                 warnings.warn(
                     f"this project was begun with {other}: what it learns may differ in the last bits.",
                     stacklevel=2,
@@ -290,7 +290,7 @@ def _load_libraries() -> None:
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
     from accuacl.experiments import environment  # loads torch
 
-    return Journal(directory, settings.model_dump(mode="json"), environment(settings.as_config()))
+    return Journal(directory, settings, environment(settings.device))
 
 
 @contextlib.contextmanager

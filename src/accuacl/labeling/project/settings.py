@@ -13,7 +13,7 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.files import make_folder, reading, reason, writing
-from accuacl.experiments import DEVICE, Config, Settings, learners, models
+from accuacl.experiments import Config, Settings, check_run_options, learners, models
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables"]
@@ -130,13 +130,17 @@ class ProjectSettings(Settings):
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
     seed: int = Field(0, ge=0, description="Seed of all randomness.")
     threads: int = Field(1, ge=1, description="Threads; results are identical to the bit only for the same number.")
-    device: str = Field("cpu", pattern=DEVICE, description="cpu, cuda, cuda:1 or auto.")
+    device: str = Field("cpu", description="cpu, cuda, cuda:1 or auto.")
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
+    options: dict[str, bool | int | float | str | None] = Field(
+        {}, description="Options of the strategy by name, such as {share: 0.3}."
+    )
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> ProjectSettings:
         if self.strategy not in STRATEGIES:
             raise no_such("strategy", self.strategy, STRATEGIES)
+        check_run_options(self.strategy, self.options)
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
@@ -207,7 +211,7 @@ class ProjectSettings(Settings):
         """The settings as those of a run, for the loop; a project has no benchmark, and people give its labels."""
         same = self.model_dump(
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
-            | {"seed", "threads", "device", "memory_policy", "first_round"}
+            | {"seed", "threads", "device", "memory_policy", "first_round", "options"}
         )
         fixed: dict[str, Any] = {
             "labels": self.per_round * self.rounds,
@@ -241,6 +245,9 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         model = _default_model(str(kind))
     trained = model == SCRATCH or bool(given.get("finetune"))
     defaults: dict[str, Any] = {**_measured_best(str(kind), trained, given, embeddings)}
+    strategy = str(given.get("strategy", defaults["strategy"]))
+    if given.get("options") and strategy in STRATEGIES:
+        given = given | {"options": check_run_options(strategy, given["options"])}
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":

@@ -24,7 +24,7 @@ from accuacl.base.files import make_folder, reading, replacing, write_text
 from accuacl.base.machine import cores, memory_kept
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments import device_of, models, save_arrays
+from accuacl.experiments import checkpoints, device_of, models
 from accuacl.labeling.project.encoders import load_backbone, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
@@ -97,7 +97,7 @@ def _write_parts(
         if batch.stop in (start + PART, task.count):
             wrong = [i * step + row for i, (_, bad) in enumerate(done) for row in bad]
             rows = {"rows": np.concatenate([rows for rows, _ in done]), "bad": np.array(wrong, np.int64)}
-            save_arrays(folder / f"{start:09}.safetensors", rows)
+            checkpoints.save_arrays(folder / f"{start:09}.safetensors", rows)
             done = []
 
 
@@ -144,7 +144,7 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
     path = tasks.folder_of(0) / SCALE
     if not path.exists():
         centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
-        save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
+        checkpoints.save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
     return TaskInputs(arrays, load_scale(tasks))
 
 
@@ -221,7 +221,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
 def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
     backbone = load_backbone(settings)
     frozen = models.Frozen(backbone.embed, backbone.transform.plain)
-    device = device_of(settings.as_config())
+    device = device_of(settings.device)
     return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=BATCH, device=device).numpy()
 
 
