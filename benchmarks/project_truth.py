@@ -9,7 +9,7 @@ import torch
 from project_data import Data
 
 from accuacl.base.progress import ignore
-from accuacl.experiments import load_tensors, metrics, models
+from accuacl.experiments import checkpoints, metrics, models
 from accuacl.experiments.learners import Transform
 from accuacl.labeling.project import Project, ProjectSettings, Tasks, encoders, task_inputs as inputs
 
@@ -23,7 +23,7 @@ class Judge:
 
     def judge(self, project: Project, handle: dict, tasks: int) -> tuple[list[float], float]:
         """Percent right on the test sets of the first tasks, among all classes seen, and the calibration error."""
-        state = load_tensors(project.directory / "weights", handle)
+        state = checkpoints.load_tensors(project.directory / "weights", handle)
         scale = inputs.load_scale(project.tasks)
         s, seen = project.settings, np.array(handle["seen"])
         model = models.build(s.head, len(state["head.weight"]), seed=0, input_shape=scale["mean"].shape, width=s.width)

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import load_tensors, read_steps
+from accuacl.experiments import checkpoints, read_steps
 from accuacl.experiments.heads import examples_of, fit, fit_like, sums_of, without
 from accuacl.labeling.project import Project, forgetting, make, read_texts, read_vectors
 from commands import accuacl
@@ -126,7 +126,7 @@ def test_its_share_leaves_the_sums(tmp_path, tasks):
     ids = np.array(sorted(labels.keys() & closed))
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[i] for i in ids.tolist()])
     last = read_steps(project.journal, "train")[-1].result
-    weights, count = load_tensors(project.directory / "weights", last), int(y.max()) + 1
+    weights, count = checkpoints.load_tensors(project.directory / "weights", last), int(y.max()) + 1
     if tasks == 1:  # all is chosen anew, by the examples of the second task, as if the item had never been there
         head = fit(x, y, count, torch.from_numpy(ids >= 60))
         assert project.estimates().calibration.startswith("Calibration")
@@ -166,7 +166,7 @@ def test_all_that_was_learned_of_a_task_can_be_forgotten(tmp_path, keep, when):
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([project.store.labels()[i] for i in ids.tolist()])
     last = read_steps(project.journal, "train")[-1]
     assert (last.task, last.result["seen"]) == (0, sorted(set(y.tolist())))
-    weights, count = load_tensors(project.directory / "weights", last.result), int(y.max()) + 1
+    weights, count = checkpoints.load_tensors(project.directory / "weights", last.result), int(y.max()) + 1
     by_sums = keep == "statistics"
     head = fit_like(x, y, count, before["ridge"], before["sharpness"]) if by_sums else fit(x, y, count)
     torch.testing.assert_close(weights["head.weight"][last.result["seen"]].double(), head.weight, rtol=1e-3, atol=1e-4)

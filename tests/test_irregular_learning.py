@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import torch_generator
-from accuacl.experiments import learners, load_arrays, make, read_steps, run
+from accuacl.experiments import checkpoints, learners, make, read_steps, run
 from accuacl.experiments.data import load
 from accuacl.experiments.learners.round import evenly
 from accuacl.experiments.memory import Memory, agreement, class_balanced
@@ -56,7 +56,7 @@ def test_every_learner_trains_evenly_and_remembers_each_example_once(tmp_path, l
         assert counts[counts > 0].max() - counts[counts > 0].min() <= 1
     (memory,) = [step.result for step in read_steps(tmp_path / "journal.sqlite", "memory")]
     assert len(set(memory["ids"])) == len(memory["ids"])
-    assert set(load_arrays(tmp_path / "weights", memory["file"])["ids"]) == set(memory["ids"])
+    assert set(checkpoints.load_arrays(tmp_path / "weights", memory["file"])["ids"]) == set(memory["ids"])
 
 
 def votes_by_hand(x, labels, predicted):

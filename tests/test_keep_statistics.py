@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import load_tensors, read_steps
+from accuacl.experiments import checkpoints, read_steps
 from accuacl.experiments.heads import fit
 from accuacl.labeling.project import Project, make, task_inputs as inputs
 from scripted import answer, blobs, class_of, finish, new_project, records
@@ -34,7 +34,7 @@ def check_model(project, generalised=False):
     ids = np.array(sorted(labels))
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[item] for item in ids.tolist()])
     head = fit(x, y, int(y.max()) + 1, torch.from_numpy(ids >= project.tasks.all()[last.task].first), generalised)
-    weights, seen = load_tensors(project.directory / "weights", last.result), last.result["seen"]
+    weights, seen = checkpoints.load_tensors(project.directory / "weights", last.result), last.result["seen"]
     torch.testing.assert_close(weights["head.weight"][seen].double(), head.weight[seen], rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(weights["head.bias"][seen].double(), head.bias[seen], rtol=1e-3, atol=1e-3)
 

@@ -14,7 +14,7 @@ from PIL import Image
 
 from accuacl.base.errors import InputError
 from accuacl.cli import app
-from accuacl.experiments import Journal, load_tensors, models
+from accuacl.experiments import Journal, checkpoints, models
 from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
 from accuacl.labeling.project.loader import load
 from accuacl.labeling.project.people_steps import PeopleSteps
@@ -48,7 +48,7 @@ def own_probabilities(project, ids):
             steps.pool_of(task)
         trained = records(project, "*/train")
         handle = trained[max(trained)]
-        assert load_tensors(steps.folder, handle)
+        assert checkpoints.load_tensors(steps.folder, handle)
         return steps.networks.features(
             steps.networks.model(handle), np.array(ids), np.array(handle["seen"])
         ).probabilities

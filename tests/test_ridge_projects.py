@@ -12,7 +12,7 @@ import torch
 from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import load_tensors, make as make_run, read_steps, run as run_experiment
+from accuacl.experiments import checkpoints, make as make_run, read_steps, run as run_experiment
 from accuacl.experiments.heads import fit
 from accuacl.labeling.project import Project, export, loader, make
 from accuacl.labeling.project.task_inputs import open_task_inputs
@@ -26,7 +26,7 @@ RIDGE = {"learner": "ridge", "strategy": "uniform"}
 def learned(project):
     """The weights after the last training, and the classes that count."""
     handle = read_steps(project.journal, "train")[-1].result
-    return load_tensors(project.directory / "weights", handle), handle["seen"], handle["facts"]
+    return checkpoints.load_tensors(project.directory / "weights", handle), handle["seen"], handle["facts"]
 
 
 def from_scratch(project):
