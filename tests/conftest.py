@@ -12,7 +12,7 @@ import hypothesis
 import pytest
 
 from accuacl.base.userfile import PREFIX
-from effort import LONG
+from effort import LONG, wait_until
 
 # A busy machine is no fault, and the same commit tries the same problems; `make test-long` draws new ones each time.
 hypothesis.settings.register_profile("steady", deadline=None, derandomize=not LONG)
@@ -42,6 +42,62 @@ def ada(store):
 @pytest.fixture
 def bob(store):
     return store.person_of(store.add_person("Bob"))
+
+
+# The page, over HTTP and in a browser. A module's PROJECT has the settings of its project: see `image_project`.
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    from web_browser import browser
+
+    with browser() as launched:
+        yield launched
+
+
+@pytest.fixture
+def watch():
+    """Pages whose complaints make the test fail."""
+    from web_browser import Watch
+
+    watch = Watch()
+    yield watch
+    assert watch.complaints == []
+
+
+@pytest.fixture
+def project(request, tmp_path):
+    from web_project import image_project
+
+    with image_project(tmp_path, **getattr(request.module, "PROJECT", {})) as project:
+        yield project
+
+
+@pytest.fixture
+def trainer(project):
+    from web_project import TestTrainer
+
+    return TestTrainer(project)
+
+
+@pytest.fixture
+def server(project, trainer):
+    """The address at which the project is served; its first round has been chosen."""
+    from web_project import running
+
+    with running(project, trainer=trainer) as address:
+        wait_until(trainer.has_chosen)
+        yield address
+
+
+@pytest.fixture
+def client(server, project):
+    """Ada, who leads the project and is logged in."""
+    from web_project import browse, log_in
+
+    with browse(server) as client:
+        log_in(client, project, "Ada")
+        yield client
 
 
 def pytest_collection_finish():

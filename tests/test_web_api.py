@@ -19,24 +19,7 @@ from accuacl.labeling.web.trainer import Pace
 from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
 PER_ROUND = 4
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path, per_round=PER_ROUND) as project:
-        yield project
-
-
-@pytest.fixture
-def trainer(project):
-    return TestTrainer(project)
-
-
-@pytest.fixture
-def client(project, trainer):
-    with running(project, trainer=trainer) as address, browse(address) as client:
-        log_in(client, project, "Ada")
-        yield client
+PROJECT = {"per_round": PER_ROUND}
 
 
 def take(client):

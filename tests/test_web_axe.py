@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import read_images
 from effort import wait_until
-from web_browser import Watch, browser
+from web_browser import Watch
 from web_project import PATIENCE, image_project, picture, running
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -56,12 +56,6 @@ def server(tmp_path_factory):
         project.store.propose(lead, "lion", "propose-lion")
         project.store.flag(lead, project.store.picks(0, 0)[0].item, "?", "flag-it-now")
         yield address, project
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as launched:
-        yield launched
 
 
 def wrong(page, dark=False):

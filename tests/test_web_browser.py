@@ -10,43 +10,12 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Error, expect
 
-from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab, wait_on
-from web_project import PATIENCE, TestTrainer, image_project, link, running
+from web_browser import LOOKS, faint, nameless, reached_by_tab, wait_on
+from web_project import PATIENCE, link, running
 
 PER_ROUND = 4
-
-
+PROJECT = {"per_round": PER_ROUND, "epochs": 20}
 expect.set_options(timeout=1000 * PATIENCE)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as launched:
-        yield launched
-
-
-@pytest.fixture
-def watch():
-    watch = Watch()
-    yield watch
-    assert watch.complaints == []
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path, per_round=PER_ROUND, epochs=20) as project:
-        yield project
-
-
-@pytest.fixture
-def trainer(project):
-    return TestTrainer(project)
-
-
-@pytest.fixture
-def server(project, trainer):
-    with running(project, trainer=trainer) as address:
-        yield address
 
 
 def enter(page, server, project, name="Ada"):

@@ -5,18 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from accuacl.labeling.project import Project
-from web_project import TestTrainer, browse, image_project, log_in, running
+from web_project import TestTrainer, browse, log_in, running
 
 PAGE = Path(__file__).parent.parent / "docs" / "projects.md"
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path) as project:
-        yield project
 
 
 def blocks() -> list[str]:

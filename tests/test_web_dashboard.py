@@ -10,34 +10,15 @@ from types import SimpleNamespace
 import pytest
 from playwright.sync_api import expect
 
-from accuacl.labeling.project import Estimates, Moment
+from accuacl.labeling.project import Estimates, RoundAccuracy
 from accuacl.labeling.project.estimates import ClassEstimate, TaskEstimate, change, exact, mean, share
 from accuacl.labeling.web.charts import round_ticks
 from accuacl.labeling.web.dashboard import MOMENTS, class_rows, facts, forgetting, heatmap
 from effort import wait_until
 from web_browser import Watch, browser
-from web_project import PATIENCE, browse, image_project, link, log_in, running
+from web_project import PATIENCE, browse, link
 
 expect.set_options(timeout=1000 * PATIENCE)
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path, per_round=4) as project:
-        yield project
-
-
-@pytest.fixture
-def server(project):
-    with running(project) as address:
-        yield address
-
-
-@pytest.fixture
-def client(server, project):
-    with browse(server) as client:
-        log_in(client, project, "Ada")
-        yield client
 
 
 def label_round(project, person):
@@ -140,11 +121,11 @@ def test_forgetting_is_drawn_by_round_from_zero_on():
     ok = share(8, 10)
     drawn = forgetting(
         with_history(
-            Moment(0, 0, (ok,)),
-            Moment(0, 1, (ok,)),
-            Moment(1, 0, (ok, ok), fallen(2)),
-            Moment(1, 1, (ok, ok), fallen(5)),
-            Moment(2, 0, (ok, ok, ok), fallen(3, -1)),
+            RoundAccuracy(0, 0, (ok,)),
+            RoundAccuracy(0, 1, (ok,)),
+            RoundAccuracy(1, 0, (ok, ok), fallen(2)),
+            RoundAccuracy(1, 1, (ok, ok), fallen(5)),
+            RoundAccuracy(2, 0, (ok, ok, ok), fallen(3, -1)),
         )
     )
     ticks = re.findall(r'text-anchor="middle">([^<]+)<', drawn)
@@ -166,14 +147,14 @@ def test_forgetting_is_drawn_by_round_from_zero_on():
 
 def test_of_many_tasks_those_that_fell_most_are_drawn():
     ok = share(8, 10)
-    many = Moment(6, 0, 7 * (ok,), fallen(0, 5, 1, 4, 2, 3))
-    drawn = forgetting(with_history(Moment(5, 0, 6 * (ok,), fallen(0, 0, 0, 0, 0)), many))
+    many = RoundAccuracy(6, 0, 7 * (ok,), fallen(0, 5, 1, 4, 2, 3))
+    drawn = forgetting(with_history(RoundAccuracy(5, 0, 6 * (ok,), fallen(0, 0, 0, 0, 0)), many))
     assert re.findall(r">(task \d)<", drawn) == ["task 2", "task 4", "task 5", "task 6"]
 
 
 def test_without_an_earlier_task_nothing_is_forgotten():
     assert forgetting(with_history()) == ""
-    assert forgetting(with_history(Moment(0, 0, (share(8, 10),)))) == ""
+    assert forgetting(with_history(RoundAccuracy(0, 0, (share(8, 10),)))) == ""
 
 
 def test_a_mean_over_classes_says_how_many_and_how_many_examples(project):
@@ -209,14 +190,16 @@ def test_the_rows_of_classes_have_what_was_forgotten():
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
     def moments(tasks, rounds):
         return tuple(
-            Moment(t, r, tuple(share(5 + r, 10) for _ in range(t + 1))) for t in range(tasks) for r in range(rounds)
+            RoundAccuracy(t, r, tuple(share(5 + r, 10) for _ in range(t + 1)))
+            for t in range(tasks)
+            for r in range(rounds)
         )
 
     def of(history):
         return heatmap(Estimates((), None, None, history, {}, {}, {}))
 
     assert of(()) is None
-    assert of((Moment(0, 0, (None,)),)) is None
+    assert of((RoundAccuracy(0, 0, (None,)),)) is None
     found = of(moments(2, 3))
     assert found["moments"] == ["1.1", "1.2", "1.3", "2.1", "2.2", "2.3"]
     assert [[cell and cell[0] for cell in cells] for _, _, _, cells in found["rows"]] == [

@@ -10,11 +10,12 @@ from playwright.sync_api import expect
 
 from accuacl.labeling.project import NewItems, Project, make
 from accuacl.labeling.store import Pick
-from web_browser import LOOKS, Watch, browser, faint, nameless, reached_by_tab, wait_on
-from web_project import PATIENCE, TestTrainer, browse, image_project, link, log_in, no_time_passes, running, wait_until
+from web_browser import LOOKS, faint, nameless, reached_by_tab, wait_on
+from web_project import PATIENCE, TestTrainer, link, no_time_passes, running, wait_until
 
 expect.set_options(timeout=1000 * PATIENCE)
 COUNT = 8
+PROJECT = {"per_round": COUNT}
 
 
 class Idle(TestTrainer):
@@ -23,24 +24,8 @@ class Idle(TestTrainer):
     def _check(self) -> None:
         pass
 
-
-@pytest.fixture(scope="module")
-def chromium():
-    with browser() as launched:
-        yield launched
-
-
-@pytest.fixture
-def watch():
-    watch = Watch()
-    yield watch
-    assert watch.complaints == []
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path, per_round=COUNT) as project:
-        yield project
+    def has_chosen(self) -> bool:
+        return True
 
 
 def offer(project, count=COUNT, guess=lambda item: item % 2, round=0):
@@ -50,17 +35,10 @@ def offer(project, count=COUNT, guess=lambda item: item % 2, round=0):
 
 
 @pytest.fixture
-def server(project):
+def trainer(project):
+    """Chooses nothing: the test has."""
     offer(project)
-    with running(project, trainer=Idle(project)) as address:
-        yield address
-
-
-@pytest.fixture
-def client(server, project):
-    with browse(server) as client:
-        log_in(client, project, "Ada")
-        yield client
+    return Idle(project)
 
 
 def confirm(client, labels, request="a-request"):

@@ -7,27 +7,20 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Reviewed
 from accuacl.labeling.web.review import Opinion, Wanted, matches
-from web_project import browse, image_project, log_in, running
+from web_project import browse, log_in
 
 PER_ROUND = 6
+PROJECT = {"per_round": PER_ROUND}
 
 
 @pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path, per_round=PER_ROUND) as project:
-        yield project
-
-
-@pytest.fixture
-def client(project):
+def client(client):
     """Ada, who has labelled three of six, skipped one, and leaves two."""
-    with running(project) as address, browse(address) as client:
-        log_in(client, project, "Ada")
-        view = client.post("/api/next", json={}).json()
-        for i in range(4):
-            said = {"item": view["pick"]["item"], "class_id": i % 2, "request": f"review-{i}-0000"}
-            view = client.post("/api/skip" if i == 3 else "/api/label", json=said).json()
-        yield client
+    view = client.post("/api/next", json={}).json()
+    for i in range(4):
+        answer = {"item": view["pick"]["item"], "class_id": i % 2, "request": f"review-{i}-0000"}
+        view = client.post("/api/skip" if i == 3 else "/api/label", json=answer).json()
+    return client
 
 
 def items(page):

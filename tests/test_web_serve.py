@@ -16,15 +16,9 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.web import serve, server as module
-from web_project import PATIENCE, image_project
+from web_project import PATIENCE
 
 CLI = "from accuacl.cli import main; main()"
-
-
-@pytest.fixture
-def project(tmp_path):
-    with image_project(tmp_path) as project:
-        yield project
 
 
 @pytest.fixture

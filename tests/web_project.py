@@ -77,6 +77,10 @@ class TestTrainer(Trainer):
         self.may_go_on.set()
         return super().stop(wait)
 
+    def has_chosen(self) -> bool:
+        """Whether all of the round is chosen."""
+        return not self.project.state().ready
+
     def _wait_for_undo(self) -> bool:
         self.may_start.wait(PATIENCE)
         return super()._wait_for_undo()
@@ -138,7 +142,7 @@ def running(
         try:
             wait_until(lambda: server.started and project.store.status())  # there is something to label
             if trainer is None:
-                wait_until(lambda: not project.state().ready)  # all of the round is chosen
+                wait_until(lambda: not project.state().ready)
             yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         finally:
             server.should_exit = True
