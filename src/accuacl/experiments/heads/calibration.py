@@ -1,0 +1,61 @@
+"""From outputs to probabilities: the sharpness (one over the temperature) that suits outputs of left-out examples."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+TYPICAL_SHARPNESS = 4.0  # for outputs around -1 and 1, if there is nothing to learn it from
+SHARPEST = 1e4
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities, row by row."""
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), np.float64)
+
+
+def log_loss(outputs: Floats, labels: Ints, weights: Floats, beta: float) -> float:
+    """The mean log loss of softmax(beta * outputs), its targets a little softened as in Platt's scaling."""
+    return _terms(outputs, labels, weights, beta)[0] if len(outputs) else 0.0
+
+
+def best_sharpness(outputs: Floats, labels: Ints, weights: Floats) -> float:
+    """The beta with the smallest log loss; by Newton's method, kept inside a bracket.
+
+    The loss is convex in beta. Targets are softened by one in n + 2 (Platt, 1999), so that outputs that are all right
+    do not lead to certainty.
+    """
+    if len(outputs) == 0 or outputs.shape[1] == 1:
+        return TYPICAL_SHARPNESS
+    low, high, beta = 0.0, SHARPEST, TYPICAL_SHARPNESS
+    for _ in range(60):
+        _, slope, curve = _terms(outputs, labels, weights, beta)
+        low, high = (low, beta) if slope > 0 else (beta, high)
+        following = beta - slope / curve if curve > 0 else np.inf
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - beta) <= 1e-9 * beta:
+            break
+        beta = following
+    return float(beta)
+
+
+def _terms(outputs: Floats, labels: Ints, weights: Floats, beta: float) -> tuple[float, float, float]:
+    """The loss and its first and second derivative by beta."""
+    soft = 1 / (len(outputs) + 2)
+    right = outputs[np.arange(len(outputs)), labels]
+    wanted = (1 - soft) * right + soft * outputs.mean(axis=1)
+    logits = beta * outputs
+    largest = logits.max(axis=1, keepdims=True)
+    p = np.exp(logits - largest)
+    total = p.sum(axis=1, keepdims=True)
+    p /= total
+    first = np.einsum("ij,ij->i", p, outputs)
+    second = np.einsum("ij,ij,ij->i", p, outputs, outputs) - first**2
+    share = weights / weights.sum()
+    value = (largest + np.log(total))[:, 0] - beta * wanted
+    return float(share @ value), float(share @ (first - wanted)), float(share @ second)

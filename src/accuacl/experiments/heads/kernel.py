@@ -1,0 +1,353 @@
+"""Class-balanced kernel ridge regression on frozen features: exact, order-independent, learned in one step.
+
+    head = fit(x, labels)                       # kernels, their weights and the ridge: by leave-one-out
+    head.probabilities(rows)                    # calibrated by leave-one-out
+
+The head is a function of the set of labelled rows: rows are put into an order of their own first, so that a label that
+was added, corrected or removed, or a class that was merged, gives to the bit what fitting the same rows from the
+beginning gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, solve_triangular
+
+from accuacl.base.errors import InputError
+from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss, softmax
+from accuacl.experiments.heads.kernels import Blocks, Cosines, Term, Terms, add_terms, kernel, unit_rows
+
+STEP = 10**0.5  # factor from one ridge that is tried to the next
+STEPS = 8  # at most so many steps up or down
+TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
+CHOSEN_ON = 1000  # kernels and ridge are chosen on so many rows of a larger set
+EXACT = 5000  # a larger set is approximated
+LANDMARKS = 2000  # by as many rows as this
+ALIKE = 1e-12  # rows whose squared distances are below this share of their squared lengths are the same
+PREDICTED = 1024  # rows that are predicted at a time
+
+
+@dataclass(frozen=True, eq=False)
+class KernelHead:
+    """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column a class.
+
+    sharpness: already multiplied into coefficients and bias, so that softmax of logits is calibrated. loo: the logits
+    that each labelled row would get if it were left out, in the order in which rows were given; NaN for the only row
+    of its class, and for all where too many rows had to be approximated.
+    """
+
+    terms: Terms
+    support: NDArray[Any]
+    coefficients: Floats
+    bias: Floats
+    ridge: float
+    sharpness: float
+    loo: Floats
+
+    def logits(self, x: NDArray[Any]) -> Floats:
+        """One row for each of x, one column for each class."""
+        parts = [
+            kernel(self.terms, x[start : start + PREDICTED], self.support) @ self.coefficients + self.bias
+            for start in range(0, len(x), PREDICTED)
+        ]
+        return np.concatenate([np.empty((0, len(self.bias))), *parts])
+
+    def probabilities(self, x: NDArray[Any]) -> Floats:
+        return softmax(self.logits(x))
+
+    def left_out(self, labels: Ints) -> dict[str, float]:
+        """How many of the left-out rows are right, and how many the head expects to be, in percent."""
+        known = ~np.isnan(self.loo).any(axis=1)
+        if not known.any():
+            return {}
+        p = softmax(self.loo[known])
+        right = p.argmax(axis=1) == labels[known]
+        return {
+            "left_out_accuracy": 100 * float(right.mean()),
+            "left_out_confidence": 100 * float(p.max(axis=1).mean()),
+        }
+
+
+def fit(
+    x: NDArray[Any],
+    labels: Ints,
+    classes: int = 0,
+    *,
+    candidates: Sequence[Terms] = (),
+    weights: Floats | None = None,
+    ids: Ints | None = None,
+    ridge: float = 0.0,
+) -> KernelHead:
+    """The head for rows x (n x d) with labels below `classes` (0: as many as the labels say).
+
+    Outputs f minimise sum_i w_i |f(x_i) - y_i|^2 + r |f|^2 with y = +1 for the class of a row and -1 for the others,
+    an intercept that is not penalised, and w_i such that each class that has rows weighs the same. r is found in steps
+    to the lowest leave-one-out log loss, each r with its best sharpness, and so is which of the candidates, sums of
+    kernels, is taken (none: `candidates_for` one block). A class without a row gets the output -1 everywhere.
+
+    weights: what a row counts for among those of its class (None: the same). ids: the rows' order is that of these
+    numbers (None: that of the rows' bytes). ridge: fixed, if it is above 0.
+
+    >>> x = np.array([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
+    >>> fit(x, np.array([0, 0, 1, 1])).probabilities(x).argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+    x, labels, weights, classes = _checked(x, labels, weights, classes)
+    order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, weights)
+    rows, given = x[order], weights[order]
+    seen, own = np.unique(labels[order], return_inverse=True)
+    candidates = list(candidates) or candidates_for([(0, x.shape[1])])
+    terms, ridge, problem = _choose(rows, own, given, candidates, ridge)
+    left_out = problem.left_out(ridge)
+    beta = problem.sharpness(left_out)
+    support, coefficients, bias = problem.solution(ridge)
+    return KernelHead(
+        terms,
+        rows[support],
+        beta * _widened(coefficients, seen, classes, 0.0),
+        beta * _widened(bias[None], seen, classes, -1.0)[0],
+        ridge,
+        beta,
+        beta * _widened(left_out, seen, classes, -1.0)[np.argsort(order)],
+    )
+
+
+def candidates_for(blocks: Blocks) -> list[Terms]:
+    """Sums of kernels to choose from: linear, gaussian, or both, of the first block; of others, linear, some weights."""
+    first, others = tuple(blocks[0]), [tuple(block) for block in blocks[1:]]
+    linear, gaussian = Term("linear", first), Term("gaussian", first)
+    tried: list[Terms] = [(linear,), (gaussian,), (linear, gaussian)]
+    for block in others:
+        tried = [(*terms, Term("linear", block, weight)) for terms in tried for weight in (0.3, 1.0)]
+    return tried
+
+
+def canonical_order(x: NDArray[Any], labels: Ints, weights: Floats) -> NDArray[np.intp]:
+    """An order of rows that depends on what is in them alone; rows that are equal have equal places."""
+    parts = (np.ascontiguousarray(x), labels[:, None], weights[:, None])
+    content = np.hstack([part.view(np.uint8).reshape(len(x), -1) for part in parts])
+    return np.argsort(np.ascontiguousarray(content).view(f"V{content.shape[1]}")[:, 0], kind="stable")
+
+
+def _checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int) -> tuple[Any, Ints, Floats, int]:
+    x, labels = np.asarray(x), np.asarray(labels)
+    weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
+    if x.ndim != 2 or len(x) == 0 or not len(x) == len(labels) == len(weights):
+        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label a row, and at least one row.")
+    classes = classes or int(labels.max()) + 1
+    if int(labels.min()) < 0 or int(labels.max()) >= classes:
+        raise InputError(f"labels run from {labels.min()} to {labels.max()}; give labels from 0 to {classes - 1}.")
+    if not (np.isfinite(weights).all() and (weights > 0).all()):
+        raise InputError("the weights of rows must be finite and above 0; leave out rows that do not count.")
+    return x, labels.astype(np.int64), weights, classes
+
+
+def _choose(
+    rows: NDArray[Any], own: Ints, given: Floats, candidates: Sequence[Terms], ridge: float
+) -> tuple[Terms, float, Problem | LandmarkProblem]:
+    """The candidate and the ridge with the smallest leave-one-out log loss, and the problem to solve with them."""
+    part = _part_of(own, CHOSEN_ON)
+    cosines = _Cosines(rows[part])
+    inside = np.unique(own[part], return_inverse=True)[1]
+    best: tuple[float, Terms, float] | None = None
+    for terms in candidates:
+        if len(candidates) == 1 and ridge:
+            best = (0.0, terms, ridge)
+            break
+        problem = Problem(cosines.gram(terms), inside, given[part])
+        value, found = _best_ridge(problem, ridge)
+        if best is None or value < best[0]:
+            best = (value, terms, found)
+    assert best is not None
+    _, terms, ridge = best
+    if len(part) == len(rows):
+        return terms, ridge, Problem(cosines.gram(terms), own, given)
+    if len(rows) <= EXACT:
+        return terms, ridge, Problem(_Cosines(rows).gram(terms), own, given)
+    return terms, ridge, LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
+
+
+def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float]:
+    """(loss, ridge) where neither neighbour has a smaller loss."""
+    if ridge:
+        return problem.loss(ridge), ridge
+    typical = TYPICAL * (problem.mean_length or 1.0)
+    losses: dict[int, float] = {}
+
+    def at(step: int) -> float:
+        if step not in losses:
+            losses[step] = problem.loss(typical * STEP**step)
+        return losses[step]
+
+    step = 0
+    for way in (1, -1):
+        while abs(step + way) <= STEPS and at(step + way) < at(step):
+            step += way
+    return at(step), typical * STEP**step
+
+
+def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
+    """So many rows, in their order, as evenly of all classes as there are rows, spread over each class."""
+    if len(own) <= count:
+        return np.arange(len(own))
+    turn = np.empty(len(own))
+    for c in range(int(own.max()) + 1):
+        mine = np.flatnonzero(own == c)
+        turn[mine[_spread(len(mine))]] = np.arange(len(mine))
+    return np.sort(np.argsort(turn, kind="stable")[:count])
+
+
+def _spread(n: int) -> NDArray[np.intp]:
+    """0 .. n - 1 in an order of which every beginning is spread over all: by the golden ratio's multiples."""
+    return np.argsort((np.arange(n) * 0.6180339887498949) % 1.0, kind="stable")
+
+
+class _Cosines:
+    """Cosines of rows, computed once for each block of columns."""
+
+    def __init__(self, rows: NDArray[Any]) -> None:
+        self.rows = rows
+        self.by_block: dict[tuple[int, int], Cosines] = {}
+
+    def gram(self, terms: Terms) -> Floats:
+        total = np.zeros((len(self.rows), len(self.rows)))
+        for columns in dict.fromkeys(term.columns for term in terms):
+            if columns not in self.by_block:
+                self.by_block[columns] = Cosines(unit_rows(self.rows, columns))
+            add_terms(total, terms, columns, self.by_block[columns])
+        return total
+
+
+class _Balanced:
+    """What problems share: weights by which each class counts the same, targets, and how left-out rows are judged."""
+
+    def __init__(self, own: Ints, given: Floats) -> None:
+        """own: the classes of rows; each of 0 .. K-1 occurs. given: what each counts for among those of its class."""
+        total, mass = given.sum(), np.bincount(own, given)
+        self.own = own
+        self.weights = given * total / (len(mass) * mass[own])
+        self.share = self.weights / total  # sums to 1
+        self.alone = np.bincount(own)[own] == 1  # leaving such a row out would leave nothing of its class
+        self.targets = 2.0 * (own[:, None] == np.arange(len(mass))) - 1
+        self.middle = np.full(len(mass), 2 / len(mass) - 1)  # the weighted mean of targets
+        self.root = np.sqrt(self.weights)[:, None]
+        self.wanted = self.root * (self.targets - self.middle)
+
+    def _predicted(self, residual: Floats, rest: Floats) -> Floats:
+        """Left-out outputs: a row's residual grows by 1 / (1 - hat), its own share of its fitted value."""
+        left_out, kept = np.full_like(self.targets, np.nan), ~self.alone
+        left_out[kept] = self.targets[kept] - residual[kept] / (self.root * rest[:, None])[kept]
+        return left_out
+
+    def _known(self, left_out: Floats) -> tuple[Floats, Ints, Floats]:
+        known = ~np.isnan(left_out).any(axis=1)
+        return left_out[known], self.own[known], self.weights[known]
+
+    def sharpness(self, left_out: Floats) -> float:
+        return best_sharpness(*self._known(left_out))
+
+
+class Problem(_Balanced):
+    """Kernel ridge regression in the dual, for a kernel matrix between all rows.
+
+    Rows are centred by their weighted mean in the kernel's space, which sets the intercept free.
+    """
+
+    def __init__(self, gram: Floats, own: Ints, given: Floats) -> None:
+        super().__init__(own, given)
+        self.offset = gram @ self.share
+        centred = gram - self.offset[:, None] - self.offset[None, :]
+        centred += self.share @ self.offset
+        centred *= self.root
+        centred *= self.root.T
+        self.centred = centred
+        mean_length = float(np.trace(centred) / given.sum())
+        alike = mean_length <= ALIKE * float(np.trace(gram) / len(gram))
+        self.mean_length = 0.0 if alike else mean_length  # what is left is rounding errors
+        self._solved: dict[float, tuple[Floats, Floats]] = {}
+
+    def loss(self, ridge: float) -> float:
+        """The leave-one-out log loss with its best sharpness."""
+        known = self._known(self.left_out(ridge))
+        return log_loss(*known, best_sharpness(*known))
+
+    def left_out(self, ridge: float) -> Floats:
+        """What a fit without it, with the same weights, would give each row (n x K); NaN if it is alone in its class."""
+        dual, inverse = self._solve(ridge)
+        return self._predicted(ridge * dual, ridge * inverse)
+
+    def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
+        """(which rows are support rows, their coefficients, the intercepts)."""
+        coefficients = self.root * self._solve(ridge)[0]  # sums to 0 over rows, so centring moves the intercept alone
+        return np.arange(len(self.own)), coefficients, self.middle - self.offset @ coefficients
+
+    def _solve(self, ridge: float) -> tuple[Floats, Floats]:
+        """(the inverse of centred + ridge times what is wanted; the inverse's diagonal off the intercept).
+
+        The rows' weighted sum is 0, so the matrix has the unit vector u of roots of shares in its null space, where its
+        inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling.
+        """
+        if ridge not in self._solved:
+            shift = ridge + self.mean_length
+            u = np.sqrt(self.share)
+            matrix = self.centred + np.outer(shift * u, u)
+            matrix.flat[:: len(matrix) + 1] += ridge
+            factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+            if failed:
+                raise InputError("the kernel matrix is not positive definite; scale the rows, or give a larger ridge.")
+            dual, _ = lapack.dpotrs(factor, self.wanted, lower=1)
+            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
+            self._solved = {ridge: (dual, np.diagonal(inverse) - self.share / (ridge + shift))}
+        return self._solved[ridge]
+
+
+class LandmarkProblem(_Balanced):
+    """The same with the kernel approximated by some of the rows (Nystrom): linear in K(x, landmarks) C^-T, CC^T = K."""
+
+    def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
+        super().__init__(own, given)
+        self.landmarks, support = landmarks, rows[landmarks]
+        gram = _Cosines(support).gram(terms)
+        gram.flat[:: len(gram) + 1] += 1e-8 * np.trace(gram) / len(gram)
+        self.factor = np.linalg.cholesky(gram)
+        features = np.concatenate(
+            [kernel(terms, rows[start : start + PREDICTED], support) for start in range(0, len(rows), PREDICTED)]
+        )
+        self.features = solve_triangular(self.factor, features.T, lower=True, overwrite_b=True).T
+        self.mean = self.share @ self.features
+        self.centred = self.root * (self.features - self.mean)
+        self.gram = self.centred.T @ self.centred
+
+    @cached_property
+    def _factors(self) -> dict[float, Floats]:
+        return {}
+
+    def _factor(self, ridge: float) -> Floats:
+        if ridge not in self._factors:
+            self._factors[ridge] = np.linalg.cholesky(self.gram + ridge * np.eye(len(self.gram)))
+        return self._factors[ridge]
+
+    def left_out(self, ridge: float) -> Floats:
+        half = solve_triangular(self._factor(ridge), self.centred.T, lower=True)
+        residual = self.wanted - half.T @ (half @ self.wanted)
+        return self._predicted(residual, 1 - np.einsum("ij,ij->j", half, half) - self.share)
+
+    def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
+        factor = self._factor(ridge)
+        inner = solve_triangular(factor, self.centred.T @ self.wanted, lower=True)
+        slopes = solve_triangular(factor, inner, lower=True, trans=1)
+        coefficients = solve_triangular(self.factor, slopes, lower=True, trans=1)
+        return self.landmarks, coefficients, self.middle - self.mean @ slopes
+
+
+def _widened(columns: Floats, seen: Ints, classes: int, otherwise: float) -> Floats:
+    """The columns at the places of the classes seen, and a number in those of all other classes."""
+    wide = np.full((len(columns), classes), otherwise)
+    wide[:, seen] = columns
+    return wide

@@ -1,0 +1,126 @@
+"""Kernels between rows: sums of simple kernels, each on a block of columns whose rows are scaled to length 1.
+
+    terms = (Term("gaussian", (0, 256)), Term("linear", (256, 4352), weight=0.3))
+    kernel(terms, x, z)     # len(x) x len(z)
+
+With c the cosine of two rows and t their angle: `linear` is c, `gaussian` is exp(-|x - z|^2) = exp(2 c - 2), and
+`arc-cosine` is ((sin t + (pi - t) cos t) / pi)^2, what an infinitely wide random layer of rectified units gives, squared.
+Rows that are zero everywhere stay zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import InputError, no_such
+
+Rows = NDArray[np.float64]
+Blocks = Sequence[tuple[int, int]]
+KERNELS = ("linear", "gaussian", "arc-cosine")
+SPARSE = 0.05  # blocks with a smaller share of numbers other than 0, such as counts of words, are multiplied as sparse
+PART = 1024  # rows of a block that are multiplied at a time
+
+
+@dataclass(frozen=True, order=True)
+class Term:
+    """weight * kernel of the columns from the first to the one before the last."""
+
+    kernel: str
+    columns: tuple[int, int]
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.kernel not in KERNELS:
+            raise no_such("kernel", self.kernel, KERNELS)
+        if not 0 <= self.columns[0] < self.columns[1]:
+            raise InputError(f"the columns {self.columns} are not a range; give (first, last + 1).")
+        if not (np.isfinite(self.weight) and self.weight > 0):
+            raise InputError(f"the kernel {self.kernel} has the weight {self.weight}; give a number above 0.")
+
+
+Terms = tuple[Term, ...]
+
+
+def kernel(terms: Terms, x: NDArray[Any], z: NDArray[Any]) -> Rows:
+    """The sum of the terms for all pairs of a row of x and one of z."""
+    total = np.zeros((len(x), len(z)))
+    for columns in dict.fromkeys(term.columns for term in terms):
+        add_terms(total, terms, columns, Cosines(unit_rows(x, columns), unit_rows(z, columns)))
+    return total
+
+
+def add_terms(total: Rows, terms: Terms, columns: tuple[int, int], cosines: Cosines) -> None:
+    """Add the terms of one block of columns to a kernel matrix."""
+    for term in terms:
+        if term.columns == columns:
+            total += term.weight * cosines.kernel(term.kernel)
+
+
+class Cosines:
+    """The cosines between rows of length 1 or 0, and the kernels that are made of them; z None: between rows of x."""
+
+    def __init__(self, x: Rows, z: Rows | None = None) -> None:
+        other = x if z is None else z
+        self.there = x.any(axis=1), other.any(axis=1)
+        self.values = _symmetric_product(x) if z is None else _product(x, other)
+        np.clip(self.values, -1.0, 1.0, out=self.values)
+        if z is None:  # rounding must not make a row differ from itself
+            np.fill_diagonal(self.values, self.there[0])
+
+    def kernel(self, name: str) -> Rows:
+        """The kernel called `name` for every pair of rows."""
+        if name == "linear":
+            return self.values
+        if name == "gaussian":
+            lengths = np.add.outer(*(there.astype(np.float64) for there in self.there))
+            squares: Rows = lengths - 2 * self.values
+            return np.exp(-squares, out=squares)
+        angle = np.arccos(self.values)
+        layer: Rows = (np.sin(angle) + (np.pi - angle) * self.values) / np.pi
+        return layer**2 * np.logical_and.outer(*self.there)
+
+
+def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Rows:
+    """The rows of a block of columns at length 1, in float64; rows of zeros stay zero."""
+    if columns[1] > x.shape[1]:
+        raise InputError(f"rows have {x.shape[1]} columns and the kernel needs {columns[1]}; give all of them.")
+    rows = np.array(x[:, columns[0] : columns[1]], np.float64)
+    if not np.isfinite(rows).all():
+        raise InputError("the rows have numbers that are not finite; remove these rows, or put 0 in their place.")
+    largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]
+    rows /= np.where(largest > 0, largest, 1.0)  # squares of huge numbers would overflow, those of tiny ones vanish
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
+    rows /= np.where(lengths > 0, lengths, 1.0)
+    return rows
+
+
+def _product(x: Rows, z: Rows) -> Rows:
+    if _is_sparse(z):
+        from scipy.sparse import csr_array
+
+        return np.asarray((csr_array(x) @ csr_array(z).T).toarray(), np.float64)
+    return x @ z.T
+
+
+def _symmetric_product(x: Rows) -> Rows:
+    """x @ x.T, equal to its transpose to the bit; only parts on and below the diagonal are computed."""
+    if _is_sparse(x):
+        product = _product(x, x)
+        return np.asarray((product + product.T) / 2, np.float64)
+    product = np.empty((len(x), len(x)))
+    for start in range(0, len(x), PART):
+        part = x[start:] @ x[start : start + PART].T
+        square = part[:PART]
+        square[:] = (square + square.T) / 2
+        product[start:, start : start + PART] = part
+        product[start : start + PART, start:] = part.T
+    return product
+
+
+def _is_sparse(x: Rows) -> bool:
+    return x.shape[1] > PART and np.count_nonzero(x) < SPARSE * x.size
