@@ -83,7 +83,7 @@ def test_what_was_forgotten_is_not_taken_in_again(tmp_path):
     photos = folder_of(tmp_path / "photos", 4)
     with Project.create(tmp_path / "p", make(IMAGES)) as project:
         forget_items(project.tasks, project.add(read_images(photos, ignore)), [2])
-        with pytest.raises(InputError, match="nothing new to label; 1 were forgotten, and are not taken in again"):
+        with pytest.raises(InputError, match="nothing new to label; 1 were forgotten, and are not added again"):
             project.add(read_images(photos, ignore))
         (photos / "000.png").rename(photos / "new.png")
         with pytest.warns(UserWarning, match="left out, since this project was asked to forget them: 1"):

@@ -27,13 +27,13 @@ def held_items(project):
     return {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
 
 
-def check_model(project, generalised=False):
+def check_model(project):
     """The head is the fit of all labels but the held-out ones, of which those of the last task are real."""
     last = read_steps(project.journal, "train")[-1]
     labels = {item: label for item, label in project.store.labels().items() if item not in held_items(project)}
     ids = np.array(sorted(labels))
     x, y = torch.from_numpy(all_rows(project)[ids]), torch.tensor([labels[item] for item in ids.tolist()])
-    head = fit(x, y, int(y.max()) + 1, torch.from_numpy(ids >= project.tasks.all()[last.task].first), generalised)
+    head = fit(x, y, int(y.max()) + 1, torch.from_numpy(ids >= project.tasks.all()[last.task].first))
     weights, seen = checkpoints.load_tensors(project.directory / "weights", last.result), last.result["seen"]
     torch.testing.assert_close(weights["head.weight"][seen].double(), head.weight[seen], rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(weights["head.bias"][seen].double(), head.bias[seen], rtol=1e-3, atol=1e-3)
@@ -94,7 +94,7 @@ def test_a_task_of_which_everything_is_skipped_leaves_the_sums_as_they_were(tmp_
 
 
 def test_texts_are_erased_and_the_page_says_so(tmp_path):
-    from accuacl.labeling.project import NewItems, Project
+    from accuacl.labeling.project import NewItems
 
     project = Project.create(
         tmp_path / "p", make(SUMS | {"kind": "texts", "per_round": 4, "rounds": 1, "text_features": 16, "holdout": 0.5})
@@ -135,16 +135,3 @@ def test_rows_that_stand_for_examples_are_not_scaled(monkeypatch):
     monkeypatch.setattr(np, "empty", lambda shape, kind: np.full(shape, 3e38, kind))
     with np.errstate(all="raise"):
         assert rows[np.array([1, -1])].tolist() == [[10, 10], [5, 6]]
-
-
-def test_a_project_begun_before_chooses_the_ridge_as_it_did(tmp_path):
-    """By generalised cross-validation; the setting is not in the file that such a project has."""
-    with new_project(tmp_path / "p", **SUMS):
-        pass
-    path = tmp_path / "p" / "config.json"
-    path.write_text("\n".join(line for line in path.read_text().splitlines() if "ridge_by" not in line))
-    with Project.open(tmp_path / "p") as project:
-        assert project.settings.ridge_by == "sums"
-        project.add(blobs(1)[0])
-        finish(project)
-        check_model(project, generalised=True)

@@ -226,7 +226,7 @@ def test_damaged_files_are_named(project):
     place = project.tasks.folder_of(0)
     np.save(place / "inputs.npy", np.zeros((3, 16, 16, 3), np.uint8))
     answer(project, name=colour)
-    with pytest.raises(InputError, match=r"inputs\.npy is not what was written"):
+    with pytest.raises(InputError, match=r"inputs\.npy is damaged: it is not what was written"):
         project.advance()
     (place / "items.parquet").write_bytes(b"x")
     with pytest.raises(InputError, match=r"items\.parquet is damaged"):
@@ -281,7 +281,7 @@ def test_lists_are_taken_by_the_names_that_runs_know(tmp_path, name):
     pq.write_table(pa.table({"label": [0, 1], name: [[1.0, 2.0], [3.0, 4.0]]}), path)
     source = read_vectors(path)
     assert source.vectors.tolist() == [[1, 2], [3, 4]]
-    assert (source.columns, source.taken()) == (None, f"the column {name}, with 2 numbers a row")
+    assert (source.columns, source.describe_columns()) == (None, f"the column {name}, with 2 numbers a row")
     assert source.shown == [{"label": 0}, {"label": 1}]
 
 

@@ -346,10 +346,9 @@ def test_what_is_no_project_is_said(tmp_path):
 
 
 class Newer(ProjectSettings):
-    """The settings of a later version: with one that changes nothing, and one whose default changes what is done."""
+    """The settings of a later version, with one more."""
 
     colour: str = Field("red")
-    care: int = Field(3, json_schema_extra={"before": 1})
 
 
 def test_a_new_setting_leaves_projects_that_lack_it_as_they_were(tmp_path, monkeypatch):
@@ -360,13 +359,13 @@ def test_a_new_setting_leaves_projects_that_lack_it_as_they_were(tmp_path, monke
     (tmp_path / "p" / "config.json").write_text(json.dumps({k: config[k] for k in config if k != "text_features"}))
     monkeypatch.setattr(sys.modules["accuacl.labeling.project.project"], "ProjectSettings", Newer)
     with Project.open(tmp_path / "p") as project:
-        assert (project.settings.care, project.settings.colour, project.settings.text_features) == (1, "red", 4096)
+        assert (project.settings.colour, project.settings.text_features) == ("red", 4096)
         finish(project)
     monkeypatch.undo()
     assert Project.open(tmp_path / "p").state().finished
     made = Newer(**make(SMALL).model_dump())
     Project.create(tmp_path / "q", made).close()
-    with pytest.raises(InputError, match=r"newer version of accuacl \(with the settings care, colour\); upgrade"):
+    with pytest.raises(InputError, match=r"newer version of accuacl \(with the settings colour\); upgrade"):
         Project.open(tmp_path / "q")
 
 

@@ -129,6 +129,7 @@ def test_other_vectors_than_those_a_project_began_with_are_refused(tmp_path, mon
 
 
 def test_without_the_extra_words_alone_count_and_it_is_said(tmp_path, monkeypatch):
+    (tmp_path / "before").mkdir()
     project_of(tmp_path / "before").close()
     monkeypatch.setattr(settings, "word_vector_files", lambda: None)
     monkeypatch.setattr(encoders, "word_vector_files", lambda: None)

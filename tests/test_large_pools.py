@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 
-from accuacl.labeling.project import Project, ProjectSettings, describe_sample
+from accuacl.labeling.project import describe_sample
 from commands import accuacl
-from scripted import answer, finish, new_project, outcome, records
+from scripted import finish, new_project, outcome, records
 
 COVERING = {"learner": "ridge", "head": "linear", "strategy": "coverage", "first_round": "coverage", "per_round": 2}
 
@@ -46,18 +44,3 @@ def test_a_pool_that_is_not_larger_has_the_same_picks_and_says_nothing(tmp_path)
             assert describe_sample(project.journal) == ""
             outcomes.append(outcome(project))
     assert outcomes[0] == outcomes[1] == outcomes[2]
-
-
-def test_a_project_begun_without_the_setting_looks_at_everything(tmp_path):
-    with new_project(tmp_path / "p", sample=40, **COVERING) as project:
-        path = project.directory / "config.json"
-    config = json.loads(path.read_text())
-    assert config.pop("sample") == 40
-    path.write_text(json.dumps(config))
-    with Project.open(tmp_path / "p") as project:
-        assert project.settings.sample == 0
-        assert ProjectSettings.model_fields["sample"].default == 5000
-        project.advance()
-        answer(project)
-        project.advance()
-        assert not any("sample" in query for query in records(project, "*/query").values())

@@ -40,15 +40,15 @@ def test_with_many_held_out_items_it_is_close():
     assert found.text == f"about {found.labels} more labels for 90 % ({found.low} to {found.high})"
 
 
-def test_what_cannot_be_predicted_accuracy_is_not_said():
+def test_what_cannot_be_foreseen_is_not_said():
     assert forecast([], 90) is None
     assert forecast([Measured(35, 10, 15)], 90) is None
     assert forecast([Measured(35, 0, 0), Measured(70, 0, 0)], 90) is None
     assert forecast([Measured(35, 5, 15), Measured(35, 6, 15)], 90) is None  # a round in which all was skipped
     flat = forecast([Measured(n, 50, 100) for n in LABELS], 80)
     assert (flat.labels, flat.high) == (None, None)
-    assert flat.text.startswith("how many labels 80 % takes cannot be predicted_accuracy yet (at least ")
-    assert Forecast(99, None, None, None).text == "how many labels 99 % takes cannot be predicted_accuracy yet"
+    assert flat.text.startswith("how many labels 80 % takes cannot be foreseen yet (at least ")
+    assert Forecast(99, None, None, None).text == "how many labels 99 % takes cannot be foreseen yet"
     done = forecast([Measured(n, 100, 100) for n in LABELS], 90)
     assert (done.labels, done.low) == (0, 0)
 

@@ -86,7 +86,7 @@ class Tasks:
         while (path := self.folder_of(len(tasks)) / "task.json").exists():
             task = _read_task(path)
             place = moved_places(self.folder).get(task.index, task.place)
-            tasks.append(replace(task, place=os.path.join(self.folder.parent.resolve(), place)))
+            tasks.append(replace(task, place=_found_inside(place, self.folder.parent)))
         self._known = (stamp, tasks)
         return tasks
 
@@ -354,6 +354,12 @@ def _relative_inside(place: str, directory: Path) -> str:
     """The path as a task keeps it: relative if it is inside of the project's directory."""
     path, root = Path(place).resolve(), directory.resolve()
     return str(path.relative_to(root)) if path.is_relative_to(root) else place
+
+
+def _found_inside(place: str, directory: Path) -> str:
+    """Where a path that a task keeps is: in the project's directory, if it is there."""
+    inside = directory.resolve() / place
+    return str(inside) if not os.path.isabs(place) and inside.exists() else place
 
 
 def _modified(path: Path) -> int:
