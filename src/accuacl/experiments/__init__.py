@@ -73,8 +73,8 @@ if TYPE_CHECKING:
         open_stream as open_stream,
         transform_of as transform_of,
     )
-    from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState
-    from accuacl.experiments.steps import Oracle as Oracle, choose as choose
+    from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState, choose as choose
+    from accuacl.experiments.steps import Oracle as Oracle
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -121,7 +121,7 @@ __getattr__, __dir__ = lazy_attributes(
             "open_stream",
             "transform_of",
         ),
-        "state": ("Handle", "Ids", "LoopState"),
-        "steps": ("Oracle", "choose"),
+        "state": ("Handle", "Ids", "LoopState", "choose"),
+        "steps": ("Oracle",),
     },
 )

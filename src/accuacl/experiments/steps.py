@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from accuacl import strategies
 from accuacl.base.errors import InputError, LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.base.randomness import numpy_generator
@@ -23,9 +20,8 @@ from accuacl.experiments.checkpoints import Learning, load_tensors, memory_resul
 from accuacl.experiments.config import Config, own_model
 from accuacl.experiments.data import InputRows, Task
 from accuacl.experiments.memory import Memory
-from accuacl.experiments.option_settings import options_for, uses
 from accuacl.experiments.setting import device_of, is_class_incremental, open_stream, transform_of
-from accuacl.experiments.state import POOL, QUERY, TEST, Handle, Ids, LoopState, no_ids
+from accuacl.experiments.state import POOL, TEST, Handle, Ids, LoopState, choose
 from accuacl.features import Features
 
 
@@ -234,60 +230,3 @@ class ExperimentSteps:
         self, state: LoopState, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
     ) -> None:
         self.on_progress(state.progress(len(self.tasks), what, stage, epochs, step))
-
-
-def choose(
-    config: Config,
-    state: LoopState,
-    strategy: str,
-    budget: int,
-    features: Callable[[Ids], Features] | None = None,
-    memory: Ids | None = None,
-    total_classes: int = 1,
-    on_progress: OnProgress | None = None,
-) -> dict[str, Any]:
-    """What a strategy picks: `ids` and `scores`, as the journal has them.
-
-    features: of examples by id, which uniform does not need. memory: ids. total_classes: as many as there will ever be.
-    on_progress: given what is done of a choice, once a second.
-    """
-    seed = int(numpy_generator(config.seed, state.task.index, state.round, QUERY).integers(2**62))
-    if strategy == "uniform":
-        rows = np.ones((len(state.left), 1), np.float32)
-        return _as_result(state, strategies.select(strategy, pool=Features(rows, rows), budget=budget, seed=seed))
-    assert features is not None
-    memory = no_ids() if memory is None else memory
-    options = options_for(config.model_dump(), strategy)
-    if state.task.index + 1 < config.lam_from and uses(strategy, "lam"):
-        options.pop("lam", None)
-    if "total_classes" in strategies.options_of(strategy):
-        options["total_classes"] = total_classes
-    picked = strategies.select(
-        strategy,
-        pool=features(state.left),
-        labelled=features(state.ids),
-        memory=features(state.earlier if strategy == "accuacl-full" else memory),
-        budget=budget,
-        past=len(state.earlier),
-        seed=seed if strategy in strategies.NAMES else seed % 2**32,  # all that NumPy's older generators take
-        progress=_every_second(on_progress) if on_progress else None,
-        **options,
-    )
-    return _as_result(state, picked)
-
-
-def _every_second(on_progress: OnProgress) -> OnProgress:
-    last = monotonic()
-
-    def report(progress: Progress) -> None:
-        nonlocal last
-        if monotonic() - last >= 1:
-            last = monotonic()
-            on_progress(progress)
-
-    return report
-
-
-def _as_result(state: LoopState, picked: strategies.Selection) -> dict[str, Any]:
-    scores = {name: values.tolist() for name, values in picked.scores.items()}
-    return {"ids": state.left[picked.indices].tolist(), "scores": scores}
