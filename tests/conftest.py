@@ -30,8 +30,6 @@ atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
 if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.path.isdir("/dev/shm") and shutil.disk_usage("/dev/shm").free >> 32:
     os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"
 
-collect_ignore = ["old"]  # runs and projects of the version before, with files of their users
-
 
 @pytest.fixture
 def ada(store):

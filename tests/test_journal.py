@@ -14,10 +14,10 @@ import torch
 
 from accuacl.base import files
 from accuacl.base.errors import InputError
-from accuacl.experiments import Journal, load_tensors, save_tensors
+from accuacl.experiments import Journal, checkpoints, make
 
 FIRST = {"task": 0, "round": 0}
-CONFIG = {"seed": 0, "learner": "er"}
+CONFIG = make({})
 
 
 def opened(path, config=CONFIG, **more):
@@ -78,9 +78,16 @@ def test_another_config_is_told_what_differs_and_nothing_is_touched(tmp_path):
     journal.close()
     before = {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file() and p.name != "lock"}
     with pytest.raises(ValueError, match="holds a run with learner 'er', not 'gss'"):
-        opened(tmp_path, CONFIG | {"learner": "gss"})
+        opened(tmp_path, make({"learner": "gss"}))
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir() if p.is_file() and p.name != "lock"} == before
     opened(tmp_path).close()  # and the refusal has let go of the run
+
+
+def test_a_journal_says_where_its_environment_has_changed(tmp_path):
+    with opened(tmp_path) as journal:
+        assert journal.environment_change == ""
+    with Journal(tmp_path, CONFIG, {"torch": "y", "processor": "z"}) as journal:
+        assert journal.environment_change == "torch x (now y)"
 
 
 def test_fresh_removes_the_run_and_nothing_else(tmp_path):
@@ -91,7 +98,7 @@ def test_fresh_removes_the_run_and_nothing_else(tmp_path):
     (journal.weights / "mine.safetensors").write_bytes(b"mine")
     (tmp_path / "notes.txt").write_text("mine")
     journal.close()
-    journal = opened(tmp_path, CONFIG | {"learner": "gss"}, fresh=True)
+    journal = opened(tmp_path, make({"learner": "gss"}), fresh=True)
     assert not journal.has("memory", task=0)
     assert [path.name for path in journal.weights.iterdir()] == ["mine.safetensors"]
     assert (tmp_path / "notes.txt").read_text() == "mine"
@@ -158,8 +165,8 @@ def test_what_is_written_can_be_read_by_others(tmp_path):
 def test_a_second_process_is_told_who_holds_the_run(tmp_path):
     journal = opened(tmp_path)
     code = (
-        "import sys; from pathlib import Path; from accuacl.experiments import Journal\n"
-        "try: Journal(Path(sys.argv[1]), {'seed': 0, 'learner': 'er'}, {})\n"
+        "import sys; from pathlib import Path; from accuacl.experiments import Journal, make\n"
+        "try: Journal(Path(sys.argv[1]), make({}), {})\n"
         "except ValueError as error: print(error); sys.exit(2)"
     )
     run = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, timeout=120)
@@ -170,16 +177,16 @@ def test_a_second_process_is_told_who_holds_the_run(tmp_path):
 
 
 def test_tensors_come_back_and_damage_is_noticed(tmp_path):
-    handle = save_tensors(tmp_path / "a.safetensors", {"w": torch.arange(6.0).view(2, 3).T})
+    handle = checkpoints.save_tensors(tmp_path / "a.safetensors", {"w": torch.arange(6.0).view(2, 3).T})
     json.dumps(handle)
-    assert torch.equal(load_tensors(tmp_path, handle)["w"], torch.arange(6.0).view(2, 3).T)
+    assert torch.equal(checkpoints.load_tensors(tmp_path, handle)["w"], torch.arange(6.0).view(2, 3).T)
     whole = (tmp_path / "a.safetensors").read_bytes()
     (tmp_path / "a.safetensors").write_bytes(whole[:-1])
     with pytest.raises(ValueError, match=r"a\.safetensors is damaged"):
-        load_tensors(tmp_path, handle)
+        checkpoints.load_tensors(tmp_path, handle)
     (tmp_path / "a.safetensors").unlink()
     with pytest.raises(ValueError, match=r"a\.safetensors is gone"):
-        load_tensors(tmp_path, handle)
+        checkpoints.load_tensors(tmp_path, handle)
 
 
 def test_a_full_disk_leaves_the_old_file_and_no_litter(tmp_path, monkeypatch):

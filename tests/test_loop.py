@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import LabelsPending
-from accuacl.experiments import Journal, LoopState, all_tasks, carried_over, load_arrays, make, read_steps, run
-from accuacl.experiments.checkpoints import save_arrays
+from accuacl.experiments import Journal, LoopState, all_tasks, checkpoints, make, read_steps, run
 from accuacl.experiments.data import Task
 from journals import key
 
 EMPTY = np.empty(0, np.int64)
-CONFIG = {"seed": 0, "learner": "er"}
+CONFIG = make({})
 
 
 class NotedSteps:
@@ -25,7 +24,7 @@ class NotedSteps:
         self.done, self.given = [], []
 
     def begin(self, task, before):
-        return LoopState(task, 2, task.train, **carried_over(before))
+        return LoopState(task, 2, task.train, **(before.carried_over() if before else {}))
 
     def note(self, kind, known):
         self.done.append((known.task.index, known.round, kind))
@@ -51,12 +50,14 @@ class NotedSteps:
 
     def train(self, known):
         self.note("train", known)
-        return save_arrays(self.folder / f"{known.task.index:03}-{known.round:03}.safetensors", {"ids": known.ids})
+        return checkpoints.save_arrays(
+            self.folder / f"{known.task.index:03}-{known.round:03}.safetensors", {"ids": known.ids}
+        )
 
     def memory(self, known):
         self.note("memory", known)
         name = f"{known.task.index:03}-{known.round:03}-memory.safetensors"
-        return {"file": save_arrays(self.folder / name, {"ids": known.ids[:1]})}
+        return {"file": checkpoints.save_arrays(self.folder / name, {"ids": known.ids[:1]})}
 
     def evaluate(self, known):
         self.note("evaluate", known)
@@ -91,7 +92,7 @@ def test_more_than_a_thousand_tasks(tmp_path, waits_at):
             all_tasks(first, journal)
         known = first.given[-1]
         for handle in (known.start, known.weights, known.memory):
-            assert load_arrays(journal.weights, handle)
+            assert checkpoints.load_arrays(journal.weights, handle)
         assert len(list(journal.weights.iterdir())) <= 4
     with Journal(tmp_path / "cut", CONFIG, {}) as journal:
         second = NotedSteps(journal.weights, numbers)

@@ -1,10 +1,9 @@
-"""Journals of every version are read, wherever they lie, and reading changes nothing."""
+"""Journals are read wherever they are, and reading changes nothing."""
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -14,129 +13,29 @@ from pathlib import Path
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.experiments import Journal, read_steps
+from accuacl.experiments import Journal, make, read_steps
 from accuacl.experiments.journal import weight_files
-from journals import key, records
+from journals import records
 
-CONFIG = {"seed": 0, "learner": "er"}
-OLD_TABLES = """
-CREATE TABLE steps (
-    key TEXT PRIMARY KEY, kind TEXT NOT NULL, result TEXT NOT NULL,
-    seconds REAL NOT NULL, cpu REAL NOT NULL, finished TEXT NOT NULL
-);
-CREATE VIEW picks AS
-    SELECT CAST(substr(s.key, 1, 3) AS INTEGER) AS task, CAST(substr(s.key, 5, 3) AS INTEGER) AS round,
-           e.key AS rank, e.value AS id
-    FROM steps s, json_each(s.result, '$.ids') e WHERE s.kind = 'query';
-CREATE VIEW timings AS
-    SELECT kind, SUM(seconds) AS seconds, SUM(cpu) AS cpu, COUNT(*) AS steps FROM steps GROUP BY kind;
-"""
-OLD_STEPS = {
-    "environment": {"torch": "x"},
-    "data": {"classes": ["a"]},
-    "002/001/query": {"ids": [7, 9]},
-    "1000/1001/query": {"ids": [5]},
-    "002/memory": {"ids": []},
-    "999/000/query": {"ids": [4]},
-}
-IN_ORDER = ["environment", "data", "002/memory", "002/001/query", "999/000/query", "1000/1001/query"]
-
-
-def old_journal(folder: Path, open_still: bool = False) -> sqlite3.Connection:
-    """As the version before the first with a number wrote it: in WAL mode, steps by their keys."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "config.json").write_text(json.dumps(CONFIG))
-    db = sqlite3.connect(folder / "journal.sqlite", isolation_level=None)
-    db.execute("PRAGMA journal_mode = WAL")
-    db.executescript(OLD_TABLES)
-    for name, result in OLD_STEPS.items():
-        row = (name, name.rsplit("/")[-1], json.dumps(result), 1.5, 0.5, "2026-01-02T03:04:05Z")
-        db.execute("INSERT INTO steps VALUES (?, ?, ?, ?, ?, ?)", row)
-    if not open_still:
-        db.close()
-    return db
+CONFIG = make({})
 
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "lock"}
 
 
-def test_an_old_journal_is_read_as_it_is(tmp_path):
-    old_journal(tmp_path)
-    before = contents(tmp_path)
-    steps = read_steps(tmp_path / "journal.sqlite")
-    assert [key(step) for step in steps] == IN_ORDER
-    assert records(tmp_path / "journal.sqlite") == OLD_STEPS
-    assert [step.result["ids"] for step in read_steps(tmp_path / "journal.sqlite", "query", task=2)] == [[7, 9]]
-    assert {(step.seconds, step.cpu, step.finished) for step in steps} == {(1.5, 0.5, "2026-01-02T03:04:05Z")}
-    assert contents(tmp_path) == before
-
-
-def test_an_old_journal_that_is_opened_for_work_becomes_a_new_one(tmp_path):
-    old_journal(tmp_path)
-    old = read_steps(tmp_path / "journal.sqlite")
-    with Journal(tmp_path, CONFIG, {"torch": "y"}) as journal:
-        assert journal.environment == {"torch": "x"}
-        assert journal.has("query", task=1000, round=1001)
-        assert not journal.has("query", task=1000)
-        assert journal.once("memory", list, task=2) == {"ids": []}
-        assert journal.once("memory", lambda: 5, task=3) == 5
-    assert [step for step in read_steps(tmp_path / "journal.sqlite") if (step.task, step.kind) != (3, "memory")] == old
-    db = sqlite3.connect(tmp_path / "journal.sqlite")
-    picks = db.execute("SELECT * FROM picks ORDER BY task, rank").fetchall()
-    assert picks == [(2, 1, 0, 7), (2, 1, 1, 9), (999, 0, 0, 4), (1000, 1001, 0, 5)]
-    assert db.execute("SELECT seconds, steps FROM timings WHERE kind = 'query'").fetchall() == [(4.5, 3)]
-    assert db.execute("PRAGMA user_version").fetchone() == (1,)
-    assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)  # not WAL, which shared disks do not support
-    db.close()
-    assert sorted(contents(tmp_path)) == ["config.json", "journal.sqlite"]
-
-
-def test_what_a_killed_process_left_in_its_wal_is_read_and_kept(tmp_path):
-    db = old_journal(tmp_path / "live", open_still=True)
-    for name in ("a", "b"):
-        shutil.copytree(tmp_path / "live", tmp_path / name)  # as a kill would have left it
-        assert (tmp_path / name / "journal.sqlite-wal").stat().st_size > 0
-    db.close()
-    assert records(tmp_path / "a" / "journal.sqlite") == OLD_STEPS
-    (tmp_path / "b" / "journal.sqlite-shm").unlink()
-    with Journal(tmp_path / "b", CONFIG, {}):
-        pass
-    assert records(tmp_path / "b" / "journal.sqlite") == OLD_STEPS
-    assert sorted(contents(tmp_path / "b")) == ["config.json", "journal.sqlite"]
-
-
-def test_a_migration_that_fails_leaves_the_journal_as_it_was(tmp_path):
-    old_journal(tmp_path)
-    db = sqlite3.connect(tmp_path / "journal.sqlite")
-    db.execute("INSERT INTO steps VALUES ('x/y/query', 'query', '{}', 0, 0, '')")
-    db.commit()
-    before = db.execute("SELECT * FROM steps").fetchall()
-    db.close()
-    with pytest.raises(ValueError, match="invalid literal"):
-        Journal(tmp_path, CONFIG, {})
-    db = sqlite3.connect(tmp_path / "journal.sqlite")
-    assert db.execute("SELECT * FROM steps").fetchall() == before
-    db.close()
-
-
-@pytest.mark.parametrize("what", ["wal", "killed in a transaction", "new"])
-def test_a_journal_is_read_without_the_right_to_write(what):
+@pytest.mark.parametrize("killed", [True, False])
+def test_a_journal_is_read_without_the_right_to_write(killed):
     """Also one that SQLite itself could open only by writing beside it."""
     with tempfile.TemporaryDirectory() as place:  # one that others may look into
         os.chmod(place, 0o755)
         folder = Path(place) / "run"
-        if what == "wal":
-            db = old_journal(Path(place) / "live", open_still=True)
-            shutil.copytree(Path(place) / "live", folder)
-            db.close()
-        else:
-            folder.mkdir()
-            with Journal(folder, CONFIG, {}) as journal:
-                journal.once("memory", lambda: 5, task=3)
-        if what == "killed in a transaction":
+        folder.mkdir()
+        with Journal(folder, CONFIG, {}) as journal:
+            journal.once("memory", lambda: 5, task=3)
+        if killed:
             spoil(folder / "journal.sqlite")
-        expected = OLD_STEPS if what == "wal" else {"environment": {}, "003/memory": 5}
+        expected = {"environment": {}, "003/memory": 5}
         before = contents(folder)
         folder.chmod(0o555)
         for path in folder.iterdir():
@@ -193,11 +92,22 @@ def test_no_journal_has_no_steps_and_none_is_made(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"not a database, but long enough to be looked at" * 50])
-def test_what_is_no_journal_is_said(tmp_path, content):
+def test_what_is_not_a_journal_is_refused(tmp_path, content):
     (tmp_path / "journal.sqlite").write_bytes(content)
     with pytest.raises(InputError, match=r"journal\.sqlite cannot be read"):
         read_steps(tmp_path / "journal.sqlite")
     assert contents(tmp_path) == {"journal.sqlite": content}
+
+
+def test_steps_come_by_task_and_round_with_what_they_cost(tmp_path):
+    with Journal(tmp_path, CONFIG, {}) as journal:
+        for task, round in ((2, 1), (0, 1), (2, 0)):
+            journal.once("query", lambda t=task, r=round: {"ids": [t, r]}, task=task, round=round)
+        journal.once("memory", dict, task=2)
+    steps = read_steps(tmp_path / "journal.sqlite", "query")
+    assert [step.result["ids"] for step in steps] == [[0, 1], [2, 0], [2, 1]]
+    assert [step.kind for step in read_steps(tmp_path / "journal.sqlite", task=2)] == ["memory", "query", "query"]
+    assert all(step.seconds >= 0 and step.cpu >= 0 and step.finished.endswith("Z") for step in steps)
 
 
 def test_a_journal_of_a_newer_version_is_refused_and_kept(tmp_path):

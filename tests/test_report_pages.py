@@ -503,7 +503,7 @@ def costs(folder):
 
 def damaged(**changes):
     """The result.json of a run of an earlier version, with changes."""
-    whole = json.loads((Path(__file__).parent / "old" / "run-done" / "result.json").read_text())
+    whole = json.loads((Path(__file__).parent / "format1" / "run-done" / "result.json").read_text())
     return json.dumps(whole | changes)
 
 
@@ -511,7 +511,7 @@ def broken(folder, result, journal="begun"):
     (folder / "run").mkdir()
     (folder / "run" / "result.json").write_text(result)
     if journal == "begun":
-        Journal(folder / "run", {}, {}).close()
+        Journal(folder / "run", make({}), {}).close()
     elif journal == "empty":
         (folder / "run" / "journal.sqlite").touch()
 

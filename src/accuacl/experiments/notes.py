@@ -52,6 +52,8 @@ def advice(config: Config) -> list[str]:
             f"accuacl is the paper's strategy; with {config.learner}, {BEST} was {_points(better, 'accuracy')} points "
             f"more accurate on {_where(better)}, and forgot {_points(better, 'forgetting')} points {more}."
         )
+    if config.tasks > 1:  # of a whole stream `stream_notes` says it, which has counted its tasks
+        sentences += _memory_of_everything(config, config.tasks, config.labels * config.tasks)
     if config.scale == "smoke" and config.benchmark not in BENCHMARKS:
         sentences.append("--scale smoke only tries whether everything works; --scale cpu trains long enough to learn.")
     return sentences
@@ -113,13 +115,20 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
             f"{small} of {len(tasks)} tasks have no more than {config.labels} examples, so that all of these are "
             "labelled whatever the strategy; give fewer --labels to see what the strategy does."
         )
-    total = sum(min(config.labels, len(task.train)) for task in tasks)
-    if len(tasks) > 1 and config.memory >= total:
-        sentences.append(
-            f"a memory of {config.memory} keeps all {total} labels of the {len(tasks)} tasks, so that little can be "
-            "forgotten; a smaller --memory makes strategies differ more."
+    if not config.tasks and len(tasks) > 1:
+        sentences += _memory_of_everything(
+            config, len(tasks), sum(min(config.labels, len(task.train)) for task in tasks)
         )
     return sentences
+
+
+def _memory_of_everything(config: Config, tasks: int, labels: int) -> list[str]:
+    if config.strategy == "full" or config.memory < labels:
+        return []
+    return [
+        f"a memory of {config.memory} keeps all {labels} labels of the {tasks} tasks, so that little can be forgotten; "
+        "a smaller --memory makes strategies differ more."
+    ]
 
 
 def _order_by_name(dataset: Dataset) -> list[str]:
