@@ -20,13 +20,13 @@ from accuacl.labeling.project import (
     NewItems,
     Project,
     Tasks,
+    encoders,
     make,
     read_images,
     read_like,
     read_texts,
     read_vectors,
     task_inputs as inputs,
-    texts as words,
 )
 from accuacl.labeling.project.images import check_image, image_type, read_inside
 from accuacl.labeling.project.task_inputs import TaskInputs, fit_scale, scaled
@@ -427,13 +427,13 @@ def test_words_are_scikit_learns_tf_idf_over_hashes(tmp_path):
     from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 
     texts = ["where is my card", "where is it?", "card card card", "?!"]
-    words.fit(texts, 64, tmp_path / "words.json")
+    encoders.fit_words(texts, 64, tmp_path / "words.json")
     counts = HashingVectorizer(n_features=64, alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b").transform(
         texts
     )
     expected = TfidfTransformer(sublinear_tf=True).fit(counts).transform(counts).toarray()
-    assert np.allclose(words.vectors(texts, tmp_path / "words.json"), expected, atol=1e-5)
-    assert words.vectors(["a word never seen"], tmp_path / "words.json").any()
+    assert np.allclose(encoders.word_vectors(texts, tmp_path / "words.json"), expected, atol=1e-5)
+    assert encoders.word_vectors(["a word never seen"], tmp_path / "words.json").any()
 
 
 def test_a_project_of_texts(tmp_path):
@@ -540,9 +540,9 @@ def test_learning_from_scratch_is_warned_of(tmp_path):
 def test_the_vector_of_a_text_never_changes(tmp_path):
     """As it was computed by hand before scikit-learn's transformer did it: projects on disk rely on every bit."""
     texts = ["a b b", "", "b " * 1000, *(f"word{i % 7} {'again ' * i}" for i in range(40))]
-    words.fit(texts, 64, tmp_path / "words.json")
+    encoders.fit_words(texts, 64, tmp_path / "words.json")
     idf = np.array(json.loads((tmp_path / "words.json").read_text())["idf"])
-    counts = words._counts(texts, 64).toarray()
+    counts = encoders._counts(texts, 64).toarray()
     rows = np.where(counts > 0, (1 + np.log(np.maximum(counts, 1))) * idf, 0.0)
     expected = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-    assert np.array_equal(words.vectors(texts, tmp_path / "words.json"), expected)
+    assert np.array_equal(encoders.word_vectors(texts, tmp_path / "words.json"), expected)

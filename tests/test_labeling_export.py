@@ -39,8 +39,7 @@ def table(path):
 
 def own_probabilities(project, ids):
     """What the project itself computes for its items, columns by class name."""
-    config = project.settings.model_dump(mode="json")
-    with Journal(project.directory, config, {}) as journal:
+    with Journal(project.directory, project.settings, {}) as journal:
         steps = PeopleSteps(
             project.settings, project.directory / "weights", project.tasks, project.store, journal, 0.0, None
         )

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from pydantic import Field
 
-from accuacl import NAMES
+from accuacl import strategy_names
 from accuacl.base import files
 from accuacl.base.errors import InputError
 from accuacl.experiments import Journal, learners
@@ -90,7 +90,7 @@ def test_every_learner_learns_with_people(tmp_path, learner):
         assert project.estimates().accuracy.value > 30
 
 
-@pytest.mark.parametrize("strategy", NAMES)
+@pytest.mark.parametrize("strategy", strategy_names())
 def test_every_strategy_chooses_for_people(tmp_path, strategy):
     with new_project(tmp_path / "p", 2, strategy=strategy) as project:
         finish(project)
@@ -130,14 +130,14 @@ def test_a_first_round_that_covers_the_pool_holds_out_a_uniform_draw(tmp_path):
 
 def test_what_training_sees_has_nothing_of_the_held_out(project, monkeypatch):
     seen = []
-    train = learners.train
+    train = learners.Learner.train
 
     def watched(learner, *rest):
         new, ids = learner.round.new, learner.round.ids.tolist()
         seen.append((ids[:new], ids[new:]))
         train(learner, *rest)
 
-    monkeypatch.setattr(learners, "train", watched)
+    monkeypatch.setattr(learners.Learner, "train", watched)
     project.add(blobs(1)[0])
     finish(project)
     held = {item for result in records(project, "*/label").values() for item in result["held"]}
@@ -197,7 +197,7 @@ def test_a_pool_smaller_than_the_budget_is_labelled_out(tmp_path):
 
 def test_corrections_count_from_the_next_training_on_and_in_the_memory(tmp_path, monkeypatch):
     used = []
-    train = learners.train
+    train = learners.Learner.train
 
     def watched(learner, *rest):
         round = learner.round
@@ -207,7 +207,7 @@ def test_corrections_count_from_the_next_training_on_and_in_the_memory(tmp_path,
         )
         train(learner, *rest)
 
-    monkeypatch.setattr(learners, "train", watched)
+    monkeypatch.setattr(learners.Learner, "train", watched)
     with new_project(tmp_path / "p", 2, memory=50) as project:
         ada = project.store.people()[0]
         project.advance()
@@ -293,8 +293,7 @@ def test_other_kinds_and_other_widths_are_refused(project, tmp_path):
 
 def test_one_process_trains_at_a_time(project):
     project.advance()
-    config = project.settings.model_dump(mode="json")
-    with Journal(project.directory, config, {}), pytest.raises(InputError, match="another process"):
+    with Journal(project.directory, project.settings, {}), pytest.raises(InputError, match="another process"):
         project.advance()
     answer(project, 1)  # while people go on
     assert project.state().used == 1
@@ -413,7 +412,7 @@ def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, u
 def test_the_reader_of_a_project_never_waits_for_its_trainer(project):
     project.advance()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(Journal(project.directory, project.settings.model_dump(mode="json"), {}))
+        stack.enter_context(Journal(project.directory, project.settings, {}))
         assert project.state().waiting == "labels"
         assert project.estimates().tasks == ()
         assert truth(project, 3).startswith("class")

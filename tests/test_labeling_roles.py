@@ -8,7 +8,7 @@ import json
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import quality
+from accuacl.labeling.project import measure_quality
 from accuacl.labeling.store import Class, Guideline, Pick, Store
 
 
@@ -245,7 +245,7 @@ def test_work_is_counted_with_its_pace_and_agreement(tmp_path):
             store.label(zoe, item, 2, f"zoe-{item}")
         store.merge_class(2, 1)  # now Zoe agrees with Ada about one of two
         work = store.work()
-        (kappa,) = quality(store).pairs.values()
+        (kappa,) = measure_quality(store).pairs.values()
         assert (kappa.count, kappa.agreement) == (2, 50.0)  # the same as in the table of people
         assert (work[ada.id].labels, work[ada.id].skips, work[ada.id].last) == (4, 1, 517.0)
         assert [(work[one.id].agreed, work[one.id].compared) for one in (ada, bob, zoe)] == [(1, 2), (0, 0), (1, 2)]
