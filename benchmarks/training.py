@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 import accuacl.experiments.learners.er
-from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.loop import learning_rate
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier, build
@@ -75,7 +75,7 @@ def measured(options: argparse.Namespace) -> tuple[dict[str, list[float]], Batch
 
     def er(model: Classifier) -> None:
         common = {"seed": (0, 1, 0), "last_round": True, "seen": np.arange(10)}
-        train(start("er", Round(model, task, memory, lambda i: images[i], training, transform, **common)))
+        start("er", Round(model, task, memory, lambda i: images[i], training, transform, **common)).train()
 
     batches = recorded(er, copy.deepcopy(untrained), training)
     times: dict[str, list[float]] = {"bare": [], "er": []}

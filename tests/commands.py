@@ -65,7 +65,7 @@ def get_inline(name: str, *more: object) -> object:
 @contextlib.contextmanager
 def forgetting():
     """What is registered in this block is forgotten when it ends."""
-    registries = (REGISTRY, learners.REGISTRY, memory.FEATURE_POLICIES, data.OWN_STREAMS)
+    registries = (REGISTRY, learners.REGISTRY, memory.POLICIES, data.OWN_STREAMS)
     before = [set(registry) for registry in registries]
     try:
         yield

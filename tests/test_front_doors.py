@@ -73,7 +73,7 @@ def test_a_registry_imports_what_is_asked_for(tmp_path, monkeypatch):
 
 
 def test_every_registry_of_the_package_finds_what_it_names():
-    for registry in (strategies.REGISTRY, memory.FEATURE_POLICIES, *learners.REGISTRY.values()):
+    for registry in (strategies.REGISTRY, memory.POLICIES, *learners.REGISTRY.values()):
         assert all(map(callable, registry.values()))
 
 

@@ -13,7 +13,7 @@ from accuacl.experiments import checkpoints, learners, make, read_steps, run
 from accuacl.experiments.data import load
 from accuacl.experiments.learners.round import evenly
 from accuacl.experiments.memory import Memory, agreement, class_balanced
-from accuacl.experiments.memory.feature_policies import NEIGHBOURS, votes
+from accuacl.experiments.memory.policies import NEIGHBOURS, votes
 from effort import examples, times
 
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 12, "rounds": 1, "epochs": 1, "memory": 8, "pool": 60}
@@ -83,14 +83,16 @@ def test_the_memory_keeps_what_is_confirmed_and_no_class_goes_without():
     x = np.eye(3)[truth] + 0.1 * rng.normal(size=(84, 3))
     labels = truth.copy()
     labels[:8], labels[40:48] = 1, 0  # a fifth of the answers are wrong
-    kept = agreement(Memory.empty(), np.arange(84), labels, x, truth, 24, seed=0)
+    kept = agreement(Memory.empty(), np.arange(84), labels, x, 24, seed=0, predicted=truth)
     right = labels == truth
     assert right[kept.ids].all()
     np.testing.assert_array_equal(np.bincount(kept.labels), [10, 10, 4])
     random = class_balanced(Memory.empty(), np.arange(84), labels, 24, seed=0)
     assert not right[random.ids].all()
     # another class comes: the tail goes, which is what the hash put last
-    more = agreement(kept, np.arange(84, 90), np.full(6, 3), rng.normal(size=(30, 3)), np.full(30, 3), 12, seed=1)
+    more = agreement(
+        kept, np.arange(84, 90), np.full(6, 3), rng.normal(size=(30, 3)), 12, seed=1, predicted=np.full(30, 3)
+    )
     assert set(more.ids[more.labels < 3]) < set(kept.ids)
     np.testing.assert_array_equal(np.bincount(more.labels), [3, 3, 3, 3])
 
@@ -98,13 +100,13 @@ def test_the_memory_keeps_what_is_confirmed_and_no_class_goes_without():
 def test_without_wrong_answers_it_is_a_random_memory():
     truth = np.repeat([0, 1], 30)
     x = np.eye(2)[truth]
-    kept = agreement(Memory.empty(), np.arange(60), truth, x, truth, 10, seed=4)
+    kept = agreement(Memory.empty(), np.arange(60), truth, x, 10, seed=4, predicted=truth)
     np.testing.assert_array_equal(kept.ids, class_balanced(Memory.empty(), np.arange(60), truth, 10, seed=4).ids)
 
 
 def test_features_must_fit():
     with pytest.raises(InputError, match="3 rows of features came with 0 examples in the memory and 2 offered"):
-        agreement(Memory.empty(), np.arange(2), np.zeros(2, int), np.zeros((3, 1)), np.zeros(3, int), 2, 0)
+        agreement(Memory.empty(), np.arange(2), np.zeros(2, int), np.zeros((3, 1)), 2, 0, predicted=np.zeros(3, int))
 
 
 @pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which keeps everything

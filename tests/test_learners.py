@@ -8,10 +8,9 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive
-from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
-from accuacl.experiments.learners.registry import CHANGE_MEMORY_IN_TRAINING
+from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.round import cycle, every
-from accuacl.experiments.memory import FEATURE_POLICIES, Memory
+from accuacl.experiments.memory import POLICIES, Memory
 from accuacl.experiments.models import build, predict
 from accuacl.torch import evaluating
 
@@ -71,7 +70,7 @@ def run(name, variant, model=None, tasks=3, last_round=True, labels=40, **more):
 def learn(name, variant, **given):
     """One round; the memory after it."""
     learner = start(name, Round(**{"fetch": fetch, "training": training(), "transform": TRANSFORM} | given), variant)
-    train(learner)
+    learner.train()
     return learner.remember()
 
 
@@ -120,7 +119,7 @@ def test_a_learner_started_again_after_training_remembers_the_same(name, variant
     model, task = net(), task_of(np.arange(40, 80))
     common = {"fetch": fetch, "training": training(), "transform": TRANSFORM, "seed": SEEDS, "seen": np.arange(4)}
     first = start(name, Round(model, task, memories[-1], **common, last_round=True), variant)
-    train(first)
+    first.train()
     memory = first.remember()
     state = {key: value.clone() for key, value in model.state_dict().items()}
     copy = net()
@@ -132,18 +131,19 @@ def test_a_learner_started_again_after_training_remembers_the_same(name, variant
     assert all(torch.equal(value, copy.state_dict()[key]) for key, value in state.items())
 
 
-@pytest.mark.parametrize("policy", FEATURE_POLICIES)
+@pytest.mark.parametrize("policy", POLICIES)
 def test_a_memory_policy_decides_what_is_kept(name, variant, policy):
-    if name == "ridge" or (name, variant) in CHANGE_MEMORY_IN_TRAINING:
-        with pytest.raises(InputError, match=f"the memory policy {policy} cannot decide what is kept"):
+    if variant not in REGISTRY[name].policy:
+        with pytest.raises(InputError, match=f"the memory policy {policy} cannot decide on it"):
             run(name, variant, policy=policy)
         return
     model, memories = run(name, variant, policy=policy)
     ids = np.concatenate([memories[2].ids, 80 + np.random.default_rng(2).permutation(40)])
     with torch.no_grad(), evaluating(model):
-        features = model.embed(TRANSFORM.plain(IMAGES[ids])).numpy()
+        features, logits = (part.numpy() for part in model.both(TRANSFORM.plain(IMAGES[ids])))
     new, seed = ids[len(memories[2]) :], derive(*SEEDS, 2, "memory")
-    expected = FEATURE_POLICIES[policy](memories[2], new, LABELS[new], features, 12, seed)
+    more = {"predicted": logits.argmax(axis=1)} if policy == "agreement" else {}
+    expected = POLICIES[policy](memories[2], new, LABELS[new], features, 12, seed, **more)
     np.testing.assert_array_equal(memories[3].ids, expected.ids)
     np.testing.assert_array_equal(memories[3].keys, expected.keys)
     assert (memories[3].logits is not None) == (name == "der++")

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import build, predict
 
@@ -24,7 +24,7 @@ def average_accuracy(name, variant, capacity, seed=0):
         task = TaskData(ids, labels[ids], x[ids])
         common = {"seed": (seed, t), "last_round": True, "seen": np.arange(2 * t + 2)}
         learner = start(name, Round(model, task, memory, lambda i: x[i], training, Transform(), **common), variant)
-        train(learner)
+        learner.train()
         memory = learner.remember()
     _, p = predict(model, x[test], Transform(), np.arange(10))
     correct = p.argmax(1) == labels[test]

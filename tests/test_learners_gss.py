@@ -11,7 +11,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.gss import direction, similarities, similarity
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import build
@@ -86,8 +86,8 @@ def test_scoring_changes_neither_gradients_nor_weights_nor_statistics(variant):
 def test_scoring_does_not_touch_the_update():
     """With and without scoring (the last round, and one before it) the same weights come out."""
     scored, without = started(inside=3), started(inside=3, last=False)
-    train(scored)
-    train(without)
+    scored.train()
+    without.train()
     assert len(scored.remember()) == 12
     assert without.remember() is without.round.memory
     for key, value in scored.round.model.state_dict().items():
@@ -133,7 +133,7 @@ def test_only_the_last_epoch_of_the_last_round_scores_unless_original():
 
 def test_an_example_enters_once_however_often_it_goes_by():
     made = started("original", inside=4, epochs=4)
-    train(made)
+    made.train()
     memory = made.remember()
     assert len(np.unique(memory.ids)) == len(memory) == 12
     np.testing.assert_array_equal(memory.labels, LABELS[memory.ids])

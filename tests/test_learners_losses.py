@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from accuacl.base.randomness import torch_generator
-from accuacl.experiments.learners import Round, TaskData, Training, Transform, start, train
+from accuacl.experiments.learners import Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.erace import absent
 from accuacl.experiments.learners.loop import learning_rate
 from accuacl.experiments.learners.round import every
@@ -91,7 +91,7 @@ def test_er_replays_beside_the_first_batches_only(labels, memory, batch, replayi
     task = TaskData(ids[:labels], y[:labels], x[:labels])
     seen = np.array([0])
     common = {"seed": (0,), "last_round": True, "seen": seen}
-    train(start("er", Round(model, task, kept, lambda i: x[i], given, Transform(), **common)))
+    start("er", Round(model, task, kept, lambda i: x[i], given, Transform(), **common)).train()
     alone = [len(part) for part in every(torch.arange(labels), batch, torch.Generator())]
     extra = [batch] * (memory // batch) + [memory % batch] * (memory % batch > 0)
     extra = (extra + [0] * len(alone))[: len(alone)]
@@ -230,7 +230,7 @@ def test_a_whole_epoch_of_naive_training_by_hand():
     task = TaskData(ids, Y[ids], fetch(ids))
     common = {"seed": SEED, "last_round": True, "seen": np.unique(Y)}
     learner = start("er", Round(model, task, Memory.empty(), fetch, made, Transform(), **common))
-    train(learner, told.append)
+    learner.train(told.append)
     np.testing.assert_allclose(model.head.weight.detach(), w[:, :3], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(model.head.bias.detach(), w[:, 3], rtol=1e-4, atol=1e-5)
     assert [progress.epochs for progress in told] == [(1, 3), (2, 3), (3, 3)]
@@ -253,7 +253,7 @@ def test_derpp_stores_logits_in_eval_mode_of_plain_images_after_the_task():
         common = {"seed": (0,), "last_round": True, "seen": np.arange(3)}
         round = Round(model, task, memory, lambda i: images[i - 100], given, transform, **common)
         learner = start("der++", round)
-        train(learner)
+        learner.train()
         return learner.remember()
 
     first = learn(ids[:15], Memory.empty())

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.memory import FEATURE_POLICIES, Memory, class_balanced, coverage, herding
-from accuacl.experiments.memory.feature_policies import coverage_order, herding_order
+from accuacl.experiments.memory import Memory, class_balanced, coverage, herding
+from accuacl.experiments.memory.policies import coverage_order, herding_order
 from accuacl.strategies.facility import unit
 from effort import times
 
 TIE = 1e-11
+ORDERED = {"herding": herding, "coverage": coverage}
 IDS = np.arange(100, 160)
 LABELS = IDS % 3
 
@@ -64,7 +65,7 @@ def test_coverage_stands_for_the_class(seed):
     np.testing.assert_allclose(reached, [kernel[kept[: k + 1]].max(0).sum() for k in range(n)], rtol=1e-9)
 
 
-@pytest.mark.parametrize("keep", FEATURE_POLICIES.values(), ids=FEATURE_POLICIES)
+@pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
 def test_classes_have_the_quotas_of_the_class_balanced_memory(keep):
     x = np.random.default_rng(0).normal(size=(60, 4))
     labels = np.repeat([0, 1, 2], [3, 20, 37])
@@ -89,7 +90,7 @@ def test_a_smaller_quota_cuts_the_tail_of_the_order(keep, order):
     np.testing.assert_array_equal(np.sort(second.keys[second.labels == 1]), np.arange(10))
 
 
-@pytest.mark.parametrize("keep", FEATURE_POLICIES.values(), ids=FEATURE_POLICIES)
+@pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
 def test_a_class_that_comes_back_is_put_in_order_anew(keep):
     x = np.random.default_rng(3).normal(size=(60, 4))
     first = keep(Memory.empty(), IDS[:30], LABELS[:30], x[:30], 12, seed=0)
@@ -102,7 +103,7 @@ def test_a_class_that_comes_back_is_put_in_order_anew(keep):
         np.testing.assert_array_equal(array, second.to_arrays()[name])
 
 
-@pytest.mark.parametrize("keep", FEATURE_POLICIES.values(), ids=FEATURE_POLICIES)
+@pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
 def test_logits_stay_with_their_examples_and_ids_are_kept_once(keep):
     x, logits = np.random.default_rng(4).normal(size=(60, 4)), np.stack([IDS, -IDS], 1)
     kept = keep(Memory.empty(), IDS, LABELS, x, 20, 0, logits)
@@ -112,7 +113,7 @@ def test_logits_stay_with_their_examples_and_ids_are_kept_once(keep):
     np.testing.assert_array_equal(twice.logits, kept.logits)
 
 
-@pytest.mark.parametrize("keep", FEATURE_POLICIES.values(), ids=FEATURE_POLICIES)
+@pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
 def test_features_are_asked_for_all(keep):
     with pytest.raises(InputError, match="59 rows of features came with 0 examples in the memory and 60 offered"):
         keep(Memory.empty(), IDS, LABELS, np.zeros((59, 2)), 5, 0)

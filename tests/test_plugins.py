@@ -185,7 +185,7 @@ def test_a_wrong_memory_names_the_file_and_the_line(tmp_path, answer, says):
         f"def mine(memory, ids, labels, features, capacity, seed, logits=None):\n    return {answer}\n"
     )
     load_plugins([file])
-    policy, past, ids = memory.FEATURE_POLICIES["mine"], memory.Memory(np.arange(2), np.arange(2)), np.arange(4, 8)
+    policy, past, ids = memory.POLICIES["mine"], memory.Memory(np.arange(2), np.arange(2)), np.arange(4, 8)
     kept = policy(past, ids, ids, np.ones((6, 2)), 3, 0)
     if says:
         with pytest.raises(InputError) as refused:
@@ -274,7 +274,7 @@ def test_a_memory_policy_that_cannot_be_called_is_refused_when_it_is_registered(
         load_plugins([file])
     says = "must take 7 arguments: memory, ids, labels, features, capacity, seed, logits."
     assert f"the memory policy mine ({file}, line 4) {says}" == str(refused.value)
-    assert "mine" not in memory.FEATURE_POLICIES
+    assert "mine" not in memory.POLICIES
 
 
 @pytest.mark.parametrize("place", [strategies, learners, memory, data])

@@ -59,7 +59,7 @@ class Learning:
         learner = self._start(state, model, memory)
         with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
             torch.manual_seed(derive(self.config.seed, state.task.index, state.round, "network"))
-            learners.train(learner, on_epoch)
+            learner.train(on_epoch)
         handle: Handle = save_tensors(self.folder / f"{_name(state)}.safetensors", model.state_dict())
         if learner.facts:
             handle["facts"] = learner.facts

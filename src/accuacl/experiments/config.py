@@ -26,7 +26,7 @@ from accuacl.experiments.option_settings import (
     with_options,
 )
 from accuacl.experiments.setting import check_stream, is_class_incremental
-from accuacl.strategies import NAMES, REGISTRY as STRATEGIES
+from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -39,7 +39,7 @@ LIMITS = {  # by setting, the largest that it may be
     "threads": 1024,
 }
 BUILT_IN = {  # by setting, the values that need no --plugin
-    "strategy": (*NAMES, "full"),
+    "strategy": (*BUILT_IN_STRATEGIES, "full"),
     "learner": learners.NAMES,
     "memory_policy": learners.MEMORY_POLICIES,
     "arrival": ARRIVALS,
@@ -102,8 +102,8 @@ class Config(Settings):
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field(
         "accuacl",
-        description=f"What gets labelled: {', '.join(NAMES)}, or full (everything). Unset: accuacl, as in the paper; "
-        "coverage with --memory-policy coverage was more accurate.",
+        description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as in "
+        "the paper; coverage with --memory-policy coverage was more accurate.",
     )
     scale: Scale = Field(
         "smoke", description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact)."
@@ -254,6 +254,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
     if models.is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
+    if str(given.get("learner")) in learners.REGISTRY:
+        defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
     try:
         return Config(**(defaults | given))
     except pydantic.ValidationError as error:
@@ -277,19 +279,16 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("first_round")
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
-    if config["learner"] != "er":
-        unused.add("replay")
-    if config["learner"] != "der++":
-        unused |= {"alpha", "beta"}
-    if config["learner"] == "ridge":
-        unused |= {"learner_variant", "sampling"}
+    learner = learners.REGISTRY.get(str(config["learner"]))  # None: a plugin's that is not loaded
+    unused |= set(learners.SETTINGS) - set(learner.settings) if learner else set()
     if config["order"] not in ("tasks", "classes"):
         unused.add("order_seed")
     if not config["label_noise"]:
         unused.add("noise")
     if is_class_incremental(config | {"arrival": "classes"}) and config["arrival"] in ARRIVALS:
         unused.add("stream_seed")
-    return config | {name: Config.model_fields[name].default for name in unused}
+    fixed = learner.fixed if learner else {}
+    return config | {name: Config.model_fields[name].default for name in unused} | fixed
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:

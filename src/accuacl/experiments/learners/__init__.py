@@ -17,13 +17,13 @@ if TYPE_CHECKING:
         Learner as Learner,
         diverged as diverged,
         remember as remember,
-        train as train,
     )
     from accuacl.experiments.learners.registry import (
         MEMORY_POLICIES as MEMORY_POLICIES,
         NAMES as NAMES,
         PAPER as PAPER,
         REGISTRY as REGISTRY,
+        SETTINGS as SETTINGS,
         check_policy as check_policy,
         register as register,
         start as start,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "loop": ("Diverged", "diverged", "Learner", "remember", "train"),
-        "registry": ("MEMORY_POLICIES", "NAMES", "PAPER", "REGISTRY", "check_policy", "register", "start"),
+        "loop": ("Diverged", "diverged", "Learner", "remember"),
+        "registry": ("MEMORY_POLICIES", "NAMES", "PAPER", "REGISTRY", "SETTINGS", "check_policy", "register", "start"),
         "round": ("Round", "TaskData", "Training", "Transform"),
     },
 )

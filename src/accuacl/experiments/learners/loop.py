@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -12,9 +14,9 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import derive, torch_generator
 from accuacl.base.userfile import with_place
-from accuacl.experiments.learners.registry import AGREEMENT, PAPER
+from accuacl.experiments.learners.registry import PAPER
 from accuacl.experiments.learners.round import Round, Training, evenly, every
-from accuacl.experiments.memory import FEATURE_POLICIES, Memory, Policy, agreement, check_kept
+from accuacl.experiments.memory import POLICIES, Memory, check_kept
 
 
 class Learner:
@@ -30,11 +32,16 @@ class Learner:
         self.facts: dict[str, float] = {}
 
     def start_epoch(self, epoch: int) -> None:
-        """Get ready to replay."""
+        """Prepare the replay of an epoch."""
 
     def observe(self, rows: Tensor) -> Tensor:
         """Learn from one batch of new examples, and from what is replayed beside them; the loss before the step."""
         raise NotImplementedError
+
+    def epoch_rows(self, generator: torch.Generator) -> Tensor:
+        """The rows that an epoch goes through: the task's examples, each once or as many of each class."""
+        labels = self.round.labels[: self.round.new].cpu()
+        return evenly(labels, generator) if self.round.training.balanced else self.round.new_rows
 
     def train(self, progress: OnProgress | None = None) -> None:
         """Train the round's model in place, batch by batch, for all epochs. progress: called after every epoch."""
@@ -45,8 +52,7 @@ class Learner:
             round.draws = torch_generator(*round.seed, epoch, "augment")
             self.start_epoch(epoch)
             order = torch_generator(*round.seed, epoch, "order")
-            rows = evenly(round.labels[: round.new].cpu(), order) if training.balanced else round.new_rows
-            batches = every(rows, training.batch, order)
+            batches = every(self.epoch_rows(order), training.batch, order)
             total = torch.zeros((), device=training.device)
             for part in batches:
                 total += _loss(self, self.observe(part))
@@ -65,8 +71,8 @@ class Learner:
         """The memory as the task leaves it, once the model is trained; by default what training has put there."""
         return self.buffer
 
-    def keep(self, own: Policy, logits: Any = None) -> Memory:
-        """The memory with the task's examples offered to it: by the policy in the settings, or else the learner's own.
+    def keep(self, own: Callable[..., Memory], logits: Any = None) -> Memory:
+        """The memory with the task's examples offered to it: by the policy in the settings, or else by the learner's.
 
         logits: of the task's examples, for learners that store them.
         """
@@ -76,18 +82,12 @@ class Learner:
             return own(self.buffer, ids, labels, training.capacity, seed, logits)
         rows = torch.cat([round.rows_of(self.buffer.ids), round.new_rows])
         features = round.evaluated(round.model.embed, rows)
-        if training.policy == AGREEMENT:
+        policy, more = POLICIES[training.policy], {}
+        if "predicted" in inspect.signature(policy).parameters:
             seen = round.seen.cpu().numpy()
-            predicted = seen[round.evaluated(round.model, rows)[:, seen].argmax(axis=1)]
-            return agreement(self.buffer, ids, labels, features, predicted, training.capacity, seed, logits)
-        policy = FEATURE_POLICIES[training.policy]
-        kept = policy(self.buffer, ids, labels, features, training.capacity, seed, logits)
+            more = {"predicted": seen[round.evaluated(round.model, rows)[:, seen].argmax(axis=1)]}
+        kept = policy(self.buffer, ids, labels, features, training.capacity, seed, logits, **more)
         return check_kept(training.policy, policy, kept, self.buffer, ids, training.capacity)
-
-
-def train(learner: Learner, progress: OnProgress | None = None) -> None:
-    """Train the learner's model in place."""
-    learner.train(progress)
 
 
 def remember(learner: Learner) -> Memory:
@@ -110,11 +110,11 @@ def _who(learner: Learner, verb: str, gave: Any) -> str:
 
 
 class Diverged(InputError):
-    """Training has left the numbers that there are; the same settings always do."""
+    """Training produced non-finite values; it always does with the same settings."""
 
 
 def diverged(training: Training, how: str) -> Diverged:
-    """What to say then."""
+    """The error to raise then. how: what is not finite, as a clause."""
     return Diverged(
         f"training diverged: {how} with --lr {training.lr:g}; give a smaller --lr, or inputs of a smaller scale."
     )

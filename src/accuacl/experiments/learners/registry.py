@@ -1,16 +1,16 @@
-"""The learners by name. What is written as text is imported when a learner is started: torch is slow to load."""
+"""The learners by name, with what is known of each before it is imported: torch is slow to load."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from accuacl.base.errors import InputError, check_new_name, no_such
 from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, takes, with_place
-from accuacl.experiments.memory import FEATURE_POLICIES
+from accuacl.experiments.memory import POLICIES
 
 if TYPE_CHECKING:
     from accuacl.experiments.learners.loop import Learner
@@ -19,28 +19,51 @@ if TYPE_CHECKING:
     Start = Callable[[Round], Learner]
 
 L = TypeVar("L", bound="Callable[..., Learner]")
+VARIANTS = ("paper", "original")  # as in the paper's experiments, and as first published
 
-# By name and variant: "file:class".
-REGISTRY: dict[str, Registry[Start]] = {
-    name: Registry("accuacl.experiments.learners", variants)
-    for name, variants in {
-        "er": {"paper": "er:ER", "original": "er:OriginalER"},
-        "gss": {"paper": "gss:GSS", "original": "gss:OriginalGSS"},
-        "der++": {"paper": "derpp:DERpp", "original": "derpp:OriginalDERpp"},
-        "er-ace": {"paper": "erace:ERACE", "original": "erace:OriginalERACE"},
-        "ridge": {"paper": "ridge:Ridge", "original": "ridge:Ridge"},
-    }.items()
+
+class LearnerEntry(Registry["Start"]):
+    """A learner's class by variant, and what is known of it without importing it.
+
+    original: where the variant differs. settings: the settings of a run that only some learners use and this one does,
+    with its defaults. fixed: settings that make no difference to it, and what they are then. policy: the variants
+    whose memory `--memory-policy` can decide on; the others change theirs while they train, or keep everything.
+    replayed: about how many examples it replays or scores for each new one, which estimates of cost need.
+    """
+
+    def __init__(
+        self,
+        paper: Start | str,
+        original: Start | str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        fixed: Mapping[str, Any] | None = None,
+        policy: Collection[str] = VARIANTS,
+        replayed: float = 1.0,
+    ) -> None:
+        super().__init__("accuacl.experiments.learners", {"paper": paper, "original": original or paper})
+        self.settings, self.fixed = dict(settings or {}), dict(fixed or {})
+        self.policy, self.replayed = tuple(policy), replayed
+
+
+REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
+    "er": LearnerEntry("er:ER", "er:OriginalER", settings={"replay": "once"}, policy=["paper"]),
+    "gss": LearnerEntry("gss:GSS", "gss:OriginalGSS", policy=["paper"], replayed=1.3),
+    "der++": LearnerEntry("derpp:DERpp", "derpp:OriginalDERpp", settings={"alpha": 0.1, "beta": 0.5}, policy=["paper"]),
+    "er-ace": LearnerEntry("erace:ERACE", "erace:OriginalERACE"),
+    "ridge": LearnerEntry("ridge:Ridge", fixed={"learner_variant": "paper", "sampling": "plain"}, policy=[]),
 }
 NAMES = tuple(REGISTRY)
+SETTINGS = tuple(dict.fromkeys(name for entry in REGISTRY.values() for name in entry.settings))  # that some have
 PAPER = "paper"  # the memory policy: what the learner itself remembers
-AGREEMENT = "agreement"  # the one that needs the model's predictions
-MEMORY_POLICIES = (PAPER, *FEATURE_POLICIES, AGREEMENT)
+MEMORY_POLICIES = (PAPER, *POLICIES)
 INHERIT = "register a class that inherits from accuacl.experiments.learners.Learner"
-CHANGE_MEMORY_IN_TRAINING = {("er", "original"), ("gss", "original"), ("der++", "original")}
 
 
 def register(name: str) -> Callable[[L], L]:
     """Make a learner of your own known by its name, in every variant.
+
+    Its class may have the attributes `settings`, `fixed`, `policy` and `replayed`, as in `LearnerEntry`.
 
     >>> @register("mine")
     ... class Mine:
@@ -60,7 +83,9 @@ def register(name: str) -> Callable[[L], L]:
             raise InputError(f"{who} must take one argument, the Round; {INHERIT}.")
         if inspect.isclass(learner):
             _check_can_learn(who, learner)
-        REGISTRY[name] = Registry("accuacl.experiments.learners", {"paper": learner, "original": learner})
+        known = ("settings", "fixed", "policy", "replayed")
+        declared = {attribute: getattr(learner, attribute) for attribute in known if hasattr(learner, attribute)}
+        REGISTRY[name] = LearnerEntry(learner, **declared)
         REGISTERED.append(("learner", name))
         return learner
 
@@ -69,22 +94,25 @@ def register(name: str) -> Callable[[L], L]:
 
 def check_policy(policy: str, name: str, variant: str) -> None:
     """Refuse a memory policy that there is not, or that the learner cannot have."""
-    policies = (PAPER, *FEATURE_POLICIES, AGREEMENT)  # users may have registered more
+    policies = (PAPER, *POLICIES)  # users may have registered more
     if policy not in policies:
         raise no_such("memory policy", policy, policies)
-    if policy != PAPER and name == "ridge":
-        raise InputError(f"ridge keeps all: the memory policy {policy} cannot decide what is kept; leave it out.")
-    if policy != PAPER and (name, variant) in CHANGE_MEMORY_IN_TRAINING:
+    if policy == PAPER or variant in REGISTRY[name].policy:
+        return
+    if not REGISTRY[name].policy:
         raise InputError(
-            f"{name} in its original variant changes its memory at every step of training, so the memory policy "
-            f"{policy} cannot decide what is kept; take the variant paper or the memory policy paper."
+            f"{name} has no choice of what it keeps, so the memory policy {policy} cannot decide on it; leave it out."
         )
+    raise InputError(
+        f"{name} in its {variant} variant changes its memory at every step of training, so the memory policy "
+        f"{policy} cannot decide on it; take the variant {REGISTRY[name].policy[0]} or the memory policy paper."
+    )
 
 
 def start(name: str, round: Round, variant: str = "paper") -> Learner:
     """The learner called `name` at the start of a round.
 
-    Then `train(learner)` trains the round's model in place, and after the last round `learner.remember()` makes the
+    Then `learner.train()` trains the round's model in place, and after the last round `learner.remember()` makes the
     task's memory. The two may happen in different processes: a learner that is started again, with the trained model
     and, as its memory, the `buffer` that training has left, remembers the same.
     """
@@ -101,14 +129,12 @@ def start(name: str, round: Round, variant: str = "paper") -> Learner:
 
 
 def _check_can_learn(who: str, learner: Any) -> None:
-    """Refuse a learner, or its class, that lacks a verb."""
+    """Refuse a learner, or its class, that lacks a method."""
     lacking = [f"`{verb}`" for verb in ("train", "remember") if not callable(getattr(learner, verb, None))]
     if lacking:
         kind = learner if inspect.isclass(learner) else type(learner)
         raise InputError(f"{who} is a {kind.__name__}, which cannot {' and '.join(lacking)}; {INHERIT}.")
-    loop = sys.modules.get(
-        "accuacl.experiments.learners.loop"
-    )  # there, if the class inherits from it; importing torch takes time
+    loop = sys.modules.get("accuacl.experiments.learners.loop")  # loaded, if the class inherits from it
     base = loop.Learner if loop else None
     inherited = [getattr(each, "__func__", each) for each in (learner.train, getattr(learner, "observe", None))]
     if base and inherited == [base.train, base.observe]:

@@ -1,17 +1,16 @@
-"""The replay buffer as an immutable value."""
+"""The replay buffer as an immutable value, and how examples are offered to it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import hash_ids
-from accuacl.base.userfile import with_place
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -94,41 +93,3 @@ def _stacked(above: Any, n: int, below: Any, m: int) -> NDArray[np.float32]:
     stacked = np.full((n + m, max(part.shape[1] for part in parts)), np.nan, np.float32)
     stacked[:n, : parts[0].shape[1]], stacked[n:, : parts[1].shape[1]] = parts
     return stacked
-
-
-class Policy(Protocol):
-    """Chooses what to keep of a memory and of the examples offered to it, at most `capacity`."""
-
-    def __call__(
-        self, memory: Memory, ids: Ids, labels: Ids, capacity: int, seed: int, logits: Any = None
-    ) -> Memory: ...
-
-
-class FeaturePolicy(Protocol):
-    """The same with the model's features, first of the examples in the memory, then of those offered."""
-
-    def __call__(
-        self,
-        memory: Memory,
-        ids: Ids,
-        labels: Ids,
-        features: NDArray[Any],
-        capacity: int,
-        seed: int,
-        logits: Any = None,
-    ) -> Memory: ...
-
-
-def check_kept(name: str, policy: Callable[..., Any], kept: Any, memory: Memory, ids: Ids, capacity: int) -> Memory:
-    """The policy's answer, if it is a memory with examples that it was offered, each once and not too many."""
-    who = with_place(f"the memory policy {name}", policy)
-    if not isinstance(kept, Memory):
-        raise InputError(f"{who} gave a {type(kept).__name__}; return a Memory, such as Memory(ids, labels).")
-    if len(kept) > capacity:
-        raise InputError(f"{who} kept {len(kept)} examples; keep at most `capacity` of them, here {capacity}.")
-    if len(np.unique(kept.ids)) < len(kept):
-        raise InputError(f"{who} kept an example twice; keep different ones.")
-    strange = np.setdiff1d(kept.ids, np.concatenate([memory.ids, ids]))
-    if len(strange):
-        raise InputError(f"{who} kept the id {strange[0]}; keep ids of the memory or of those offered.")
-    return kept
