@@ -210,3 +210,14 @@ def test_a_revoked_person_labels_nothing(store, ada, bob):
     ):
         with pytest.raises(InputError, match="has no access"):
             call()
+
+
+def test_guesses_at_chance_level_are_left_out(store, ada, bob):
+    picks = [Pick(i, i, {}, 1, confidence) for i, confidence in enumerate((0.5, 0.52, 0.9, None, 0.61, 0.3))]
+    store.open_round(0, 0, [*picks, Pick(6, 6)], {4})
+    assert items(store.lease_batch(ada, 2, least=0.6)) == [2, 3]
+    store.release_batch(ada, [2, 3])
+    assert items(store.lease_batch(ada, 10, least=0.6)) == [2, 3, 4]
+    assert store.lease(bob).item == 0
+    store.label(ada, 4, 0, request())
+    assert items(store.lease_batch(bob, 10, least=0.6)) == [4]  # an opinion

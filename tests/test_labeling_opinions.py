@@ -249,3 +249,40 @@ def test_the_count_of_opinions_is_what_follows_from_the_events(store, seed):
         derived = dict(tx.rows("SELECT item, COUNT(*) FROM given WHERE kind = 'opinion' GROUP BY item"))
     assert counted == {item: derived.get(item, 0) for item in range(12)}
     assert all(count <= (item % 2 == 0) for item, count in counted.items())
+
+
+def test_every_answer_counts_as_ones_own(store, ada, bob):
+    opened(store, 12, (0,))
+    assert (store.own_answers(ada).labelled, store.asks_twice()) == (0, True)
+    for _ in range(3):
+        answer(store, ada)
+    assert answer(store, bob, 1) == 0  # a second opinion
+    assert store.own_answers(bob).labelled == 1
+    store.skip(bob, store.lease(bob).item, request())
+    counts = [(own.labelled, own.skipped) for own in map(store.own_answers, (ada, bob))]
+    assert counts == [(3, 0), (1, 1)]
+    store.undo(bob, request())
+    store.undo(bob, request())
+    assert store.own_answers(bob).labelled == store.own_answers(bob).skipped == 0
+    store.enough(ada)
+    store.close_round(0, 0)
+    opened(store, 4, (), round=1)
+    assert (store.own_answers(ada).labelled, store.asks_twice()) == (0, False)
+    store.mark_gold(ada, [0])
+    assert store.asks_twice()
+
+
+def test_gold_is_announced_like_everything_else(store, ada, bob):
+    """What a page is told of ahead comes next, every time: an item that comes unannounced would be known to be gold."""
+    opened(store, 30, ())
+    for _ in range(2):
+        answer(store, ada)
+    store.mark_gold(ada, [0, 1])
+    ahead, gold = None, 0
+    for _ in range(2 * GOLD_EVERY + 2):
+        now = store.turn(bob)
+        assert ahead is None or now.pick.item == ahead[0].item
+        ahead = now.ahead
+        gold += now.pick.item in (0, 1)
+        store.label(bob, now.pick.item, 0, request())
+    assert gold == 2

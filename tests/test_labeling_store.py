@@ -580,3 +580,81 @@ def test_the_state_of_items_is_what_follows_from_their_events(tmp_path, store, a
     skipped = "SELECT COUNT(*) FROM state s JOIN events e ON e.id = s.answer WHERE s.skipped != (e.kind = 'skip')"
     assert db.execute(skipped).fetchone() == (0,)
     db.close()
+
+
+ITEMS = [10, 11, 12, 13]  # of `opened`
+
+
+def log_of(path):
+    return path.with_name(f"{path.name}-wal")
+
+
+def test_a_round_that_is_closed_is_in_the_file_itself(store, ada, tmp_path):
+    opened(store)
+    for item in ITEMS:
+        store.label(ada, item, 0, request())
+    path = tmp_path / "labels.sqlite"
+    assert log_of(path).stat().st_size > 0
+    store.close_round(0, 0)
+    assert log_of(path).stat().st_size == 0
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes(path.read_bytes())  # without the log beside it
+    with Store(copy) as other:
+        assert other.labels() == dict.fromkeys(ITEMS, 0)
+
+
+def test_nothing_of_a_forgotten_item_is_left_in_the_file_or_beside_it(store, ada, tmp_path):
+    opened(store)
+    store.comment(ada, [ITEMS[0]], "a name that nobody shall find", request())
+    store.label(ada, ITEMS[0], 0, request())
+    path = tmp_path / "labels.sqlite"
+
+    def found():
+        return [file.name for file in (path, log_of(path)) if b"a name that nobody" in file.read_bytes()]
+
+    assert found()
+    reader = sqlite3.connect(path, isolation_level=None)  # another process, which keeps the log
+    store.forget([ITEMS[0]])
+    reader.close()
+    assert found() == []
+    assert store.history(ITEMS[0]) == []
+
+
+def test_a_long_reader_holds_up_nobody_for_long(store, ada, tmp_path, monkeypatch):
+    monkeypatch.setattr("accuacl.labeling.store.database.CHECKPOINT", 0.05)
+    opened(store)
+    reader = sqlite3.connect(tmp_path / "labels.sqlite", isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM events").fetchone()
+    store.label(ada, ITEMS[0], 0, request())
+    store.enough(ada)
+    assert store.close_round(0, 0)[ITEMS[0]] == 0
+    reader.close()
+    store.checkpoint()
+    assert log_of(tmp_path / "labels.sqlite").stat().st_size == 0
+
+
+def test_a_backup_is_one_moment_of_a_store_that_goes_on(store, ada, tmp_path):
+    opened(store)
+    store.label(ada, ITEMS[0], 1, request())
+    store.backup(tmp_path / "backup.sqlite")
+    store.label(ada, ITEMS[1], 0, request())
+    assert not log_of(tmp_path / "backup.sqlite").exists()
+    with Store(tmp_path / "backup.sqlite") as copy:
+        assert copy.labels() == {ITEMS[0]: 1}
+        copy.label(copy.people()[0], ITEMS[1], 1, request())  # and it goes on
+    assert store.labels() == {ITEMS[0]: 1, ITEMS[1]: 0}
+
+
+def test_comments_of_a_person_are_bounded(store, ada, bob, monkeypatch):
+    monkeypatch.setattr("accuacl.labeling.store.review.MOST_BYTES", 100)
+    opened(store)
+    store.comment(ada, ITEMS[:2], "ü" * 10, request())  # 40 bytes
+    store.flag(ada, ITEMS[0], "x" * 40, request())
+    with pytest.raises(InputError, match="your comments have 80 bytes already, and may have 100 in all"):
+        store.comment(ada, ITEMS[:3], "too long", request())
+    with pytest.raises(InputError, match="write a shorter one to fewer"):
+        store.flag(ada, ITEMS[0], "x" * 21, request())
+    store.comment(ada, ITEMS[:2], "x" * 10, request())
+    store.comment(bob, ITEMS[:1], "x" * 100, request())
+    assert len(store.comments()) == 6

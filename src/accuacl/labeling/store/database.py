@@ -20,6 +20,7 @@ from accuacl.labeling.store.schema import WAIT, create_tables
 
 ROWS_AT_ONCE = 100  # rows in a statement: SQLite has taken 999 values since ever
 TURNS_TOGETHER = 50  # turns in a transaction, at most
+CHECKPOINT = 5.0  # seconds for others to finish reading; meanwhile nobody can write
 PATIENCE = 1.0  # seconds after which somebody else commits, if whoever should have done so was interrupted
 
 
@@ -112,6 +113,22 @@ class Database:
         """A change that is on the disk when this returns, or has left no trace."""
         with self._clear_errors(), self._writers.turn() as db:
             yield Transaction(db, self._now(db))
+
+    def checkpoint(self) -> None:
+        """Move all that was written from the write-ahead log into the file, and empty the log.
+
+        If another process reads an older state for long, this is left to the next time.
+        """
+        with self._clear_errors(), self._connection() as db:
+            db.execute(f"PRAGMA busy_timeout = {1000 * CHECKPOINT:.0f}")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
+
+    def backup(self, path: Path) -> None:
+        """Write a copy of everything to a new file, as it is at one moment, while others go on reading and writing."""
+        with self._clear_errors(), self._connection() as db, contextlib.closing(sqlite3.connect(path)) as copy:
+            db.backup(copy)
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file, which is whole by itself
 
     def _now(self, db: sqlite3.Connection) -> float:
         """The time, which never goes backwards, and never stands still either, whatever happens to the clock."""

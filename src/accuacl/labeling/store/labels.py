@@ -12,16 +12,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store.classes import check_class, classes
+from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.leases import LEASE, NOTHING, Expected, ahead, check_answerable, check_count, lease
-from accuacl.labeling.store.opinions import OWN
+from accuacl.labeling.store.opinions import OWN, asks_twice
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
     Act,
     Answer,
     BatchDone,
     LabelEvent,
+    OwnAnswers,
     Person,
     Pick,
     Turn,
@@ -47,7 +48,8 @@ def turn(
         done = undo(tx, person, act.request, seconds)
     pick = lease(tx, person, seconds, expected)
     upcoming = ahead(tx, person, AHEAD, expected)
-    return Turn(done, pick, upcoming, status(tx), classes(tx), can_undo(tx, person))
+    undo_next, own = can_undo(tx, person), own_answers(tx, person)
+    return Turn(done, pick, upcoming, status(tx), classes(tx), undo_next, own, asks_twice(tx))
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:
@@ -191,6 +193,17 @@ def guesses_shown(tx: Transaction) -> dict[int, int]:
 # What counts now
 
 
+def own_answers(tx: Transaction, person: Person) -> OwnAnswers:
+    """How much the person has answered in the open round; every answer counts, whether it is used or compared."""
+    since = tx.row("SELECT COALESCE(MAX(id), 0) FROM events WHERE kind = 'open'")[0]
+    total, skipped = tx.row(
+        "SELECT COUNT(*), COALESCE(SUM(class IS NULL), 0) FROM events e "
+        f"WHERE kind IN ('label', 'skip', 'opinion') AND person = ? AND id > ? AND {STANDS}",
+        *(person.id, since),
+    )
+    return OwnAnswers(total - skipped, skipped)
+
+
 def answers(tx: Transaction, items: Iterable[int] | None = None) -> list[Answer]:
     """The present answer for each item that has one, by item: its class with merges applied, who gave it and when."""
     final = counts_as(classes(tx))
@@ -247,7 +260,7 @@ def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:
         tx.row(
             "SELECT e.id, e.item FROM events e JOIN state s ON s.item = e.item WHERE e.kind = ? AND e.person = ? "
             "AND e.id > ? AND (e.kind = 'opinion' OR s.answer = e.id) "
-            "AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) ORDER BY e.id DESC LIMIT 1",
+            f"AND {STANDS} ORDER BY e.id DESC LIMIT 1",
             *(kind, person.id, since),
         )
         for kind in ("label", "skip", "opinion")

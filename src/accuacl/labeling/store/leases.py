@@ -14,7 +14,7 @@ from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.opinions import gold_due, may_give_opinion, wanted
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick
-from accuacl.labeling.store.rounds import NOT_OWN, PICK, is_closed, open_now, to_pick
+from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PICK, is_closed, open_now, to_pick
 
 LEASE = 120.0  # seconds
 MOST = 100  # items in a batch
@@ -71,9 +71,18 @@ def held(tx: Transaction, person: Person) -> Pick | None:
 
 
 def ahead(tx: Transaction, person: Person, count: int, expected: Expected = NOTHING) -> list[Pick]:
-    """What the person will probably be given after the present item; nobody holds it yet."""
+    """What the person will probably be given after the present item; nobody holds it yet. Gold items are announced as
+    all others are.
+    """
     current = open_now(tx)
-    return [] if current is None else _free(tx, person, current, count, expected, strict=True)
+    if current is None:
+        return []
+    picks = _free(tx, person, current, count, expected, strict=True)
+    for i in range(count):
+        gold = gold_due(tx, person, later=i + 1)
+        if gold is not None and i <= len(picks):
+            picks.insert(i, gold)
+    return picks[:count]
 
 
 def can_be_spared(tx: Transaction, person: Person) -> bool:
@@ -121,9 +130,15 @@ def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
 
 
 def lease_batch(
-    tx: Transaction, person: Person, most: int, expected: Expected = NOTHING, seconds: float = LEASE
+    tx: Transaction,
+    person: Person,
+    most: int,
+    expected: Expected = NOTHING,
+    seconds: float = LEASE,
+    least: float = 0.0,
 ) -> list[Pick]:
-    """Items of the open round that have a guess, now leased to the person, by rank.
+    """Items of the open round for which the model has a guess, with a confidence of at least so much, now leased to the
+    person, by rank.
 
     First those that the person has already. Of the rest they get at most their share: as much as each of the others
     who hold something now would get. If they have none and nothing is free, it is what others hold beyond their share.
@@ -133,22 +148,21 @@ def lease_batch(
     if current is None:
         return []
     rows = tx.rows(
-        f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} "
-        "AND p.guess IS NOT NULL ORDER BY s.rank",
-        *(person.id, tx.now, *current),
+        f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE {HELD} AND {GUESSED} ORDER BY s.rank",
+        *(person.id, tx.now, *current, least, least),
     )
     own = [to_pick(row) for row in rows]
     others = tx.row(
         "SELECT COUNT(DISTINCT person) FROM holders WHERE task = ? AND round = ? AND until > ? AND person != ?",
         *(*current, tx.now, person.id),
     )[0]
-    free = [pick for pick in _free(tx, person, current, most, expected) if pick.guess is not None]
+    free = _free(tx, person, current, most, expected, least)
     share = -(-(len(own) + len(free)) // (others + 1))
     new = free[: max(0, min(most, share) - len(own))]
     for pick in sorted(new, key=_from_the_end):
         tx.event("lease", person=person.id, item=pick.item, until=tx.now + seconds)
     if not own and not new:
-        surplus = [(pick, holder) for pick, holder in _surplus(tx, person, current, most) if pick.guess is not None]
+        surplus = _surplus(tx, person, current, most, least)
         new = _take(tx, person, sorted(surplus, key=lambda pair: _from_the_end(pair[0])), seconds)
     return sorted(own + new, key=lambda pick: pick.rank)
 
@@ -191,37 +205,45 @@ def _holder(tx: Transaction, item: int) -> int | None:
 
 
 def _free(
-    tx: Transaction, person: Person, current: tuple[int, int], count: int, expected: Expected, strict: bool = False
+    tx: Transaction,
+    person: Person,
+    current: tuple[int, int],
+    count: int,
+    expected: Expected,
+    least: float | None = None,
+    strict: bool = False,
 ) -> list[Pick]:
     """Free items, also those that want a second opinion of the person: those that they expect first, those that others
-    expect last (strict: not at all).
+    expect last (strict: not at all). least: only those with a guess of this confidence.
     """
     most = count + len(expected.own) + len(expected.others)
     rows = tx.rows(
         f"SELECT {PICK} FROM state s JOIN picks p ON p.item = s.item WHERE s.task = ? AND s.round = ? "
         f"AND s.answer IS NULL AND (s.lease IS NULL OR s.until <= ?) AND (s.opinions = 0 OR {NOT_OWN}) "
-        "ORDER BY s.rank LIMIT ?",
-        *(*current, tx.now, person.id, most),
+        f"AND {GUESSED} ORDER BY s.rank LIMIT ?",
+        *(*current, tx.now, person.id, least, least, most),
     )
-    rows += wanted(tx, person, current, most)
+    rows += wanted(tx, person, current, most, least)
     own = {item: i for i, item in enumerate(expected.own)}
     ranked = sorted(rows, key=lambda row: (row[0] in expected.others, own.get(row[0], len(own)), row[1]))
     return [to_pick(row) for row in ranked if not strict or row[0] not in expected.others][:count]
 
 
-def _surplus(tx: Transaction, person: Person, current: tuple[int, int], most: int) -> list[tuple[Pick, int]]:
+def _surplus(
+    tx: Transaction, person: Person, current: tuple[int, int], most: int, least: float | None = None
+) -> list[tuple[Pick, int]]:
     """Up to `most` items of the round that others hold, with their holders: one after another from whoever holds most,
-    until the person has as many as each would have.
+    until the person has as many as each would have. least: only those with a guess of this confidence.
 
     Everybody keeps their share, one item at least, and the one that they work on: the last that was leased or renewed.
     Of the others those go first that they have not been shown, then those that they have left alone the longest.
     """
     rows = tx.rows(
-        f"SELECT s.person, s.lease, {NOT_OWN}, {PICK} FROM state s JOIN picks p ON p.item = s.item "
+        f"SELECT s.person, s.lease, {NOT_OWN} AND {GUESSED}, {PICK} FROM state s JOIN picks p ON p.item = s.item "
         "WHERE s.task = ? AND s.round = ? AND s.lease IS NOT NULL AND s.until > ? "
         "AND (s.answer IS NULL OR (NOT s.skipped AND s.opinions < p.people - 1)) "
         f"ORDER BY {SHOWN}, s.lease",
-        *(person.id, *current, tx.now),
+        *(person.id, least, least, *current, tx.now),
     )
     held = Counter(holder for holder, *_ in rows)
     own = held.pop(person.id, 0)

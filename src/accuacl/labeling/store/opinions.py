@@ -15,7 +15,7 @@ from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
-from accuacl.labeling.store.rounds import NOT_OWN, PENDING, PICK, is_closed, open_now, to_pick
+from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, open_now, to_pick
 
 GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
 MANY = 100  # items wanted, up to which they are counted
@@ -28,20 +28,34 @@ def opinions_wanted(tx: Transaction, person: Person) -> int:
     return 0 if current is None else len(wanted(tx, person, current, MANY))
 
 
-def wanted(tx: Transaction, person: Person, current: tuple[int, int], count: int) -> list[Any]:
-    """Rows of free picks of the round about which the person may be asked for their opinion, by rank."""
+def wanted(
+    tx: Transaction, person: Person, current: tuple[int, int], count: int, least: float | None = None
+) -> list[Any]:
+    """Rows of free picks of the round about which the person may be asked for their opinion, by rank. least: only those
+    with a guess of this confidence.
+    """
     return tx.rows(
-        f"SELECT {PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} ORDER BY p.rank LIMIT ?",
-        *(*current, tx.now, person.id, count),
+        f"SELECT {PICK} {PENDING} AND (s.lease IS NULL OR s.until <= ?) AND {NOT_OWN} AND {GUESSED} "
+        "ORDER BY p.rank LIMIT ?",
+        *(*current, tx.now, person.id, least, least, count),
     )
 
 
-def gold_due(tx: Transaction, person: Person) -> Pick | None:
-    """A gold item that the person has not answered yet, if it is time for one."""
+def asks_twice(tx: Transaction) -> bool:
+    """Whether people may be asked about items that have a label, and should not notice which ones these are."""
+    current = open_now(tx)
+    several = "SELECT 1 FROM picks INDEXED BY picks_of_several WHERE people > 1 AND task = ? AND round = ? LIMIT 1"
+    return tx.row("SELECT 1 FROM gold LIMIT 1") is not None or (
+        current is not None and tx.row(several, *current) is not None
+    )
+
+
+def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
+    """A gold item that the person has not answered yet, if it is time for one: now, or so many answers later."""
     if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
-    if (tx.row(counts, person.id)[0] + 1) % GOLD_EVERY:
+    if (tx.row(counts, person.id)[0] + 1 + later) % GOLD_EVERY:
         return None
     row = tx.row(
         f"SELECT {PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "

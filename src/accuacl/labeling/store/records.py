@@ -180,6 +180,14 @@ class Act:
 
 
 @dataclass(frozen=True)
+class OwnAnswers:
+    """How many items of the open round a person has labelled, and how many skipped, second opinions too."""
+
+    labelled: int
+    skipped: int
+
+
+@dataclass(frozen=True)
 class Turn:
     """What came of an act (an event's id, the item that was undone, or None), and what is next for the person.
 
@@ -192,6 +200,8 @@ class Turn:
     status: Status | None
     classes: list[Class]
     undo: bool  # whether the person has something to undo
+    own: OwnAnswers
+    asks_twice: bool  # as `Store.asks_twice`
 
 
 @dataclass(frozen=True)

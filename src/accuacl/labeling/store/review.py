@@ -27,7 +27,8 @@ from accuacl.labeling.store.records import (
 )
 from accuacl.labeling.store.rounds import is_closed, is_sealed
 
-LONGEST_COMMENT = 1000
+LONGEST_COMMENT = 1000  # characters
+MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to several items counts for each
 MOST = 500  # items that are changed together
 PAUSE = 120.0  # seconds: a longer gap between two answers is a break
 
@@ -168,7 +169,9 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     text = check_text(text, "a comment", LONGEST_COMMENT)
     if _repeated(tx, "comment", person, items[0], None, request):
         return
-    for i, item in enumerate(dict.fromkeys(items)):
+    distinct = list(dict.fromkeys(items))
+    _check_bytes(tx, person, text, len(distinct))
+    for i, item in enumerate(distinct):
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; comment on one that has.")
         tx.event("comment", person=person.id, item=item, text=text, request=f"{request}/{i}")
@@ -191,6 +194,7 @@ def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) 
     if earlier is None:
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; flag one that has.")
+        _check_bytes(tx, person, reason, 1)
         tx.event("flag", person=person.id, item=item, text=reason, request=request)
     elif earlier != ("flag", person.id, item):
         raise used_before(request)
@@ -268,6 +272,20 @@ def _flagged(tx: Transaction) -> set[int]:
     rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
     last = {item: kind for kind, item in rows}
     return {item for item, kind in last.items() if kind == "flag"}
+
+
+def _check_bytes(tx: Transaction, person: Person, text: str, times: int) -> None:
+    """Refuse more comments than anybody would read: they are kept for good, and shown under Review."""
+    written = tx.row(
+        "SELECT COALESCE(SUM(LENGTH(CAST(text AS BLOB))), 0) FROM events "
+        "WHERE kind IN ('comment', 'flag') AND person = ?",
+        person.id,
+    )[0]
+    if written + times * len(text.encode()) > MOST_BYTES:
+        raise InputError(
+            f"your comments have {written:,} bytes already, and may have {MOST_BYTES:,} in all; write a shorter one to "
+            "fewer examples."
+        )
 
 
 def _check_items(items: Sequence[int]) -> None:

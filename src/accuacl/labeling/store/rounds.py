@@ -28,6 +28,8 @@ NOT_OWN = (  # of a person: they have neither answered nor corrected the item
     "NOT EXISTS (SELECT 1 FROM events o WHERE o.item = s.item AND o.person = ? AND o.kind IN "
     "('label', 'opinion', 'correct') AND NOT EXISTS (SELECT 1 FROM events u WHERE u.undoes = o.id))"
 )
+# Given the least confidence twice: it has such a guess. Given None: always.
+GUESSED = "(? IS NULL OR (p.guess IS NOT NULL AND COALESCE(p.confidence, 1) >= ?))"
 PENDING = (  # of a round: labelled by one person, while another one is still to be asked
     "FROM picks p INDEXED BY picks_of_several JOIN state s ON s.item = p.item WHERE p.task = ? AND p.round = ? "
     "AND p.people > 1 AND s.answer IS NOT NULL AND NOT s.skipped AND s.opinions < p.people - 1"

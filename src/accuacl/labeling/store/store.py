@@ -45,6 +45,20 @@ def write(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concat
     return _documented(method, function)
 
 
+def write_through(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+    """A method of `Store` that calls the function, and returns when what it has changed is in the file itself: nothing
+    of what was there before is left in the write-ahead log.
+    """
+
+    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self._db.write() as tx:
+            result = function(tx, *args, **kwargs)
+        self._db.checkpoint()
+        return result
+
+    return _documented(method, function)
+
+
 def _documented(
     method: Callable[Concatenate[Store, P], T], function: Callable[Concatenate[Transaction, P], T]
 ) -> Callable[Concatenate[Store, P], T]:
@@ -78,7 +92,16 @@ class Store:
         self._db = Database(Path(path), clock, steady)
 
     def close(self) -> None:
+        """Close the file; the last process to do so moves all that was written into it."""
         self._db.close()
+
+    def checkpoint(self) -> None:
+        """Move all that was written from the log beside the file into the file."""
+        self._db.checkpoint()
+
+    def backup(self, path: Path) -> None:
+        """Write a copy of the file, as it is at one moment, while others go on."""
+        self._db.backup(path)
 
     def __enter__(self) -> Store:
         return self
@@ -142,9 +165,9 @@ class Store:
     enough = write(_rounds.enough)
     end_task = write(_rounds.end_task)
     has_ended = read(_rounds.has_ended)
-    close_round = write(_rounds.close_round)
+    close_round = write_through(_rounds.close_round)
     seal = write(_rounds.seal)
-    forget = write(_rounds.forget)
+    forget = write_through(_rounds.forget)
 
     # Leases
     lease = write(_leases.lease)
@@ -168,6 +191,7 @@ class Store:
     show_guess = write(_labels.show_guess)
     show_guesses = write(_labels.show_guesses)
     guesses_shown = read(_labels.guesses_shown)
+    own_answers = read(_labels.own_answers)
     answers = read(_labels.answers)
     labels = read(_labels.labels)
     counts_by_class = read(_labels.counts_by_class)
@@ -176,6 +200,7 @@ class Store:
     latest_change = read(_labels.latest_change)
 
     # Second opinions, and items whose answers are known
+    asks_twice = read(_opinions.asks_twice)
     opinions_wanted = read(_opinions.opinions_wanted)
     still_asked = read(_opinions.still_asked)
     ratings = read(_opinions.ratings)
