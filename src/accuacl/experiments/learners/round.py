@@ -1,4 +1,4 @@
-"""How to train, and on what."""
+"""One round of training: its settings, its examples and their transformation, batches, and SGD."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from accuacl.torch import evaluating
 
 Ids = NDArray[np.int64]
 Fetch = Callable[[Ids], Tensor]  # raw inputs by id
+EVALUATED = 256  # examples that are evaluated at a time
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,11 @@ class Training:
     classes: int  # in the head
     device: str = "cpu"
     lr_min: float = 0.001  # where the cosine ends
-    cycled: bool = False  # ER: replay at every step, not only until the memory has been gone through once an epoch
+    cycled: bool = False  # ER: replay at every step, not only until an epoch has replayed the memory once
     alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
     balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
-    policy: str = PAPER  # what the memory keeps: as the paper has it for each learner, or a policy of `memory`
+    policy: str = PAPER  # what the memory keeps: as the learner has it in the paper, or a policy of `memory`
     generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
     subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
 
@@ -123,95 +124,6 @@ class Transform:
             if len(values) not in (1, channels):
                 raise InputError(f"{name} has {len(values)} values and an input {channels}; give one for each.")
         return (1 / (top * std)).expand(channels).to(device), (-mean / std).expand(channels).to(device)
-
-
-class SGD:
-    """torch.optim.SGD to the bit, without the second or two that torch takes to import its optimisers' machinery."""
-
-    def __init__(self, parameters: Iterable[Tensor], momentum: float, weight_decay: float) -> None:
-        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
-        self.momentum, self.weight_decay = momentum, weight_decay
-        self.velocity: list[Tensor | None] = [None] * len(self.parameters)
-
-    def zero_grad(self) -> None:
-        """Drop the gradients."""
-        for parameter in self.parameters:
-            parameter.grad = None
-
-    def step(self, lr: float) -> None:
-        """One step against the gradients."""
-        with torch.no_grad():
-            for i, parameter in enumerate(self.parameters):
-                gradient = parameter.grad
-                if gradient is None:
-                    continue
-                if self.weight_decay:
-                    gradient = gradient.add(parameter, alpha=self.weight_decay)
-                if self.momentum:
-                    velocity = self.velocity[i]
-                    if velocity is None:
-                        velocity = self.velocity[i] = gradient.clone()
-                    else:
-                        velocity.mul_(self.momentum).add_(gradient)
-                    gradient = velocity
-                parameter.add_(gradient, alpha=-lr)
-
-
-def every(rows: Tensor, batch: int, generator: torch.Generator) -> list[Tensor]:
-    """All rows once, shuffled. A last batch of one joins the one before.
-
-    >>> [len(rows) for rows in every(torch.arange(9), 4, torch.Generator())]
-    [4, 5]
-    """
-    parts = list(torch.split(_shuffled(rows, generator), batch))
-    if len(parts) > 1 and len(parts[-1]) == 1 and batch > 1:
-        parts[-2:] = [torch.cat(parts[-2:])]
-    return parts
-
-
-def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
-    """As many rows as there are, and of each class as many as of the others, or one more.
-
-    Of a class with too many examples some are drawn; those of a class with too few come again and again.
-
-    >>> labels = torch.tensor([0, 0, 0, 0, 0, 0, 0, 1, 1])
-    >>> sorted(labels[evenly(labels, torch.Generator())].bincount().tolist())
-    [4, 5]
-    """
-    classes = labels.unique()  # type: ignore[no-untyped-call]
-    room, odd = divmod(len(labels), len(classes))
-    parts = []
-    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
-        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
-        turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
-        parts.append(torch.cat(turns)[:count])
-    return torch.cat(parts)
-
-
-def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """The rows shuffled, in batches as they come, and then no more."""
-    if len(rows):
-        yield from torch.split(_shuffled(rows, generator), batch)
-
-
-def cycle(rows: Tensor, batch: int, generator: torch.Generator, full: bool) -> Iterator[Tensor]:
-    """The rows again and again, shuffled afresh each time. `full`: a last batch that is smaller is left out."""
-    while len(rows) >= (batch if full else 1):
-        for part in torch.split(_shuffled(rows, generator), batch):
-            if len(part) == batch or not full:
-                yield part
-
-
-def draw(count: int, batch: int, generator: torch.Generator) -> Tensor:
-    """At most `batch` different numbers below `count`: a batch from a memory that changes at every step."""
-    return torch.randperm(count, generator=generator)[:batch]
-
-
-def _shuffled(rows: Tensor, generator: torch.Generator) -> Tensor:
-    return rows[torch.randperm(len(rows), generator=generator)]
-
-
-EVALUATED = 256  # examples at a time
 
 
 class Round:
@@ -340,3 +252,89 @@ def _inputs(task: TaskData, memory: Memory, fetch: Fetch) -> Tensor:
             f"{tuple(task.inputs.shape)}; fetch must give {len(memory)} of the same kind."
         )
     return torch.cat([task.inputs, past])
+
+
+class SGD:
+    """torch.optim.SGD to the bit, without the second or two that torch takes to import its optimisers' machinery."""
+
+    def __init__(self, parameters: Iterable[Tensor], momentum: float, weight_decay: float) -> None:
+        self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
+        self.momentum, self.weight_decay = momentum, weight_decay
+        self.velocity: list[Tensor | None] = [None] * len(self.parameters)
+
+    def zero_grad(self) -> None:
+        """Drop the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self, lr: float) -> None:
+        """One step against the gradients."""
+        with torch.no_grad():
+            for i, parameter in enumerate(self.parameters):
+                gradient = parameter.grad
+                if gradient is None:
+                    continue
+                if self.weight_decay:
+                    gradient = gradient.add(parameter, alpha=self.weight_decay)
+                if self.momentum:
+                    velocity = self.velocity[i]
+                    if velocity is None:
+                        velocity = self.velocity[i] = gradient.clone()
+                    else:
+                        velocity.mul_(self.momentum).add_(gradient)
+                    gradient = velocity
+                parameter.add_(gradient, alpha=-lr)
+
+
+def every(rows: Tensor, batch: int, generator: torch.Generator) -> list[Tensor]:
+    """All rows once, shuffled. A last batch of one joins the one before.
+
+    >>> [len(rows) for rows in every(torch.arange(9), 4, torch.Generator())]
+    [4, 5]
+    """
+    parts = list(torch.split(_shuffled(rows, generator), batch))
+    if len(parts) > 1 and len(parts[-1]) == 1 and batch > 1:
+        parts[-2:] = [torch.cat(parts[-2:])]
+    return parts
+
+
+def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
+    """As many rows as there are, and of each class as many as of the others, or one more.
+
+    Of a class with too many examples some are drawn; those of a class with too few come again and again.
+
+    >>> labels = torch.tensor([0, 0, 0, 0, 0, 0, 0, 1, 1])
+    >>> sorted(labels[evenly(labels, torch.Generator())].bincount().tolist())
+    [4, 5]
+    """
+    classes = labels.unique()  # type: ignore[no-untyped-call]
+    room, odd = divmod(len(labels), len(classes))
+    parts = []
+    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
+        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
+        turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
+        parts.append(torch.cat(turns)[:count])
+    return torch.cat(parts)
+
+
+def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """The rows shuffled, in batches as they come, and then no more."""
+    if len(rows):
+        yield from torch.split(_shuffled(rows, generator), batch)
+
+
+def cycle(rows: Tensor, batch: int, generator: torch.Generator, full: bool) -> Iterator[Tensor]:
+    """The rows again and again, shuffled afresh each time. `full`: a last batch that is smaller is left out."""
+    while len(rows) >= (batch if full else 1):
+        for part in torch.split(_shuffled(rows, generator), batch):
+            if len(part) == batch or not full:
+                yield part
+
+
+def draw(count: int, batch: int, generator: torch.Generator) -> Tensor:
+    """At most `batch` different numbers below `count`: a batch from a memory that changes at every step."""
+    return torch.randperm(count, generator=generator)[:batch]
+
+
+def _shuffled(rows: Tensor, generator: torch.Generator) -> Tensor:
+    return rows[torch.randperm(len(rows), generator=generator)]
