@@ -1,4 +1,4 @@
-"""The command line: parse, call, print, draw progress. One file a command."""
+"""The command line: parse, call, print, draw progress."""
 
 from __future__ import annotations
 
@@ -10,28 +10,40 @@ from typing import Annotated
 import typer
 
 import accuacl
-from accuacl.base.errors import InputError, LabelsPending
+from accuacl.base.errors import InputError, LabelsPending, missing_extra
 from accuacl.base.userfile import users_line, users_traceback
 from accuacl.cli.lazy import lazy_group
 
 __all__ = ["app", "main"]
 
-COMMANDS = {
-    "run": "Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.",
-    "select": "Pick what to label next from a pool of any size in Parquet files, exactly as in memory.",
-    "embed": "Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.",
-    "project": "Let people label while a model learns: labelling projects.",
-    "sweep": "Do a grid of runs in parallel, only those that are missing, into one table.",
-    "paper": "Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.",
-    "report": "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
-    "bench": "Measure query strategies on this machine: time, memory, and how far they are from the possible.",
-    "doctor": "Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.",
+COMMANDS = {  # by name: its module, and the line that the list of commands shows
+    "run": ("accuacl.cli.run", "Learn a stream of tasks with few labels: any learner, any strategy, any benchmark."),
+    "select": (
+        "accuacl.cli.select",
+        "Pick what to label next from a pool of any size in Parquet files, exactly as in memory.",
+    ),
+    "embed": (
+        "accuacl.cli.embed",
+        "Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.",
+    ),
+    "project": ("accuacl.cli.project", "Let people label while a model learns: labelling projects."),
+    "sweep": ("accuacl.cli.sweep", "Do a grid of runs in parallel, only those that are missing, into one table."),
+    "paper": (
+        "accuacl.cli.sweep",
+        "Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.",
+    ),
+    "report": (
+        "accuacl.cli.report",
+        "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
+    ),
+    "doctor": (
+        "accuacl.cli.doctor",
+        "Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.",
+    ),
 }
 CONTINUED = ("run", "sweep", "paper", "embed", "project")  # given again, these go on where they were
 
-app = lazy_group(
-    "accuacl.cli", COMMANDS, "What to label next, when a model must learn new classes without forgetting the old."
-)
+app = lazy_group(COMMANDS, "What to label next, when a model must learn new classes without forgetting the old.")
 
 
 def main() -> None:
@@ -62,11 +74,13 @@ def main() -> None:
         goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
         _end(130, f"interrupted{goes_on}.")
     except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and (refusal := missing_extra(error)):
+            _end(2, str(refusal))
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files that cannot be written are InputErrors
             _end(2, "the output cannot be written: the disk is full; make room, or send it somewhere else.")
-        if not (told := users_traceback(error)):
+        if not (trace := users_traceback(error)):
             raise
-        print(told, end="", file=sys.stderr)
+        print(trace, end="", file=sys.stderr)
         sys.exit(1)
 
 

@@ -18,8 +18,9 @@ def embed(
     data: Annotated[
         str,
         typer.Option(
-            help="What to embed: a folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy "
-            "file of vectors; for a project of texts a .csv file or JSON lines, of tables .csv, .tsv or Parquet."
+            help="What to embed: a folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy, "
+            ".npz or idx (-ubyte) file of either; for a project of texts a .csv file or JSON lines, of tables .csv, "
+            ".tsv or Parquet."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
@@ -39,11 +40,22 @@ def embed(
         int, typer.Option(min=0, help="Bring images to this side; 0: the run's, or as they are.")
     ] = 0,
     column: Annotated[
-        str, typer.Option(help="The column that holds images, vectors or texts (default: found by its name).")
+        str,
+        typer.Option(
+            help="The column, or the array of an .npz file, that holds images, vectors or texts (default: found by "
+            "its name)."
+        ),
     ] = "",
     id_column: IdColumn = "id",
     skip_bad: SkipBad = False,
     device: Annotated[str, typer.Option(help="Where the model runs: cpu, cuda, cuda:1 or auto.")] = "auto",
+    runtime: Annotated[
+        str,
+        typer.Option(
+            help="What runs the model on images: onnxruntime, openvino, openvino-bf16 or torch. auto: the fastest of "
+            "these that is installed and agrees with torch."
+        ),
+    ] = "auto",
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 256,
     shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
     fresh: Fresh = False,
@@ -83,6 +95,7 @@ def embed(
             batch=batch,
             shard_rows=shard_rows,
             fresh=fresh,
+            runtime=runtime,
             progress=draw,
         )
     left_out = f", {len(inputs) - rows:,} left out" if rows < len(inputs) else ""

@@ -15,27 +15,26 @@ from typer.models import ArgumentInfo, OptionInfo
 KINDS = {bool: "", int: "INTEGER", float: "NUMBER", Path: "PATH"}  # of values, as help names them; others are TEXT
 
 
-def lazy_group(package: str, commands: Mapping[str, str], help: str) -> typer.Typer:
-    """A group with one command for each module of a package.
+def lazy_group(commands: Mapping[str, tuple[str, str]], help: str) -> typer.Typer:
+    """A group of commands, of which only the one that is asked for is imported.
 
-    commands: by name, the line that the group's help shows. The command called `run` is the function or group `run` in
-    the module `run` of the package; only the one that is asked for is imported.
+    commands: by name, the module that has a function or group of that name, and the line that the group's help shows.
     """
 
     class LazyGroup(_PlainHelp, TyperGroup):
         def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
             name, known, rest = super().resolve_command(ctx, args)
-            return name, load(package, name) if name else known, rest
+            return name, load(commands[name][0], name) if name else known, rest
 
     group = _typer(cls=LazyGroup, no_args_is_help=True, help=help)
-    for name, line in commands.items():
+    for name, (_, line) in commands.items():
         group.command(name, help=line)(_not_loaded)
     return group
 
 
-def load(package: str, name: str) -> Any:
+def load(module: str, name: str) -> Any:
     """Import a command."""
-    command = getattr(importlib.import_module(f"{package}.{name}"), name)
+    command = getattr(importlib.import_module(module), name)
     if isinstance(command, typer.Typer):
         return typer.main.get_command(command)
     alone = _typer()
@@ -44,7 +43,7 @@ def load(package: str, name: str) -> Any:
 
 
 class _PlainHelp:
-    """Of a command: its --help takes no value, and is not shown with one."""
+    """A command whose --help is shown without a value, which it does not take."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)  # type: ignore[misc]
@@ -56,10 +55,10 @@ class _PlainHelp:
 class _Command(_PlainHelp, TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         """An argument's name says what it is: help shows no type beside it, which would be <path> or <list[str]>."""
-        found = super().get_params(ctx)
-        for argument in (each for each in found if isinstance(each, TyperArgument)):
+        parameters = super().get_params(ctx)
+        for argument in (each for each in parameters if isinstance(each, TyperArgument)):
             argument.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
-        return found
+        return parameters
 
 
 def _with_kinds(command: Callable[..., None]) -> Callable[..., None]:
@@ -89,4 +88,4 @@ def _typer(**settings: Any) -> typer.Typer:
 
 
 def _not_loaded() -> None:
-    """Stands in the group's list until its command is asked for."""
+    """The entry in a group's list until its command is asked for."""

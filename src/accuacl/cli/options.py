@@ -1,9 +1,10 @@
-"""Options that several commands have, and options made from the fields of a settings model."""
+"""Options that several commands have, those made from settings and from strategies, and what --only means."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin
 
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def a_folder(path: Path | None) -> Path | None:
-    """Refuse a --data-dir that is no folder before anything else is done."""
+    """Refuse a --data-dir that is not a directory before anything else is done."""
     if path is not None and not path.is_dir():
-        raise InputError(f"--data-dir is {str(path)!r}, which is no folder; give the one that holds the data sets.")
+        raise InputError(f"--data-dir is {str(path)!r}, which is not a directory; give the one with the data sets.")
     return path
 
 
@@ -33,6 +34,14 @@ Plugin = Annotated[
     list[Path] | None,
     typer.Option(
         help="A Python file that registers strategies, learners, memory policies or streams of yours; may be repeated."
+    ),
+]
+OptionWords = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option",
+        metavar="NAME=VALUE",
+        help="An option of the strategy, such as sample=5000, also of a plugin's; may be repeated.",
     ),
 ]
 Workers = Annotated[
@@ -66,6 +75,7 @@ IdColumn = Annotated[str, typer.Option(help="The Parquet column that holds the i
 TextColumn = Annotated[str, typer.Option("--column", help="The column that holds the texts.")]
 
 Command = TypeVar("Command", bound=Callable[..., None])
+T = TypeVar("T")
 
 
 def with_settings(
@@ -78,11 +88,22 @@ def with_settings(
     from others, which their descriptions say.
     """
     options = [
-        _option(name, field, defaults and name not in varying)
+        _setting(name, field, defaults and name not in varying)
         for name, field in model.model_fields.items()
         if name not in without
     ]
+    return _with_parameters(options)
 
+
+def with_strategy_options(without: Collection[str] = ()) -> Callable[[Command], Command]:
+    """Give a command an option for every option of the built-in strategies, in place of its `**given`."""
+    from accuacl.strategies import BUILT_IN, options_of  # loads numpy
+
+    names = dict.fromkeys(name for strategy in BUILT_IN for name in options_of(strategy) if name not in without)
+    return _with_parameters([_strategy_option(name) for name in names])
+
+
+def _with_parameters(options: list[inspect.Parameter]) -> Callable[[Command], Command]:
     def decorate(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters.values()
         every = [parameter for parameter in own if parameter.kind is not parameter.VAR_KEYWORD] + options
@@ -93,7 +114,19 @@ def with_settings(
     return decorate
 
 
-def _option(name: str, field: Any, defaults: bool) -> inspect.Parameter:
+def _strategy_option(name: str) -> inspect.Parameter:
+    from accuacl.strategies import BUILT_IN, options_help, options_of  # loads numpy
+
+    declared = [options_of(strategy)[name] for strategy in BUILT_IN if name in options_of(strategy)]
+    kind: Any = declared[0].kind if declared[0].kind in (int, float) else str
+    defaults = {option.words[option.default] if option.kind is bool else option.default for option in declared}
+    default = defaults.pop() if len(defaults) == 1 else None
+    shown = f" [default: {default}]" if default is not None else ""
+    annotation = Annotated[kind | None, typer.Option(help=f"{options_help(name)}.{escape(shown)}")]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _setting(name: str, field: Any, defaults: bool) -> inspect.Parameter:
     kinds = () if get_origin(field.annotation) is tuple else get_args(field.annotation) or (field.annotation,)
     kind: Any = next((kind for kind in kinds if kind in (bool, int, float)), str)
     flags = (f"--{name.replace('_', '-')}",) if kind is bool else ()
@@ -102,3 +135,48 @@ def _option(name: str, field: Any, defaults: bool) -> inspect.Parameter:
     )
     annotation = Annotated[kind | None, typer.Option(*flags, help=f"{field.description or ''}{escape(shown)}")]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
+    """The runs, or rows of results, that all conditions `name=value` let through.
+
+    setting: gives a run's value of the setting with a name.
+    """
+    from accuacl.experiments import ALIASES, Config
+    from accuacl.experiments.report import show
+
+    chosen = list(runs)
+    for condition in only:
+        name, equals, text = condition.partition("=")
+        name = ALIASES.get(name, name.replace("-", "_"))
+        if not equals or name not in Config.model_fields:
+            raise InputError(f"--only {condition}: give setting=value with a setting's name, like strategy=accuacl.")
+        there = dict.fromkeys(setting(run, name) for run in runs)
+        values = _meant(text, there, show)  # the whole text first: orders of classes have commas
+        for word in [] if values else map(str.strip, text.split(",")):
+            if not (meant := _meant(word, there, show)):
+                known = "; ".join(map(show, there))
+                raise InputError(f"--only {condition}: there is no {name} {word} here, only {known}.")
+            values |= meant
+        chosen = [run for run in chosen if setting(run, name) in values]
+    if not chosen:
+        raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
+    return chosen
+
+
+def _meant(word: str, values: Iterable[Any], show: Callable[[Any], str]) -> set[Any]:
+    """The values that a word stands for: the one it spells, or fractions that it rounds.
+
+    >>> _meant("0", [0.0, 0.5], str), _meant("0.667", [0.5, 2 / 3], str), _meant("1000", [1001], str)
+    ({0.0}, {0.6666666666666666}, set())
+    """
+    spelt = {value for value in values if word in (str(value), show(value))}
+    try:
+        number = float(word)
+    except ValueError:
+        return spelt
+    numbers = [value for value in values if isinstance(value, int | float)]
+    spelt |= {value for value in numbers if value == number}
+    return spelt or {
+        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
+    }

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl.cli.options import Only, a_folder
+from accuacl.cli.options import Only, a_folder, narrow
 from accuacl.cli.screen import console
-from accuacl.cli.sweep import narrow
 from accuacl.experiments import report as reports
 
 

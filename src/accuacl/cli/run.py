@@ -1,4 +1,4 @@
-"""`accuacl run`."""
+"""`accuacl run`: one experiment, and its result in a table."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from rich.progress import TimeRemainingColumn
 from rich.table import Table
 
 from accuacl.base.errors import InputError
-from accuacl.cli.options import DataDir, Fresh, Plugin, SkipBad, with_settings
+from accuacl.cli.options import DataDir, Fresh, OptionWords, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import command, console, drawn
 from accuacl.experiments import (
     DEFAULTS,
+    OPTIONS,
     Config,
     advice,
     canonical,
@@ -27,12 +28,12 @@ from accuacl.experiments import (
     to_yaml,
 )
 from accuacl.experiments.sweeps import run_name
-from accuacl.strategies import load_plugins
+from accuacl.strategies import load_plugins, split_options
 
 BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
 
-@with_settings(Config, without=("model_digest",), defaults=True, varying=(*BY_SCALE, "strategy"))
+@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy"))
 def run(
     *,
     out: Annotated[
@@ -43,6 +44,7 @@ def run(
     fresh: Fresh = False,
     skip_bad: SkipBad = False,
     plugin: Plugin = None,
+    option: OptionWords = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")] = False,
     **given: Any,
 ) -> None:
@@ -55,7 +57,10 @@ def run(
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}
     chosen = from_file | {name: value for name, value in given.items() if value is not None}
+    chosen |= {f"{OPTIONS}.{name}": value for name, value in split_options(option or ()).items()}
     _check_scale(config, from_file, chosen)
+    if chosen.get("noise") == "alike" and not chosen.get("label_noise"):
+        raise InputError("--noise alike says which answers are wrong, and --label-noise how many; give both.")
     what = make(chosen, data_dir)
     if print_config:
         print(to_yaml(what), end="")
@@ -90,9 +95,7 @@ def _recall(by_class: dict[str, float]) -> str:
 
 
 def _print_classes(result: dict[str, Any]) -> None:
-    """What matters where classes are not alike; a run that an older version finished does not have it."""
-    if "class_accuracy" not in result:
-        return
+    """What matters where classes differ in how many examples they have."""
     console.print(
         f"accuracy: mean over classes {result['class_accuracy']:.1f}, over test examples "
         f"{result['example_accuracy']:.1f}; classes found: {result['found'][-1][-1]:.0f} %; labels of the rarest "

@@ -1,4 +1,4 @@
-"""`accuacl select`."""
+"""`accuacl select`, and the files of ids that it leaves out."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from rich.markup import escape
 from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
-from accuacl import strategies
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.cli.options import Address, EngineName, IdColumn, Plugin, Workers
+from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments.data import read_table
-from accuacl.strategies import NAMES, load_plugins
+from accuacl.strategies import BUILT_IN, load_plugins, read_options, split_options
 
 if TYPE_CHECKING:
     from accuacl.pools import Picked
@@ -28,13 +27,15 @@ if TYPE_CHECKING:
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
+@with_strategy_options(without=("memory_limit",))
 def select(
+    *,
     pool: Annotated[
         list[str], typer.Option(help="The pool, Parquet: a file, a folder, or a pattern in quotes; may be repeated.")
     ],
     budget: Annotated[int, typer.Option(min=0, help="How many rows to pick.")],
     out: Annotated[Path, typer.Option(help="The file to write the picks to: .parquet, .csv or .jsonl.")],
-    strategy: Annotated[str, typer.Option(help=f"How to pick: {', '.join(NAMES)}.")] = "accuacl",
+    strategy: Annotated[str, typer.Option(help=f"How to pick: {', '.join(BUILT_IN)}.")] = "accuacl",
     memory: Annotated[
         list[str] | None, typer.Option(help="Parquet with the replay memory's embeddings and probabilities.")
     ] = None,
@@ -47,42 +48,15 @@ def select(
         typer.Option(help="Parquet with examples of this task that are labelled already and not in the pool."),
     ] = None,
     exclude: Annotated[
-        Path | None,
+        list[Path] | None,
         typer.Option(
             help="Rows of the pool that are labelled already: a text file with an id a line, or a .csv, .jsonl or "
-            ".parquet with a column id, such as earlier picks."
+            ".parquet with a column id, such as earlier picks; may be repeated."
         ),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="For strategies that draw at random, such as uniform and badge.")
     ] = 0,
-    variant: Annotated[
-        str | None, typer.Option(help="accuacl: released (as the authors' code, default) or paper (their text).")
-    ] = None,
-    total_classes: Annotated[
-        int | None, typer.Option(help="accuacl: all classes that will ever come (default: those of the pool).")
-    ] = None,
-    keep: Annotated[int | None, typer.Option(help="accuacl: entries compared per class (default: by variant).")] = None,
-    lam: Annotated[
-        float | None,
-        typer.Option(help="accuacl, fisher-ratio: weight of the past (default: its share); bait: regularisation."),
-    ] = None,
-    oversample: Annotated[float | None, typer.Option(help="accuacl, bait: candidates per pick (default: 2).")] = None,
-    share: Annotated[
-        float | None,
-        typer.Option(help="accuacl+uniform, accuacl+coverage: the fraction that accuacl picks (default: 0.5)."),
-    ] = None,
-    ridge: Annotated[
-        float | None, typer.Option(help="fisher-ratio: how much is known in every direction at first (default: 1).")
-    ] = None,
-    uncertainty: Annotated[
-        str | None,
-        typer.Option(help="fisher-ratio: weighed (rows of which the model is unsure count more, default) or ignored."),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(help="coverage: so many rows of the pool, drawn at random, stand for all of it (default: all)."),
-    ] = None,
     workers: Workers = 0,
     engine: EngineName = "local",
     address: Address = None,
@@ -104,26 +78,23 @@ def select(
             "--trust-ids", help="Do not check that no id occurs twice; the check costs time where ids are unordered."
         ),
     ] = False,
+    option: OptionWords = None,
+    **given: Any,
 ) -> None:
     """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
 
     Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
     probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin, accuacl with
-    its ablations and accuacl+uniform read the pool in parts, in memory that does not grow with it; so do fisher-ratio,
-    with 40 bytes a row, and coverage of a --sample. The others need all of it at once.
+    its ablations and accuacl+uniform read the pool in parts, in memory that does not grow with it; so does coverage of
+    a --sample. The others need all of it at once.
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     load_plugins(plugin or ())
-    options: dict[str, Any] = {
-        "variant": variant, "total_classes": total_classes, "keep": keep, "lam": lam, "oversample": oversample,
-        "share": share, "ridge": ridge, "uncertainty": _weighed(uncertainty), "sample": sample,
-    }  # fmt: skip
-    options = {name: value for name, value in options.items() if value is not None}
-    strategies.get(strategy, **options)  # a wrong name is told before pyarrow is loaded
+    options = _options(strategy, option or (), given)  # wrong ones are refused before pyarrow is loaded
     from accuacl.pools import Columns, check_place, select as select_from, write_picks
 
-    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude)
+    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude or ())
     start = time.perf_counter()
     with drawn(_Speed(), TimeRemainingColumn()) as draw:
         picked = select_from(
@@ -134,7 +105,7 @@ def select(
             memory=memory or None,
             past=past,
             seed=seed,
-            exclude=read_ids(exclude, id_column) if exclude else (),
+            exclude=[id_ for file in exclude or () for id_ in read_ids(file, id_column)],
             columns=Columns(id_column, embedding_column, probability_column),
             engine=engine,
             workers=workers,
@@ -146,9 +117,10 @@ def select(
         )
     write_picks(out, picked)
     seconds = time.perf_counter() - start
-    _tell_unknown(picked, exclude)
+    _note_unknown(picked, exclude or ())
     left_out = f", {picked.excluded:,} left out" if exclude else ""
-    part = f" from a random sample of {sample:,}" if sample and sample < picked.rows else ""
+    sample = options.get("sample") or picked.rows
+    part = f" from a random sample of {sample:,}" if sample < picked.rows else ""
     console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{part}{left_out}: {escape(str(out))}")
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 
@@ -160,23 +132,26 @@ class _Speed(ProgressColumn):
         return Text(f"{task.speed:,.0f} rows/s" if task.speed else "")
 
 
-def _tell_unknown(picked: Picked, exclude: Path | None) -> None:
-    """Say which of the ids to leave out are not in the pool, most likely those of another pool."""
+def _note_unknown(picked: Picked, exclude: Sequence[Path]) -> None:
+    """Note which of the ids to leave out are not in the pool, most likely those of another pool."""
     if not picked.unknown:
         return
+    files = " and ".join(map(str, exclude))
     if picked.excluded:
         total = picked.unknown + picked.excluded
-        said = f"{picked.unknown:,} of the {total:,} ids in {exclude} are not in the pool."
+        text = f"{picked.unknown:,} of the {total:,} ids in {files} are not in the pool."
     else:
         alike = f", which has ids like {picked.ids[0]}" if len(picked) else ""
-        said = f"nothing was left out: none of the {picked.unknown:,} ids in {exclude} is in the pool{alike}."
-    typer.echo(f"note: {said}", err=True)
+        text = f"nothing was left out: none of the {picked.unknown:,} ids in {files} is in the pool{alike}."
+    typer.echo(f"note: {text}", err=True)
 
 
-def _weighed(uncertainty: str | None) -> bool | None:
-    if uncertainty not in (None, "weighed", "ignored"):
-        raise InputError(f"uncertainty is {uncertainty!r}; give weighed or ignored.")
-    return None if uncertainty is None else uncertainty == "weighed"
+def _options(strategy: str, words: Sequence[str], given: dict[str, Any]) -> dict[str, Any]:
+    """The strategy's options, typed: those of `--option NAME=VALUE`, and those that have an option of their own."""
+    named, own = split_options(words), {name: value for name, value in given.items() if value is not None}
+    for name in named.keys() & own.keys():
+        raise InputError(f"{name} is given by --option and by --{name.replace('_', '-')}; give one of them.")
+    return read_options(strategy, named | own)
 
 
 def _bytes(size: str) -> int:

@@ -1,29 +1,36 @@
-"""`accuacl sweep`."""
+"""`accuacl sweep` and `accuacl paper`: grids of runs, and what the screen shows meanwhile."""
 
 from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
+from rich.console import Group
+from rich.live import Live
 from rich.markup import escape
-from rich.progress import MofNCompleteColumn
-from rich.table import Table
+from rich.progress import MofNCompleteColumn, ProgressColumn, Task
+from rich.table import Column, Table
+from rich.text import Text
 
 from accuacl import engines
 from accuacl.base.errors import InputError
 from accuacl.base.machine import cores
-from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers
-from accuacl.cli.screen import command, console, drawn, duration, print_failures, run_and_show
-from accuacl.experiments import ALIASES, Config, read_yaml, report
-from accuacl.experiments.report import show
+from accuacl.base.progress import Progress
+from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers, narrow
+from accuacl.cli.screen import command, console, drawn, duration, errors, progress_bar
+from accuacl.experiments import Row, read_yaml, report, shown_settings
 from accuacl.experiments.sweeps import (
     EFFICIENCY,
+    ERROR_FILE,
     RECIPES,
     SCALES,
+    Outcome,
     QueryCosts,
     SweepRun,
     measure_queries,
@@ -31,9 +38,12 @@ from accuacl.experiments.sweeps import (
     recipe_costs,
     recipe_runs,
     runs_of,
+    titles,
     write_recipe_table,
 )
 from accuacl.strategies import load_plugins
+
+OTHER_LINES = 7  # of the screen: the bar, the live table's frame and head, notes
 
 
 def sweep(
@@ -56,11 +66,11 @@ def sweep(
     the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
     """
     load_plugins(plugin or ())
-    runs = narrow_runs(runs_of(read_yaml(file), data_dir=data_dir), only or [])
+    runs = _narrow_runs(runs_of(read_yaml(file), data_dir=data_dir), only or [])
     out = out or Path("runs") / file.stem
     with engines.get(engine, workers, address, gpus) as workplace:
-        outcome = run_and_show(runs, out, results or out / "results.csv", workplace, data_dir, plugin or ())
-    print_failures(outcome, out)
+        outcome = _run_and_show(runs, out, results or out / "results.csv", workplace, data_dir, plugin or ())
+    _print_failures(outcome, out)
     console.print(f"with plots: {command('report', results or out)}", soft_wrap=True)
 
 
@@ -106,11 +116,11 @@ def paper(
         _measure_queries(recipe, scale, folder, only or [])
         return
     every = recipe_runs(recipe, scale, own, data_dir)
-    runs = narrow_runs(every, only or [])
+    runs = _narrow_runs(every, only or [])
     if table.resolve() == own_table.resolve():
         raise InputError(f"{table} gets the recipe's own rows and no others; give another --results.")
     with engines.get(engine, workers, address, gpus) as workplace:
-        outcome = run_and_show(runs, folder, table, workplace, data_dir, plugin or ())
+        outcome = _run_and_show(runs, folder, table, workplace, data_dir, plugin or ())
     shown = write_recipe_table(every, table, own_table)  # also runs that were done before
     if shown:
         narrowed = only if shown <= {run.key for run in runs} else None
@@ -121,7 +131,7 @@ def paper(
         page = folder / f"{name}.html"
         report.write([own_table], page, title=recipe["title"], command=command, notices=notices)
         console.print(f"report: {escape(str(page))}")
-    print_failures(outcome, folder)
+    _print_failures(outcome, folder)
 
 
 def _refuse(why: str, **given: object) -> None:
@@ -207,51 +217,138 @@ def _cost_table(costs: QueryCosts, title: str) -> Table:
     return table
 
 
-T = TypeVar("T")
-
-
-def narrow_runs(runs: Sequence[SweepRun], only: Sequence[str]) -> list[SweepRun]:
+def _narrow_runs(runs: Sequence[SweepRun], only: Sequence[str]) -> list[SweepRun]:
     """The runs that all conditions let through."""
-    return narrow(runs, only, lambda run, name: getattr(run.config, name))
+    return narrow(runs, only, lambda run, name: shown_settings(run.config.model_dump())[name])
 
 
-def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], Any]) -> list[T]:
-    """The runs, or rows of results, that all conditions `name=value` let through.
+def _run_and_show(
+    runs: Sequence[SweepRun],
+    out: Path,
+    table: Path,
+    engine: engines.Engine,
+    data_dir: Path | None,
+    plugins: Sequence[Path],
+) -> Outcome:
+    """Do the runs that are missing; draw one bar for all of them, and below it those that have ended."""
+    from accuacl.experiments.sweeps import run_missing  # loads torch
 
-    setting: gives a run's value of the setting with a name.
-    """
-    chosen = list(runs)
-    for condition in only:
-        name, equals, text = condition.partition("=")
-        name = ALIASES.get(name, name.replace("-", "_"))
-        if not equals or name not in Config.model_fields:
-            raise InputError(f"--only {condition}: give setting=value with a setting's name, like strategy=accuacl.")
-        there = dict.fromkeys(setting(run, name) for run in runs)
-        values = _meant(text, there)  # the whole text first: orders of classes have commas
-        for word in [] if values else map(str.strip, text.split(",")):
-            if not (meant := _meant(word, there)):
-                known = "; ".join(map(show, there))
-                raise InputError(f"--only {condition}: there is no {name} {word} here, only {known}.")
-            values |= meant
-        chosen = [run for run in chosen if setting(run, name) in values]
-    if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
-    return chosen
+    bar = progress_bar(MofNCompleteColumn(), TimeLeftColumn())
+    with Live(bar, console=console, transient=True, refresh_per_second=4) as live:
+        screen = _Screen(runs, bar, live)
+        outcome = run_missing(
+            runs,
+            out,
+            table,
+            engine,
+            data_dir=data_dir,
+            plugins=plugins,
+            on_progress=screen.draw,
+            on_end=screen.end,
+            on_note=lambda text: live.console.print(f"[yellow]note:[/yellow] {escape(text)}"),
+        )
+    console.print(_means(outcome.rows))
+    where = f"; the table is {escape(str(table))}" if table.exists() else ""
+    console.print(f"[dim]{len(outcome.rows)} of {len(runs)} runs{where}[/dim]")
+    return outcome
 
 
-def _meant(word: str, values: Iterable[Any]) -> set[Any]:
-    """The values that a word stands for: the one it spells, or fractions that it rounds.
+def _print_failures(outcome: Outcome, out: Path) -> None:
+    """Each reason once, with the first run that failed for it and its traceback; exit code 1 if there is any."""
+    for why in sorted(set(outcome.failed.values())):
+        names = [name for name, reason in outcome.failed.items() if reason == why]
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        trace = out / names[0] / ERROR_FILE
+        where = f" (where: {trace})" if trace.exists() else ""
+        errors.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
+    if outcome.failed:
+        raise typer.Exit(1)
 
-    >>> _meant("0", [0.0, 0.5]), _meant("0.667", [0.5, 2 / 3]), _meant("unset", [None, 0.5]), _meant("1000", [1001])
-    ({0.0}, {0.6666666666666666}, {None}, set())
-    """
-    spelt = {value for value in values if word in (str(value), show(value))}
-    try:
-        number = float(word)
-    except ValueError:
-        return spelt
-    numbers = [value for value in values if isinstance(value, int | float)]
-    spelt |= {value for value in numbers if value == number}
-    return spelt or {
-        value for value in numbers if isinstance(value, float) and math.isclose(value, number, rel_tol=1e-3)
-    }
+
+class _Screen:
+    """On a terminal a bar and a table of the runs that have ended; elsewhere a line for each of them."""
+
+    def __init__(self, runs: Sequence[SweepRun], bar: Any, live: Live) -> None:
+        self.titles, self.total, self.bar, self.live = titles(runs), len(runs), bar, live
+        self.before = 0  # runs that were done before this start
+        self.ended: list[tuple[str, Row | None, str]] = []
+        self.left = TimeLeft()
+        self.job = bar.add_task("", total=len(runs), left=self.left)
+
+    def draw(self, progress: Progress) -> None:
+        if not progress.item:
+            self.before = int(progress.done)
+        self.left.tell(progress.work or 0.0)
+        which = f"{self.titles[progress.item]}: " if progress.item else ""
+        self.bar.update(self.job, completed=progress.done, description=escape(which + progress.text))
+
+    def end(self, run: SweepRun, row: Row | None, why: str) -> None:
+        reported = {reason for _, _, reason in self.ended}
+        self.ended.append((self.titles[run.name], row, why))
+        count = f"{self.before + len(self.ended)}/{self.total}"
+        if console.is_terminal:
+            self.live.update(Group(self.bar, _ended_runs(self.ended, console.height - OTHER_LINES)))
+        elif row is not None:
+            numbers = f"A {row['average_accuracy']:.2f} F {row['forgetting']:.2f}"
+            print(f"{count} {run.name}: {numbers}", flush=True)
+        elif why not in reported:
+            print(f"{count} {run.name}: {why}", flush=True)
+
+
+class TimeLeft:
+    """The time left, from the share of this start's work that has been done in it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.begun, self.ends = clock, clock(), math.inf
+
+    def tell(self, share: float) -> None:
+        now = self.clock()
+        if share <= 0:  # how fast images are decoded says nothing about runs
+            self.begun = now
+        else:
+            self.ends = now + (now - self.begun) * (1 - share) / share
+
+    def seconds(self) -> float:
+        return max(0.0, self.ends - self.clock())
+
+
+class TimeLeftColumn(ProgressColumn):
+    """What a task's `left` says."""
+
+    def render(self, task: Task) -> Text:
+        seconds = task.fields["left"].seconds()
+        text = "-:--:--" if math.isinf(seconds) else str(timedelta(seconds=int(seconds)))
+        return Text(f"left {text}", style="progress.remaining")
+
+
+def _ended_runs(ended: Sequence[tuple[str, Row | None, str]], most: int) -> Table:
+    """The last runs that have ended, at most so many."""
+    table = Table(
+        Column("finished", ratio=1, no_wrap=True), "A (%)", "F (%)", Column("time", no_wrap=True), expand=True
+    )
+    for title, row, why in ended[-max(1, most) :]:
+        if row is None:
+            table.add_row(f"{escape(title)}: [red]{escape(why)}[/red]", "", "", "")
+        else:
+            seconds = sum(row[f"seconds_{kind}"] for kind in ("query", "train", "evaluate", "load"))
+            numbers = [f"{row[metric]:.1f}" for metric in ("average_accuracy", "forgetting")]
+            table.add_row(escape(title), *numbers, duration(seconds))
+    return table
+
+
+def _means(rows: Sequence[Row]) -> Group:
+    """Mean and deviation over seeds of each learner and strategy; one table for all that can be compared."""
+    tables: dict[str, Table] = {}
+    for group in report.make_groups(row | shown_settings(row) for row in rows):
+        numbers = []
+        for metric in ("average_accuracy", "forgetting", "learning_accuracy"):
+            value = group.mean_std(metric)
+            spread = f" ±{value.std:.1f}" if value and value.std is not None else ""
+            numbers.append(f"{value.mean:.1f}{spread}" if value else "-")
+        strategies = Column("strategy", ratio=1, overflow="fold", min_width=12)
+        table = tables.setdefault(group.title, Table("learner", strategies, expand=console.is_terminal))
+        if not table.row_count:
+            for name in ("runs", "A (%)", "F (%)", "LA (%)"):
+                table.add_column(name, no_wrap=True, justify="right", min_width=len("00.0 ±00.0") if "%" in name else 0)
+        table.add_row(escape(group.learner), escape(group.strategy), str(len(group.rows)), *numbers)
+    return Group(*(part for title, table in tables.items() for part in (escape(title), table)))

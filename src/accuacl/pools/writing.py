@@ -42,10 +42,10 @@ def _lists(matrix: NDArray[Any]) -> pa.Array:
 ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
-def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = None) -> None:
+def check_place(path: Path, sources: Sequence[str] = (), others: Sequence[Path] = ()) -> None:
     """Refuse a name that could not be written to, before any work is done.
 
-    sources: files, folders and patterns of Parquet files that are read; exclude: another file that is read. The picks
+    sources: files, folders and patterns of Parquet files that are read; others: other files that are read. The picks
     may neither overwrite one of these nor be matched by a folder or pattern the next time.
     """
     if path.is_dir():
@@ -54,7 +54,7 @@ def check_place(path: Path, sources: Sequence[str] = (), exclude: Path | None = 
         has = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
         raise InputError(f"{path} {has}; give a name that ends in {', '.join(ENDINGS)}.")
     check_new_file(path)
-    read = {exclude.resolve()} if exclude else set()
+    read = {file.resolve() for file in others}
     read |= {Path(file).resolve() for source in sources for file in files_of(source, "pool")}
     if path.resolve() in read or any(_would_find(source, path) for source in sources):
         raise InputError(f"{path} is among the files that are read; give another --out.")

@@ -1,21 +1,33 @@
-"""`accuacl project status`."""
+"""`accuacl project status`, `train`, `export` and `forget`: what a project has learned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.columns import Columns
 from rich.markup import escape
 from rich.table import Table
 
-from accuacl.cli.project.options import Directory, command, next_step
-from accuacl.cli.project.pools import print_unreadable
-from accuacl.cli.screen import console
+from accuacl.base.errors import LabelsPending
+from accuacl.cli.options import TextColumn, TrustCode
+from accuacl.cli.project import (
+    LEFT_OUT_SHOWN,
+    Directory,
+    advance,
+    command,
+    next_step,
+    open_project,
+    print_left_out,
+)
+from accuacl.cli.screen import console, drawn
 from accuacl.labeling import project as projects
 
 IN_A_LINE = 12  # classes or people that one line may name
 LONGEST_SHOWN = 24  # characters of a name in columns
+ITEM = "Names of items, their numbers, or, where these could mean several, '#NUMBER' (in quotes) or TASK:NAME."
 
 
 def status(directory: Directory) -> None:
@@ -32,7 +44,7 @@ def status(directory: Directory) -> None:
         if sample := projects.describe_sample(project.journal):
             console.print(sample, soft_wrap=True)
         for pool in project.tasks.all():
-            print_unreadable(project.tasks, pool)
+            _print_unreadable(project.tasks, pool)
     if state.tasks:
         of = f"{state.used} of {state.budget}" if state.rounds else str(used)
         console.print(f"labels of task {state.task + 1}: {of}; {state.tasks} task{'s' if state.tasks > 1 else ''}")
@@ -58,11 +70,78 @@ def status(directory: Directory) -> None:
     _print_quality(checked, people)
 
 
+def train(directory: Directory, trust_code: TrustCode = False) -> None:
+    """Do what can be done now: close a complete round, train, choose the next batch.
+
+    It says what it has done. Exit code 75: labels are missing now, so that nothing more can be done.
+    """
+    with open_project(directory, trust_code) as project, drawn() as draw:
+        state = advance(project, directory, draw)
+    if state.waiting == "labels":
+        raise LabelsPending(state.text)
+    console.print(escape(state.text))
+
+
+def export(
+    directory: Directory,
+    out: Annotated[Path, typer.Option(help="A new folder for the labels, the model and a file that loads it.")],
+    predict: Annotated[
+        Path | None, typer.Option(help="Also write the model's predictions for these images, vectors, texts or rows.")
+    ] = None,
+    column: TextColumn = "text",
+    onnx: Annotated[
+        bool,
+        typer.Option("--onnx", help="Also write model.onnx (extra `onnx`), checked with onnxruntime."),
+    ] = False,
+    trust_code: TrustCode = False,
+) -> None:
+    """Write the labels, the model with a file that loads it, and predictions for new data.
+
+    Labels are written as CSV and Parquet, the model as safetensors.
+    """
+    with open_project(directory, trust_code) as project, drawn() as draw:
+        from accuacl.labeling.project import export as write  # loads torch
+
+        written = write(project, out, predict, column, draw, onnx)
+    for path in written:
+        console.print(f"written: {escape(str(path))}", soft_wrap=True)
+    if out / "model.safetensors" not in written:
+        console.print("[yellow]note:[/yellow] nothing has been learned yet, so there is no model; label a round first.")
+
+
+def forget(
+    directory: Directory,
+    items: Annotated[list[str], typer.Argument(metavar="ITEM", help=ITEM)],
+    column: TextColumn = "text",
+    trust_code: TrustCode = False,
+) -> None:
+    """Remove items, their labels and what was learned from them.
+
+    For projects with --learner ridge. The model is then that of a project which never had the items. Of a task whose
+    examples are erased (--keep statistics) an item is read again from where it came from, so that its share can be
+    taken out of the sums. Your own files are not touched: delete them yourself.
+    """
+    with open_project(directory, trust_code) as project, drawn() as draw:
+        forgot = project.forget(items, column, draw)
+    for item in forgot.items:
+        console.print(f"forgotten: item {item.id} ({escape(projects.describe_item(item))})", soft_wrap=True)
+    for sentence in forgot.sentences:
+        console.print(escape(sentence), soft_wrap=True)
+
+
 def _next(state: projects.ProjectState, directory: Path) -> str:
     """The command that goes on, to be printed; "" if the project waits for data."""
     if state.waiting == "labels":
         return f" Next: {command('serve', directory)}"
     return next_step(directory) if state.ready else ""
+
+
+def _print_unreadable(tasks: projects.Tasks, task: projects.TaskInfo) -> None:
+    """Name the images that were found to be broken when they were embedded."""
+    broken = projects.unreadable_images(tasks, task)
+    print_left_out([(name, projects.why_unreadable(task, name)) for name in broken[:LEFT_OUT_SHOWN]])
+    if len(broken) > LEFT_OUT_SHOWN:
+        console.print(f"[yellow]left out:[/yellow] {len(broken) - LEFT_OUT_SHOWN} more images of task {task.index + 1}")
 
 
 def _print_quality(checked: projects.Quality, people: Mapping[int, str]) -> None:

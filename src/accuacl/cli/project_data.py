@@ -1,0 +1,239 @@
+"""`accuacl project new`, `add` and `relocate`: the data of a project."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+
+from accuacl.base.errors import InputError
+from accuacl.base.progress import OnProgress
+from accuacl.cli.options import OptionWords, TextColumn, with_settings
+from accuacl.cli.project import LEFT_OUT_SHOWN, Directory, command, print_left_out
+from accuacl.cli.screen import console, drawn
+from accuacl.experiments import data
+from accuacl.labeling import project as projects
+from accuacl.labeling.store import alike_pairs
+from accuacl.strategies import split_options
+
+ALIKE_SHOWN = 10  # pairs of classes with similar names
+MISSING_SHOWN = 3  # names of images that are missing
+NO_OPTION = ("kind", "digest", "ridge_by", "options")  # settings that follow from others, or have an option elsewhere
+
+Images = Annotated[
+    Path | None, typer.Option(help="A folder of images, or with a folder of them for each task: task-1, task-2, ...")
+]
+TaskColumn = Annotated[
+    str | None,
+    typer.Option(help="The column that names the task of each row. Unset: `task`, if there is one; '': none."),
+]
+Vectors = Annotated[
+    Path | None, typer.Option(help="A Parquet file: `id`, and lists in `embedding` or columns of numbers.")
+]
+TableFile = Annotated[
+    Path | None,
+    typer.Option(help="A table with columns of any kind: .csv, .tsv or Parquet (.csv.xz, .csv.gz and .csv.bz2 too)."),
+]
+Texts = Annotated[
+    Path | None,
+    typer.Option(help="Texts: a .txt file with a text in each line, or a .csv, .tsv, .json, .jsonl or Parquet file."),
+]
+LabelColumn = Annotated[
+    str,
+    typer.Option(help="A column with labels that texts, vectors or tables have already; learned at once, and free."),
+]
+
+
+@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))
+def new(
+    directory: Directory,
+    *,
+    images: Images = None,
+    vectors: Vectors = None,
+    texts: Texts = None,
+    table: TableFile = None,
+    column: TextColumn = "text",
+    task_column: TaskColumn = None,
+    id_column: Annotated[
+        str, typer.Option(help="The table's column that names the rows; the model does not see it. Unset: `id`.")
+    ] = "",
+    label_column: LabelColumn = "",
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column of the table to leave out; may be repeated.")
+    ] = None,
+    classes: Annotated[
+        str, typer.Option(help="Classes known from the start, such as cat,dog; people can add more.")
+    ] = "",
+    option: OptionWords = None,
+    **given: Any,
+) -> None:
+    """Start a project with the pool of its first task."""
+    projects.check_free(directory)
+    chosen = {name: value for name, value in given.items() if value is not None}
+    for name in ("mean", "std"):
+        if name in chosen:
+            chosen[name] = _numbers(name, chosen[name])
+    if option:
+        chosen["options"] = split_options(option)
+    names = classes.split(",") if classes.strip() else []
+    if not all(name.strip() for name in names):
+        raise InputError(f"--classes is {classes!r}, which has a class without a name; give names like cat,dog.")
+    with drawn() as draw:
+        how = projects.TableOptions(id_column, label_column, tuple(ignore or ()))
+        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)
+        for source in pools:
+            if not source.names:
+                raise InputError(source.none_to_label())
+        embeddings = pools[0].kind == "vectors" and pools[0].columns is None
+        settings = projects.make(chosen | {"kind": pools[0].kind}, embeddings)
+        _warn_of_similar([*names, *(label for pool in pools for label in pool.labels or () if label)])
+        for task, pool in zip(projects.Project.begin(directory, settings, names, *pools), pools, strict=True):
+            print_added(task, pool, directory)
+    if pools[0].kind == "tables":
+        schema = projects.Tasks(directory).schema()
+        for line in schema.summary():
+            console.print(escape(line), soft_wrap=True)
+        _warn_of_answers(schema.inputs(), "give --ignore {}")
+    if pools[0].kind == "vectors":
+        console.print(f"taken: {escape(pools[0].describe_columns())}", soft_wrap=True)
+        _warn_of_answers(pools[0].columns or [], "leave it out of the file")
+    console.print(f"next: {command('serve', directory)}", soft_wrap=True)
+
+
+def add(
+    directory: Directory,
+    images: Images = None,
+    vectors: Vectors = None,
+    texts: Texts = None,
+    table: TableFile = None,
+    column: TextColumn = "text",
+    task_column: TaskColumn = None,
+    label_column: LabelColumn = "",
+) -> None:
+    """Add the next task's pool; at any time, also while people label.
+
+    Images and texts that the project has already are left out. A table needs the columns of the first task's.
+    """
+    with projects.Project.open(directory) as project, drawn() as draw:
+        how = projects.TableOptions(label=label_column)
+        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw, project)
+        added = project.add_each(pools)
+        for task, items in added:
+            print_added(task, items, directory)
+        status = project.state().status
+    if status is not None and status.open:
+        console.print(f"{'it begins' if len(added) == 1 else 'they begin'} when the tasks before are done")
+    else:
+        console.print(f"next: {command('serve', directory)}", soft_wrap=True)
+
+
+def relocate(
+    directory: Directory,
+    old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder or file that the data were in.")],
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="Where it is now.")],
+) -> None:
+    """Say where data are that were moved: a folder of images, or one that has those of several tasks.
+
+    Names below the folder must be as they were. A server that is running goes on with the new place. What was uploaded
+    on the page is in the project's directory and moves with it.
+    """
+    with projects.Project.open(directory) as project:
+        for moved in projects.relocate_data(project.tasks, old, new):
+            console.print(f"task {moved.task + 1}: {escape(moved.place)}", soft_wrap=True)
+            if moved.missing:
+                more = ", ..." if len(moved.missing) > MISSING_SHOWN else ""
+                names = escape(", ".join(moved.missing[:MISSING_SHOWN])) + more
+                console.print(f"[yellow]missing there:[/yellow] {len(moved.missing)} images: {names}", soft_wrap=True)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What was given on the command line: one path of these."""
+
+    images: Path | None
+    vectors: Path | None
+    texts: Path | None
+    table: Path | None
+    column: str  # of texts
+    task: str | None  # the column that names the task of each row; "": none, None: `task` if it is there
+    options: projects.TableOptions
+
+
+def read_pools(
+    given: Given, on_progress: OnProgress, project: projects.Project | None = None
+) -> list[projects.NewItems]:
+    """What one of --images, --vectors, --texts and --table names, for each task. project: the one it is added to."""
+    paths = {"images": given.images, "vectors": given.vectors, "texts": given.texts, "tables": given.table}
+    kinds = [kind for kind, path in paths.items() if path is not None]
+    if len(kinds) != 1:
+        raise InputError("give one of --images FOLDER, --vectors FILE.parquet, --texts FILE and --table FILE.")
+    if given.table is None and (given.options.id or given.options.ignored):
+        raise InputError("--id-column and --ignore go with --table; leave them out.")
+    named = [column for column in (given.options.id, given.options.label, given.task) if column]
+    if len(set(named)) < len(named):
+        raise InputError("--id-column, --label-column and --task-column must be different columns; name each once.")
+    if given.images is not None and given.options.label:
+        raise InputError("images have no column of labels; give their labels with `accuacl project label --from FILE`.")
+    if given.images is not None and given.task:
+        raise InputError("images have no columns; leave out --task-column, and put each task into a folder task-...")
+    kind, path = kinds[0], paths[kinds[0]]
+    assert path is not None
+    pools: list[projects.NewItems] = []
+    for part in projects.task_paths(path, images=kind == "images"):
+        pools += projects.split_by_task(_read(kind, part, given, on_progress, project))
+    return pools
+
+
+def _read(
+    kind: str, path: Path, given: Given, on_progress: OnProgress, project: projects.Project | None
+) -> projects.NewItems:
+    label = given.options.label
+    if project is not None and project.settings.kind == kind:
+        if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
+            raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
+        return projects.read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
+    if kind == "images":
+        return projects.read_images(path, on_progress)
+    if kind == "vectors":
+        return projects.read_vectors(path, given.task, label)
+    if kind == "texts":
+        return projects.read_texts(path, given.column, given.task, label)
+    return projects.read_table(path, replace(given.options, task=given.task))
+
+
+def print_added(task: projects.TaskInfo, items: projects.NewItems, directory: Path) -> None:
+    """Say what the task has, what a column calls it, and which files were left out."""
+    called = f" ({escape(str(items.arrived[0]))})" if items.arrived else ""
+    console.print(f"task {task.index + 1}{called}: {task.count} {'rows' if task.kind == 'tables' else task.kind}")
+    print_left_out(list(task.bad.items())[:LEFT_OUT_SHOWN])
+    if len(task.bad) > LEFT_OUT_SHOWN:
+        more, file = len(task.bad) - LEFT_OUT_SHOWN, projects.Tasks(directory).folder_of(task.index)
+        console.print(f"[yellow]left out:[/yellow] {more} more, named in {escape(str(file))}")
+
+
+def _warn_of_similar(names: list[str]) -> None:
+    """Warn of classes whose names may mean one class."""
+    for first, other in alike_pairs(names)[:ALIKE_SHOWN]:
+        text = f"the classes {first!r} and {other!r} look alike; did you mean one class?"
+        console.print(f"[yellow]warning:[/yellow] {escape(text)}", soft_wrap=True)
+
+
+def _warn_of_answers(columns: list[str], otherwise: str) -> None:
+    """Warn of columns that the model learns from and that may have what people shall answer."""
+    for name in columns:
+        if name.lower() in data.LABELS:
+            typed = shlex.quote(name)
+            text = f"the model learns from the column {name!r}, which looks like the answers; start again with"
+            text += f" --label-column {typed} to take them as labels, or {otherwise.format(typed)}."
+            console.print(f"[yellow]warning:[/yellow] {escape(text)}", soft_wrap=True)
+
+
+def _numbers(name: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise InputError(f"--{name} is {text!r}; give numbers like 0.485,0.456,0.406.") from None
