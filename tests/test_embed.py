@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -152,7 +153,7 @@ def test_killed_and_started_again(tmp_path, images, net):
     )
     out = tmp_path / "pool"
     command = ["embed", "--data", images[0], "--model", f"{script}:waits", "--out", out]
-    command += ["--shard-rows", 2, "--batch", 1]
+    command += ["--shard-rows", 2, "--batch", 1, "--runtime", "torch"]
     process = start_command(*command, WAIT="1")
     wait_until((out / "000001.parquet").exists, process)
     process.kill()
@@ -285,7 +286,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
             r"cube.npy holds float64 of shape \(2, 3, 4\); give vectors",
         ),
         (["--data", "empty", "--model", "net.py:build"], "empty holds no images and no Parquet files"),
-        (["--data", "net.py", "--model", "net.py:build"], "net.py is not a folder, a Parquet or a .npy file"),
+        (["--data", "net.py", "--model", "net.py:build"], "net.py is not a folder, a Parquet, .npy, .npz or idx file"),
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
         (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "torch finds none|device"),
@@ -381,3 +382,96 @@ def test_two_at_once_do_not_remove_each_others_files(tmp_path, net, images, monk
             code, said = accuacl(monkeypatch, capsys, *common, *more)
             assert (code, f"another embed (process {os.getpid()}) is writing to" in said) == (2, True)
     assert {path: path.read_bytes() for path in (tmp_path / "pool").glob("*.p*")} == before
+
+
+def idx(path, array):
+    """MNIST's format."""
+    header = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4) for size in array.shape)
+    data = header + array.tobytes()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.npz", "images-idx3-ubyte", "images-idx3-ubyte.gz"])
+@pytest.mark.parametrize("channels", [0, 1, 3])
+def test_arrays_of_images(tmp_path, net, name, channels, monkeypatch, capsys):
+    rng, file = np.random.default_rng(0), tmp_path / name
+    images = rng.integers(0, 256, (9, 8, 6, channels) if channels else (9, 8, 6), np.uint8)
+    if name == "x.npy":
+        np.save(file, images)
+    elif name == "x.npz":
+        np.savez(file, x=images, y=np.arange(9))
+    else:
+        idx(file, images)
+    out = tmp_path / "pool"
+    code, said = accuacl(monkeypatch, capsys, "embed", "--data", file, "--model", net, "--out", out)
+    assert code == 0, said
+    pixels = np.broadcast_to(images.reshape(9, 8, 6, -1), (9, 8, 6, 3)).copy()
+    ids, h, p = read(out)
+    assert ids == list(range(9))
+    np.testing.assert_allclose(h, expected(dict(enumerate(pixels)))[0], atol=1e-5)
+    np.testing.assert_allclose(p, expected(dict(enumerate(pixels)))[1], atol=1e-5)
+
+
+def test_arrays_of_an_npz_file_by_their_names(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("net.py").write_text(NET.format(inputs=4))
+    vectors, keys = np.arange(20, dtype=np.float32).reshape(5, 4), np.array(list("vwxyz"))
+    np.savez("x.npz", train=vectors, other=vectors[::-1], key=keys, twice=np.array([3, 1, 4, 1, 5]), short=keys[:2])
+    common = ("embed", "--data", "x.npz", "--model", "net.py:build")
+    for more, says in (
+        ([], "x.npz has the arrays train, other, key, twice, short; say with --column which"),
+        (["--column", "nothing"], "say with --column which"),
+        (["--column", "train", "--id-column", "no"], "x.npz has no array 'no'; give another --id-column"),
+        (["--column", "key"], "holds <U1 of shape (5,); give vectors (n, d) or uint8 images"),
+        (["--column", "train", "--id-column", "train"], "train holds float32 of shape (5, 4); give a whole number"),
+        (["--column", "train", "--id-column", "short"], "has 2 ids for 5 rows"),
+        (["--column", "train", "--id-column", "twice"], "row 3 has the id 1, which x.npz, row 1 has too"),
+    ):
+        code, said = accuacl(monkeypatch, capsys, *common, *more, "--out", "pool")
+        assert (code, says in " ".join(said.split())) == (2, True), said
+    code, said = accuacl(monkeypatch, capsys, *common, "--column", "train", "--id-column", "key", "--out", "pool")
+    assert code == 0, said
+    assert read(Path("pool"))[0] == list("vwxyz")
+
+
+@pytest.mark.parametrize("damage", ["short", "of floats", "labels"])
+def test_idx_files_that_are_not_images(tmp_path, net, damage, monkeypatch, capsys):
+    file = tmp_path / "images-idx3-ubyte"
+    idx(file, np.zeros((4, 8, 6) if damage != "labels" else 4, np.uint8))
+    data = file.read_bytes()
+    file.write_bytes({"short": data[:-1], "of floats": data[:2] + b"\x0d" + data[3:], "labels": data}[damage])
+    code, said = accuacl(monkeypatch, capsys, "embed", "--data", file, "--model", net, "--out", tmp_path / "pool")
+    says = "give vectors (n, d) or uint8 images" if damage == "labels" else "is not a whole idx file of bytes"
+    assert (code, says in " ".join(said.split())) == (2, True), said
+
+
+def test_a_pool_goes_on_with_the_runtime_that_it_was_begun_with(tmp_path, images, net, monkeypatch, capsys):
+    pytest.importorskip("onnxruntime")
+    command = ["embed", "--data", images[0], "--model", net, "--out", tmp_path / "pool", "--shard-rows", 5]
+    manifest = tmp_path / "pool" / "manifest.json"
+
+    def recorded():
+        return json.loads(manifest.read_text())["settings"]["runtime"]
+
+    assert accuacl(monkeypatch, capsys, *command)[0] == 0
+    assert recorded() == "onnxruntime"
+    whole = read(tmp_path / "pool")
+    code, said = accuacl(monkeypatch, capsys, *command, "--runtime", "torch")
+    assert (code, "was begun with other runtime" in said) == (2, True)
+    assert accuacl(monkeypatch, capsys, *command, "--runtime", "torch", "--fresh")[0] == 0
+    (tmp_path / "pool" / "000001.parquet").unlink()
+    assert accuacl(monkeypatch, capsys, *command)[0] == 0  # not the fastest: the one that it has
+    assert recorded() == "torch"
+    np.testing.assert_allclose(read(tmp_path / "pool")[1], whole[1], atol=1e-5)
+    written = json.loads(manifest.read_text())
+    del written["settings"]["runtime"]  # as it was before runtimes were recorded
+    manifest.write_text(json.dumps(written))
+    (tmp_path / "pool" / "000001.parquet").unlink()
+    assert accuacl(monkeypatch, capsys, *command)[0] == 0
+    assert recorded() == "torch"
+
+
+def test_a_runtime_that_does_not_exist(tmp_path, images, net, monkeypatch, capsys):
+    command = ["embed", "--data", images[0], "--model", net, "--out", tmp_path / "pool", "--runtime", "onnxruntme"]
+    code, said = accuacl(monkeypatch, capsys, *command)
+    assert (code, "onnxruntime" in said) == (2, True)

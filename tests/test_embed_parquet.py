@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from accuacl.cli import main
-from accuacl.experiments.embed import ReadOptions, inputs as parquet, open_inputs
+from accuacl.experiments.embed import ReadOptions, open_inputs, parquet_inputs as parquet
 
 NET = """
 import torch
@@ -272,3 +272,14 @@ def test_a_file_that_changes_is_refused(tmp_path):
     pq.write_table(pa.table({"vector": list(VECTORS[:5])}), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet was changed while it was being read"):
         inputs.read(0, 30)
+
+
+@pytest.mark.parametrize("ids", [[7, 8, 9, 8], ["a", "b", "c", "b"]])
+def test_two_rows_with_the_same_id_are_refused_before_anything_is_embedded(embed, ids):
+    for part in range(2):
+        rows = {"id": ids[2 * part : 2 * part + 2], "vector": list(VECTORS[2 * part : 2 * part + 2])}
+        pq.write_table(pa.table(rows), f"data/{part}.parquet")
+    code, said = embed()
+    assert code == 2
+    assert f"data/1.parquet, row group 0, row 1 has the id {ids[1]!r}, which data/0.parquet, row group 0, row 1" in said
+    assert embed("--id-column", "")[0] == 0  # row numbers instead

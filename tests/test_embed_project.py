@@ -57,7 +57,7 @@ def pool(folder):
 
 def by_itself(project, ids):
     """What the project computes for its own items."""
-    with Journal(project.directory, project.settings.model_dump(mode="json"), {}) as journal:
+    with Journal(project.directory, project.settings, {}) as journal:
         weights = project.directory / "weights"
         steps = PeopleSteps(project.settings, weights, project.tasks, project.store, journal, 0.0, None)
         for task in steps.tasks:

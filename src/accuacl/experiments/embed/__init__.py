@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     )
     from accuacl.experiments.embed.runtime import (
         AUTO as AUTO,
-        FASTEST_FIRST as FASTEST_FIRST,
+        IN_ORDER as IN_ORDER,
         FrozenNetwork as FrozenNetwork,
         Runtime as Runtime,
         choose_runtime as choose_runtime,
@@ -51,8 +51,8 @@ __getattr__, __dir__ = lazy_attributes(
         "reading": ("LABELS", "check_places", "ReadOptions"),
         "runtime": (
             "AUTO",
-            "FASTEST_FIRST",
             "FrozenNetwork",
+            "IN_ORDER",
             "Runtime",
             "choose_runtime",
             "installed",

@@ -25,23 +25,36 @@ from accuacl.experiments import (
     read_config,
     read_result,
     read_steps,
-    settings_before,
     transform_of,
 )
 from accuacl.experiments.data import benchmark_tasks, dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
 from accuacl.experiments.embed.reading import ReadOptions, check_finished
+from accuacl.experiments.embed.runtime import AUTO, FrozenNetwork
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model, the transform from raw inputs to the model's (`plain`), and the classes whose softmax is taken."""
+    """A model, the transform from raw inputs to the model's (`plain`), and the classes whose softmax is taken.
+
+    network, rest: the same model in two parts, of which a runtime runs the first; None: all of the model's embedding.
+    runtime: the one that it must be; auto: the fastest.
+    """
 
     model: models.Classifier
     transform: Any
     seen: list[int]
     size: int  # side of its images; 0: vectors, or any
     fingerprint: str
+    network: FrozenNetwork | None = None
+    rest: models.Classifier | None = None
+    runtime: str = AUTO
+
+    def parts(self) -> tuple[FrozenNetwork, models.Classifier]:
+        """What a runtime runs, and what comes after it."""
+        if self.network and self.rest:
+            return self.network, self.rest
+        return FrozenNetwork(self.model.embed, self.transform.plain), models.Classifier(nn.Identity(), self.model.head)
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,7 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     """The model at the end of a run, over the classes that got labels. trust_code: if it is a Python file, run it."""
     check_finished(directory)
     result = read_result(directory)
-    settings = read_config(directory / "config.json", Config.model_fields, settings_before(Config))
+    settings = read_config(directory / "config.json", Config)
     config = Config.model_construct(**settings)  # not checked again: a strategy of a plugin is unknown here
     if models.is_own(config.model):
         if not trust_code:

@@ -1,225 +1,28 @@
-"""Which columns of a Parquet file hold what is to be embedded, and the ids."""
+"""What is embedded: images in a folder, arrays of images or vectors, Parquet files of either."""
 
 from __future__ import annotations
 
 import functools
+import gzip
 import os
-from collections.abc import Iterator, Sequence
+import zipfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.experiments import data
-from accuacl.experiments.embed.reading import Batch, Decoding, ReadOptions, check_source
-from accuacl.pools import (
-    RowGroup,
-    check_present,
-    files_of,
-    ids_of,
-    kind_of,
-    matrix,
-    open_parquet,
-    read,
-    row_groups_of,
-    unchanged,
-    width_of,
-)
+from accuacl.experiments.embed.parquet_inputs import ParquetInputs
+from accuacl.experiments.embed.reading import ARRAYS, IDX, Batch, Decoding, ReadOptions, check_source, check_unique
+from accuacl.pools import files_of
 
-IMAGE, VECTOR = ("img", "image"), ("vector", "embedding", "features")  # names that are looked for
-BINARY = ("binary", "large_binary", "binary_view")
-IDS = {"": "no ids", "number": "ids of numbers", "text": "ids of text"}
-
-
-class InputColumns(NamedTuple):
-    """What a file holds (`what`: images, vectors or numbers), in which columns, and the kind of its ids ("": none)."""
-
-    what: str
-    columns: tuple[str, ...]
-    ids: str
-
-    def in_words(self) -> str:
-        return f"{self.what} in {', '.join(self.columns)} and {IDS[self.ids]}"
-
-
-def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: Sequence[str]) -> InputColumns:
-    """The columns to read of a file. numbers: columns of numbers that make a vector, instead of one column."""
-    lists = [name for name in options.usual if name in schema.names and is_lists(schema.field(name).type)]
-    usual = next(iter((*lists, *options.usual)), "")
-    column, id_column = options.column or usual, options.id_column
-    ids, has = "", f"{file} has the columns {', '.join(schema.names)}"
-    if id_column in schema.names:
-        ids = kind_of(schema.field(id_column).type)
-        if not ids:
-            raise InputError(
-                f"{file}: {id_column} holds {schema.field(id_column).type}; give whole numbers or text, "
-                "or --id-column '' for row numbers."
-            )
-    elif id_column not in ("", "id"):
-        raise InputError(f"{has} and no {id_column!r}; give another --id-column.")
-    if numbers and not column:
-        there = [field.name for field in schema if is_numbers(field.type)]
-        if missing := [name for name in numbers if name not in there]:
-            raise InputError(f"{file} has no column of numbers {', '.join(missing)}, which the model learned from.")
-        return InputColumns("numbers", tuple(numbers), ids)
-    column = column or next((name for name in (*IMAGE, *VECTOR) if name in schema.names), "")
-    if column not in schema.names:
-        raise InputError(f"{has}; say with --column which one holds images or vectors.")
-    type_ = schema.field(column).type
-    if is_lists(type_) and is_numbers(type_.value_type) and not pa.types.is_boolean(type_.value_type):
-        return InputColumns("vectors", (column,), ids)
-    if pa.types.is_struct(type_):  # as Hugging Face writes images
-        inside = next((field.type for field in type_ if field.name == "bytes"), None)
-    else:
-        inside = type_
-    if str(inside) not in (*BINARY, "null"):
-        raise InputError(
-            f"{file}: {column} holds {type_}; give images (their bytes) or vectors (lists of numbers), "
-            "or another --column."
-        )
-    return InputColumns("images", (column,), ids)
-
-
-READ_BYTES, READ_ROWS = 32 << 20, 1024  # read at a time
-
-
-class ParquetInputs:
-    """Images or vectors in Parquet files; the id is their id column, or else the row number over all files.
-
-    numbers: columns of numbers that make a vector, instead of one column.
-    A `read` that starts where the previous one ended continues there, so that reading a row group in parts takes no
-    longer than reading it at once.
-    """
-
-    def __init__(self, files: list[str], options: ReadOptions, numbers: Sequence[str]) -> None:
-        if not files:
-            raise InputError("there are no Parquet files of that name; give a file, a folder or a pattern.")
-        self.files = files
-        self.row_groups: list[RowGroup] = []
-        self.width = 0  # of vectors
-        known: InputColumns | None = None
-        for file in files:
-            parquet = open_parquet(file)
-            if not parquet.metadata.num_rows:  # then its columns may be of any type
-                continue
-            columns = input_columns(file, parquet.schema_arrow, options, numbers)
-            if known is None:
-                known = columns
-                self.width = width_of(file, parquet, columns.columns[0]) if columns.what == "vectors" else 0
-            elif columns != known:
-                first = self.row_groups[0].file
-                raise InputError(
-                    f"{file} has {columns.in_words()}, but {first} has {known.in_words()}; make them alike."
-                )
-            self.row_groups += row_groups_of(file, parquet.metadata)
-        self.what, self.columns, ids = known or InputColumns("", (), "")
-        self.id = options.id_column if ids else ""
-        self.rows = sum(group.rows for group in self.row_groups)
-        self.decoding = Decoding(options.image_size, options.skip_bad)
-        self.reading = [options.image_size, options.skip_bad, ", ".join(self.columns), self.id]
-        self._next = -1  # the first row of `_left` and then `_coming`
-        self._left: tuple[RowGroup, int, Any] | None = None
-        self._coming: Iterator[tuple[RowGroup, int, Any]] = iter(())
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def where(self, row: int) -> str:
-        """The place of a row in words."""
-        for group in self.row_groups:
-            if row < group.rows:
-                return group.at(group.first + row)
-            row -= group.rows
-        raise IndexError(row)
-
-    def read(self, start: int, stop: int) -> Batch:
-        ids: list[Any] = []
-        parts: list[NDArray[Any]] = []
-        rows: NDArray[Any]
-        for number, group, first, batch in self._batches(start, min(stop, self.rows)):
-            names: list[Any] = list(range(number, number + len(batch)))
-            if self.id:
-                column = _of(batch, self.id)
-                check_present(group, first, self.id, column)
-                names = ids_of(group, first, column).tolist()
-            if self.what == "images":
-                kept, rows = self.decoding(_images(group, first, _of(batch, self.columns[0])))
-                names = [names[i] for i in kept]
-            else:
-                with np.errstate(over="ignore"):  # numbers that become infinite are refused after the model
-                    rows = self._vectors(group, first, batch).astype(np.float32)
-            ids += names
-            parts.append(rows)
-        return ids, np.concatenate([part for part in parts if len(part)] or parts[:1])
-
-    def _vectors(self, group: RowGroup, first: int, batch: Any) -> NDArray[Any]:
-        columns = [_of(batch, name) for name in self.columns]
-        for name, column in zip(self.columns, columns, strict=True):
-            check_present(group, first, "vector" if self.what == "vectors" else name, column)
-        if self.what == "vectors":
-            return matrix(group, first, "vector", columns[0], self.width, len(batch))
-        return np.stack([column.to_numpy(zero_copy_only=False).astype(np.float32) for column in columns], axis=1)
-
-    def _batches(self, start: int, stop: int) -> Iterator[tuple[int, RowGroup, int, Any]]:
-        """The rows from start to stop: (number of the first, its row group, its row of the file, a record batch)."""
-        if start != self._next:
-            self._left, self._coming = None, self._from(start)
-        self._next = -1  # unknown until this read has finished
-        while start < stop:
-            group, first, batch = self._left or next(self._coming)
-            count = min(len(batch), stop - start)
-            self._left = (group, first + count, batch.slice(count)) if count < len(batch) else None
-            yield start, group, first, batch.slice(0, count)
-            start += count
-        self._next = start
-
-    def _from(self, start: int) -> Iterator[tuple[RowGroup, int, Any]]:
-        """Everything from a row on: (row group, its row of the file, a record batch) at a time."""
-        columns, file = [*self.columns, *([self.id] if self.id else [])], ""
-        for group in self.row_groups:
-            if start < group.rows:
-                if group.file != file:
-                    file, parquet = group.file, unchanged(group)
-                first = group.first
-                for batch in read(file, parquet, group.number, columns, _at_a_time(parquet, group, self.columns)):
-                    if start < len(batch):
-                        yield group, first + start, batch.slice(start)
-                    start = max(0, start - len(batch))
-                    first += len(batch)
-            else:
-                start -= group.rows
-
-
-def _at_a_time(parquet: pq.ParquetFile, group: RowGroup, columns: tuple[str, ...]) -> int:
-    """How many rows of a row group are read in one go: fewer where images are large."""
-    metadata, begin = parquet.metadata.row_group(group.number), tuple(f"{name}." for name in columns)
-    chunks = (metadata.column(i) for i in range(metadata.num_columns))
-    size = sum(chunk.total_uncompressed_size for chunk in chunks if f"{chunk.path_in_schema}.".startswith(begin))
-    return max(1, min(READ_ROWS, group.rows * READ_BYTES // max(1, size)))
-
-
-def _of(batch: Any, column: str) -> Any:
-    return batch.column(batch.schema.get_field_index(column))
-
-
-def _images(group: RowGroup, first: int, values: Any) -> Iterator[tuple[str, Any]]:
-    if pa.types.is_struct(values.type):  # as Hugging Face writes them
-        values = pc.struct_field(values, "bytes")
-    return ((group.at(first + i), functools.partial(_present, value)) for i, value in enumerate(values))
-
-
-def _present(image: Any) -> bytes:
-    data: bytes | None = image.as_py()
-    if data is None:
-        raise InputError("the row has no image bytes")
-    return data
+# Arrays of an .npz file that hold inputs, by the names that `accuacl run` also knows.
+INPUTS = ("inputs", "x", "embeddings", "features", "train_inputs", "x_train", "train_x")
+BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 
 
 class Inputs(Protocol):
@@ -236,7 +39,7 @@ class Inputs(Protocol):
 
 
 def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) -> Inputs:
-    """The images or vectors in a folder, in Parquet files or in a .npy file.
+    """The images or vectors in a folder, in Parquet files or in arrays; two of the same id are refused.
 
     numbers: columns of numbers that make a vector, instead of one column.
     """
@@ -248,9 +51,8 @@ def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) 
 
 def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
     check_source(source)
-    if source.endswith(".npy"):
-        _no_columns(source, options)
-        return VectorFile(source)
+    if source.endswith(ARRAYS):
+        return ArrayFile(source, options)
     if os.path.isdir(source):
         parquet, images = files_of(source, "data"), images_in(source)
         if parquet and images:
@@ -275,32 +77,9 @@ def fingerprint(inputs: Inputs) -> str:
 
 
 def images_in(folder: str) -> list[Path]:
+    """All images in the folder and those below, in the order of their paths."""
     inside = (path for path in Path(folder).rglob("*") if path.suffix.lower() in data.IMAGE_SUFFIXES)
     return sorted(path for path in inside if path.is_file() and not path.name.startswith("."))
-
-
-class VectorFile:
-    """Rows of a .npy file; the id is the row number."""
-
-    def __init__(self, file: str) -> None:
-        self.files = [file]
-        self.reading: list[Any] = []
-        try:
-            self.array = np.load(file, mmap_mode="r", allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise InputError(f"{file} cannot be read: {reason(error)}; write an array with numpy.save.") from None
-        if self.array.ndim != 2 or self.array.dtype.kind not in "fiu":
-            raise InputError(f"{file} holds {self.array.dtype} of shape {self.array.shape}; give vectors (n, d).")
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def read(self, start: int, stop: int) -> Batch:
-        with np.errstate(over="ignore"):  # numbers that become infinite are refused later
-            return list(range(start, min(stop, len(self)))), np.array(self.array[start:stop], np.float32)
-
-    def where(self, row: int) -> str:
-        return f"{self.files[0]}, row {row}"
 
 
 class ImageFolder:
@@ -324,3 +103,93 @@ class ImageFolder:
 
     def where(self, row: int) -> str:
         return self.files[row]
+
+
+class ArrayFile:
+    """An array of a .npy, .npz or idx file: vectors (n, d), or images, uint8 (n, H, W), (n, H, W, 1) or (n, H, W, 3).
+
+    The id is the row number, or what the array that --id-column names in an .npz file has.
+    """
+
+    def __init__(self, file: str, options: ReadOptions) -> None:
+        self.files = [file]
+        self.reading: list[Any] = []
+        if not file.endswith(".npz"):
+            _no_columns(file, options)
+        self.ids: list[Any] | None = None
+        try:
+            if file.endswith(".npz"):
+                self.array, self.ids = _of_npz(file, options)
+                self.reading = [options.column, options.id_column if self.ids else ""]
+            else:
+                self.array = _of_idx(file) if file.endswith(IDX) else np.load(file, mmap_mode="r", allow_pickle=False)
+        except BROKEN as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError(f"{file} cannot be read: {reason(error)}; write an array with numpy.save.") from None
+        self.images = _are_images(self.array)
+        if not self.images and (self.array.ndim != 2 or self.array.dtype.kind not in "fiu"):
+            raise InputError(
+                f"{file} holds {self.array.dtype} of shape {self.array.shape}; give vectors (n, d) or uint8 images "
+                "(n, H, W, 3)."
+            )
+        if self.images:
+            self.decoding = Decoding(options.image_size, skip_bad=False)
+            self.reading = [*self.reading, options.image_size]
+        if self.ids is not None:
+            if len(self.ids) != len(self.array):
+                raise InputError(f"{file} has {len(self.ids)} ids for {len(self.array)} rows; give one each.")
+            ids = self.ids
+            check_unique(lambda: [ids], self.where)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, start: int, stop: int) -> Batch:
+        rows = range(start, min(stop, len(self)))
+        ids = list(rows) if self.ids is None else self.ids[start:stop]
+        if self.images:
+            return ids, self.decoding((self.where(row), functools.partial(self._image, row)) for row in rows)[1]
+        with np.errstate(over="ignore"):  # numbers that become infinite are refused later
+            return ids, np.array(self.array[start:stop], np.float32)
+
+    def _image(self, row: int) -> NDArray[np.uint8]:
+        image = np.array(self.array[row])
+        return np.broadcast_to(image.reshape(*image.shape[:2], -1), (*image.shape[:2], 3)).copy()
+
+    def where(self, row: int) -> str:
+        return f"{self.files[0]}, row {row}"
+
+
+def _are_images(array: NDArray[Any]) -> bool:
+    return array.dtype == np.uint8 and (array.ndim == 3 or (array.ndim == 4 and array.shape[3] in (1, 3)))
+
+
+def _of_npz(file: str, options: ReadOptions) -> tuple[NDArray[Any], list[Any] | None]:
+    """The array of inputs and the ids."""
+    with np.load(file, allow_pickle=False) as arrays:
+        usual = [name for name in INPUTS if name in arrays.files]
+        column = options.column or (arrays.files[0] if len(arrays.files) == 1 else next(iter(usual), ""))
+        if column not in arrays.files:
+            named = ", ".join(arrays.files)
+            raise InputError(f"{file} has the arrays {named}; say with --column which one holds images or vectors.")
+        if options.id_column not in ("", "id") and options.id_column not in arrays.files:
+            raise InputError(f"{file} has no array {options.id_column!r}; give another --id-column.")
+        ids: NDArray[Any] | None = arrays[options.id_column] if options.id_column in arrays.files else None
+        if ids is not None and (ids.ndim != 1 or ids.dtype.kind not in "iuU"):
+            raise InputError(
+                f"{file}: {options.id_column} holds {ids.dtype} of shape {ids.shape}; give a whole number or a text "
+                "for each row, or --id-column '' for row numbers."
+            )
+        return arrays[column], None if ids is None else ids.tolist()
+
+
+def _of_idx(file: str) -> NDArray[Any]:
+    """The array of a file in the format of MNIST: two zeros, 8 for bytes, how many dimensions, and these."""
+    with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as stream:
+        zeros, kind, dimensions = int.from_bytes(stream.read(2)), stream.read(1), int.from_bytes(stream.read(1))
+        shape = [int.from_bytes(stream.read(4)) for _ in range(dimensions)]
+        content = stream.read()
+    if zeros or kind != b"\x08" or len(content) != np.prod(shape):
+        raise InputError(f"{file} is not a whole idx file of bytes; get it again.")
+    return np.frombuffer(content, np.uint8).reshape(shape)

@@ -1,9 +1,9 @@
-"""How inputs are read, and what reading them gives."""
+"""How inputs are read, what reading them gives, and what is refused before anything slow is loaded."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -55,6 +55,31 @@ class Decoding:
         return kept, np.stack(pixels) if pixels else np.empty((0, *(self.shape or (1, 1, 3))), np.uint8)
 
 
+def check_unique(parts: Callable[[], Iterable[list[Any]]], where: Callable[[int], str]) -> None:
+    """Refuse two rows with the same id. parts: gives the ids of all rows; where: gives the place of a row in words.
+
+    Eight bytes are kept of each id; only if two are alike in these, the ids are read once more and compared.
+
+    >>> check_unique(lambda: [["a", "b"], ["c", "a"]], "row {}".format)
+    Traceback (most recent call last):
+    accuacl.base.errors.InputError: row 3 has the id 'a', which row 0 has too; give each row an id of its own.
+    """
+    hashes = np.concatenate([np.empty(0, np.int64), *(np.fromiter(map(hash, part), np.int64) for part in parts())])
+    order = np.argsort(hashes, kind="stable")
+    again = np.flatnonzero(hashes[order[1:]] == hashes[order[:-1]])
+    if not len(again):
+        return
+    suspects = set(hashes[order[again]].tolist())
+    first: dict[Any, int] = {}
+    for row, id in enumerate(id for part in parts() for id in part):
+        if hash(id) in suspects and first.setdefault(id, row) != row:
+            raise InputError(
+                f"{where(row)} has the id {id!r}, which {where(first[id])} has too; give each row an id of its own."
+            )
+
+
+ARRAYS = (".npy", ".npz", "ubyte", "ubyte.gz")  # how the names of array files end
+IDX = ARRAYS[2:]
 MANIFEST, LOCK = "manifest.json", "embed.lock"
 LABELS = "labels.sqlite"  # a directory that has it is a project
 
@@ -87,8 +112,10 @@ def check_out(out: Path) -> None:
 def check_source(source: str) -> None:
     """Refuse what is neither a folder nor a file of a known kind."""
     pattern = any(mark in source for mark in "*?[")
-    if not source.endswith((".npy", ".parquet")) and not os.path.isdir(source) and not pattern:
-        raise InputError(f"{source} is not a folder, a Parquet or a .npy file; give images or vectors in one of these.")
+    if not source.endswith((*ARRAYS, ".parquet")) and not os.path.isdir(source) and not pattern:
+        raise InputError(
+            f"{source} is not a folder, a Parquet, .npy, .npz or idx file; give images or vectors in one of these."
+        )
 
 
 def check_finished(directory: Path) -> None:

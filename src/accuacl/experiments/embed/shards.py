@@ -1,7 +1,8 @@
 """From inputs and a model to a pool: Parquet shards of ids, embeddings and probabilities.
 
-Each shard is a file. `manifest.json` names the finished shards, and the data, model and settings that made them. The
-same command, given again, continues with the first shard that is missing.
+Each shard is a file. `manifest.json` names the finished shards, and the data, model, runtime and settings that made
+them. The same command, given again, continues with the first shard that is missing. The next inputs are read and
+decoded while the model runs.
 """
 
 from __future__ import annotations
@@ -21,16 +22,20 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, making, write_text
+from accuacl.base.machine import cores
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.experiments import DEVICE, models
+from accuacl.base.threads import ordered_thread_map
+from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
-from accuacl.experiments.embed.reading import LOCK, MANIFEST, check_out
+from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out
+from accuacl.experiments.embed.runtime import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
 FAILED = "failed"  # in the manifest: embedding ended with wrong input
-PART_BYTES = 64 << 20  # of raw inputs that are in memory at a time
+PART_BYTES = 32 << 20  # of raw inputs that are read at a time; as many parts again are read ahead
+SPREAD = 32  # images that a thread is given at a time
 
 
 def embed(
@@ -43,11 +48,14 @@ def embed(
     batch: int = 256,
     shard_rows: int = GROUP_ROWS,
     fresh: bool = False,
+    runtime: str = AUTO,
     progress: OnProgress = ignore,
 ) -> int:
     """Write the pool, or what is missing of it, to the folder `out`; returns its number of rows.
 
     inputs, checkpoint: from `open_for_run` or `open_for_module`. half: embeddings and probabilities as float16.
+    runtime: what runs the model on images; auto: what the checkpoint says, or what the pool was begun with, or else the
+    fastest that is installed and agrees with torch. Vectors, and everything on a GPU, torch runs.
     """
     if shard_rows < 1 or batch < 1:
         raise InputError(f"shard_rows is {shard_rows} and batch {batch}; give at least 1 of each.")
@@ -55,21 +63,71 @@ def embed(
     check_out(out)
     busy = f"another embed (process {{holder}}) is writing to {out}; wait for it or give another --out."
     with making(out, LOCK, MANIFEST), Lock(out / LOCK, busy):
+        given = checkpoint.runtime if runtime == AUTO else runtime
+        runner = _Runner(inputs, checkpoint, _runtime_name(out, fresh) if given == AUTO else given, batch, device)
         manifest = _begin(out, {
             "inputs": fingerprint(inputs), "reading": inputs.reading, "model": checkpoint.fingerprint, "half": half,
-            "shard_rows": shard_rows,
+            "shard_rows": shard_rows, "runtime": runner.name,
         }, fresh)  # fmt: skip
         for number, start in enumerate(range(0, len(inputs), shard_rows)):
             name = f"{number:06}.parquet"
             stop = min(start + shard_rows, len(inputs))
             if not _whole(out / name, manifest["shards"].get(name)):
                 with _marked(out, manifest):
-                    ids, features = _embed_rows(inputs, checkpoint, start, stop, half, device, batch, progress)
+                    ids, features = _embed_rows(inputs, runner, start, stop, half, progress)
                 write_pool(out / name, ids, features.embeddings, features.probabilities)
                 manifest["shards"][name] = {"rows": len(ids), "bytes": (out / name).stat().st_size}
                 write_text(out / MANIFEST, json.dumps(manifest, indent=1) + "\n")
             progress(Progress(stop, len(inputs), "embedding"))
     return sum(shard["rows"] for shard in manifest["shards"].values())
+
+
+def _runtime_name(out: Path, fresh: bool) -> str:
+    """What a pool was begun with; before runtimes were recorded that was torch."""
+    if fresh or not (out / MANIFEST).exists():
+        return AUTO
+    written = _read(out / MANIFEST)
+    return str(written["settings"].get("runtime", TORCH)) if written["shards"] else AUTO
+
+
+class _Runner:
+    """The checkpoint's model in a runtime, which is chosen and opened when its first inputs are there."""
+
+    def __init__(self, inputs: Inputs, checkpoint: Checkpoint, name: str, batch: int, device: str) -> None:
+        self.checkpoint, self.batch, self.device = checkpoint, batch, device
+        self.runtime: Runtime | None = None
+        if device != "cpu" or name == TORCH:
+            self.name = TORCH
+            return
+        first = next((raw for raw in _batches(inputs, BATCH) if len(raw)), np.empty((0, 0), np.float32))
+        if first.dtype != np.uint8:  # vectors: torch takes microseconds for them
+            self.name = TORCH
+            return
+        network, self.rest = checkpoint.parts()
+        try:
+            if name == AUTO:
+                self.runtime = choose_runtime(network, first)
+            else:
+                self.runtime = open_runtime(name, network, first.shape[1:])
+        except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
+            raise InputError(misfit(error, first.shape[1:])) from None
+        self.name = self.runtime.name
+
+    def predict(self, raw: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Embeddings and probabilities."""
+        model, transform, seen = self.checkpoint.model, self.checkpoint.transform, self.checkpoint.seen
+        try:
+            if self.name == TORCH or self.runtime is None:
+                return models.predict(model, torch.from_numpy(raw), transform, seen, self.batch, self.device)
+            parts = (raw[start : start + SPREAD] for start in range(0, len(raw), SPREAD))
+            rows = np.concatenate(list(ordered_thread_map(self.runtime.run, parts, cores())))
+            return models.predict(self.rest, torch.from_numpy(rows), learners.Transform(), seen, self.batch)
+        except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
+            raise InputError(misfit(error, raw.shape[1:])) from None
+
+
+def _batches(inputs: Inputs, count: int) -> Iterator[NDArray[Any]]:
+    return (inputs.read(start, start + count)[1] for start in range(0, len(inputs), count))
 
 
 @contextlib.contextmanager
@@ -84,40 +142,25 @@ def _marked(out: Path, manifest: dict[str, Any]) -> Iterator[None]:
 
 
 def _device(name: str) -> str:
-    if not re.fullmatch(DEVICE, name):
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise InputError(f"device is {name!r}; give cpu, cuda, cuda:1 or auto.")
-    if name == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError(f"device is {name!r} but torch finds none; give --device cpu.")
-    return name
+    return device_of(name)
 
 
 def _embed_rows(
-    inputs: Inputs,
-    checkpoint: Checkpoint,
-    start: int,
-    stop: int,
-    half: bool,
-    device: str,
-    batch: int,
-    progress: OnProgress,
+    inputs: Inputs, runner: _Runner, start: int, stop: int, half: bool, progress: OnProgress
 ) -> tuple[list[Any], Features]:
     """Ids and features of the rows from start to stop, computed a part at a time."""
     ids: list[Any] = []
     parts: list[Features] = []
-    step = batch  # until it is known how large an input is
-    while start < stop:
-        end = min(start + step, stop)
-        names, raw = inputs.read(start, end)
+    for begin, end, (names, raw) in _read_ahead(inputs, start, stop, runner.batch):
         if len(raw):
-            step = max(batch, PART_BYTES // raw[0].nbytes // batch * batch)
-            h, p = _predict(checkpoint, raw, batch, device)
+            h, p = runner.predict(raw)
             try:
                 parts.append(_features(h, p, half))
             except RowError as error:
                 if not np.isfinite(raw[error.row]).all():
-                    where = inputs.where(start + error.row)
+                    where = inputs.where(begin + error.row)
                     raise InputError(
                         f"{where}: its vector has a number that is not finite; fix or drop the row."
                     ) from None
@@ -126,8 +169,7 @@ def _embed_rows(
                     f"what the model gives for {names[error.row]!r} is no pool: {error.at('')[2:]}{how}"
                 ) from None
         ids += names
-        start = end
-        progress(Progress(start, len(inputs), "embedding"))
+        progress(Progress(end, len(inputs), "embedding"))
     if not parts:
         raise InputError("none of the images of a shard can be read; fix them or leave them out of the folder.")
     return ids, Features.trusted(
@@ -135,13 +177,19 @@ def _embed_rows(
     )
 
 
-def _predict(checkpoint: Checkpoint, raw: NDArray[Any], batch: int, device: str) -> tuple[NDArray[Any], NDArray[Any]]:
-    try:
-        return models.predict(
-            checkpoint.model, torch.from_numpy(raw), checkpoint.transform, checkpoint.seen, batch, device
-        )
-    except (RuntimeError, InputError) as error:  # torch raises the former when shapes do not fit
-        raise InputError(misfit(error, raw.shape[1:])) from None
+def _read_ahead(inputs: Inputs, start: int, stop: int, batch: int) -> Iterator[tuple[int, int, Batch]]:
+    """(first row, end, what was read) a part at a time; a thread reads the next parts meanwhile.
+
+    The first part has `batch` rows; it shows how large an input is, and so how many fit into a part.
+    """
+    end = min(start + batch, stop)
+    first = inputs.read(start, end)
+    yield start, end, first
+    step = max(batch, PART_BYTES // first[1][0].nbytes // batch * batch) if len(first[1]) else batch
+    ranges = [(begin, min(begin + step, stop)) for begin in range(end, stop, step)]
+    parts = ordered_thread_map(lambda part: inputs.read(*part), ranges, workers=1)  # one: files are read in order
+    for (begin, finish), read in zip(ranges, parts, strict=True):
+        yield begin, finish, read
 
 
 def _features(h: NDArray[Any], p: NDArray[Any], half: bool) -> Features:
@@ -158,11 +206,8 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     if not path.exists():
         write_text(path, json.dumps(nothing, indent=1) + "\n")
         return nothing
-    try:
-        written = json.loads(path.read_text())
-        old, shards, failed = written["settings"], written["shards"], written.get(FAILED, False)
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is not the record of a pool; give another --out.") from None
+    written = _read(path)
+    old, shards, failed = {"runtime": TORCH, **written["settings"]}, written["shards"], written.get(FAILED, False)
     if fresh or old != settings:
         for key, value in settings.items():
             if shards and not fresh and not failed and old.get(key) != value:
@@ -177,6 +222,14 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
     for unfinished in out.glob("*.parquet.*.part"):  # what a killed process left
         unfinished.unlink(missing_ok=True)
     return {"settings": settings, "shards": shards}
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        written = json.loads(path.read_text())
+        return {"settings": dict(written["settings"]), "shards": dict(written["shards"]), FAILED: written.get(FAILED)}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        raise InputError(f"{path} is not the record of a pool; give another --out.") from None
 
 
 def _whole(path: Path, entry: dict[str, Any] | None) -> bool:
