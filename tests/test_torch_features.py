@@ -324,3 +324,27 @@ def test_without_pandas_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*\.\[frames\]"):
         Selection(np.array([3, 1]), {}).to_frame()
+
+
+@pytest.mark.parametrize(
+    "loader",
+    [
+        DataLoader(TensorDataset(X), batch_size=3, shuffle=True),
+        DataLoader(TensorDataset(X), sampler=torch.utils.data.SubsetRandomSampler(range(4)), batch_size=2),
+        DataLoader(TensorDataset(X), sampler=torch.utils.data.WeightedRandomSampler([1.0] * 5, 5), batch_size=2),
+        DataLoader(
+            TensorDataset(X),
+            batch_sampler=torch.utils.data.BatchSampler(torch.utils.data.RandomSampler(X), 2, drop_last=False),
+        ),
+        DataLoader(TensorDataset(X), sampler=torch.utils.data.DistributedSampler(X, 1, 0, shuffle=True), batch_size=2),
+    ],
+)
+def test_a_loader_that_shuffles_is_refused(loader):
+    with pytest.raises(InputError, match=r"the loader shuffles \(\w+Sampler\), so that row 0 would not be example 0"):
+        features(Net(), loader, classes=[0, 1])
+
+
+def test_a_loader_that_takes_a_subset_in_order_is_not_refused():
+    net, ordered = Net(), torch.utils.data.DistributedSampler(X, 1, 0, shuffle=False)
+    rows = features(net, DataLoader(TensorDataset(X), sampler=ordered, batch_size=len(X)), classes=[0, 1])
+    np.testing.assert_array_equal(rows.embeddings, features(net, [X], classes=[0, 1]).embeddings)

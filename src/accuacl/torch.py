@@ -240,6 +240,11 @@ def _not_the_output(model: nn.Module, layer: str, z: Tensor, first: Tensor, outp
 
 LABELS = ("labels", "label", "targets", "target", "y")  # of a batch that is a dictionary: not for the model
 HALF = (torch.float16, torch.bfloat16)
+SHUFFLING = (
+    torch.utils.data.RandomSampler,
+    torch.utils.data.SubsetRandomSampler,
+    torch.utils.data.WeightedRandomSampler,
+)
 
 
 class GivenBatch:
@@ -415,6 +420,12 @@ def _check(model: Any, loader: Any) -> None:
     if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
         raise InputError(
             f"the loader is a {type(loader).__name__}, which gives no batches; give a DataLoader, or a list of batches."
+        )
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
+    if isinstance(sampler, SHUFFLING) or getattr(sampler, "shuffle", False) is True:
+        raise InputError(
+            f"the loader shuffles ({type(sampler).__name__}), so that row 0 would not be example 0; give one with "
+            "shuffle=False."
         )
 
 
