@@ -212,9 +212,9 @@ class Config(Settings):
             raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
         if not models.is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
-        if self.learner == "ridge" and self.model not in ("linear", "projection"):
+        if learners.REGISTRY[self.learner].exact and self.model not in ("linear", "projection"):
             raise InputError(
-                f"ridge learns on features that stay as they are, not with --model {self.model}; give --model linear "
+                f"{self.learner} learns on features that stay as they are, not with --model {self.model}; give --model linear "
                 "or projection and data that are vectors, such as embeddings of images, or another learner."
             )
         check_stream(self)
@@ -251,7 +251,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
     if vectors:
-        defaults = defaults | {"model": "linear" if given.get("learner") == "ridge" else "mlp"}
+        learner = learners.REGISTRY.get(str(given.get("learner")))
+        defaults = defaults | {"model": "linear" if learner and learner.exact else "mlp"}
     if models.is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     if str(given.get("learner")) in learners.REGISTRY:

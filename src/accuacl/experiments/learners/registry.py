@@ -28,7 +28,8 @@ class LearnerEntry(Registry["Start"]):
     original: where the variant differs. settings: the settings of a run that only some learners use and this one does,
     with its defaults. fixed: settings that make no difference to it, and what they are then. policy: the variants
     whose memory `--memory-policy` can decide on; the others change theirs while they train, or keep everything.
-    replayed: about how many examples it replays or scores for each new one, which estimates of cost need.
+    replayed: about how many examples it replays or scores for each new one, which estimates of cost need. exact: it
+    solves for the head in one step, from all labels so far, on features that stay as they are.
     """
 
     def __init__(
@@ -40,10 +41,11 @@ class LearnerEntry(Registry["Start"]):
         fixed: Mapping[str, Any] | None = None,
         policy: Collection[str] = VARIANTS,
         replayed: float = 1.0,
+        exact: bool = False,
     ) -> None:
         super().__init__("accuacl.experiments.learners", {"paper": paper, "original": original or paper})
         self.settings, self.fixed = dict(settings or {}), dict(fixed or {})
-        self.policy, self.replayed = tuple(policy), replayed
+        self.policy, self.replayed, self.exact = tuple(policy), replayed, exact
 
 
 REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
@@ -51,7 +53,9 @@ REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "gss": LearnerEntry("gss:GSS", "gss:OriginalGSS", policy=["paper"], replayed=1.3),
     "der++": LearnerEntry("derpp:DERpp", "derpp:OriginalDERpp", settings={"alpha": 0.1, "beta": 0.5}, policy=["paper"]),
     "er-ace": LearnerEntry("erace:ERACE", "erace:OriginalERACE"),
-    "ridge": LearnerEntry("ridge:Ridge", fixed={"learner_variant": "paper", "sampling": "plain"}, policy=[]),
+    "ridge": LearnerEntry(
+        "ridge:Ridge", fixed={"learner_variant": "paper", "sampling": "plain"}, policy=[], exact=True
+    ),
 }
 NAMES = tuple(REGISTRY)
 SETTINGS = tuple(dict.fromkeys(name for entry in REGISTRY.values() for name in entry.settings))  # that some have
@@ -63,7 +67,7 @@ INHERIT = "register a class that inherits from accuacl.experiments.learners.Lear
 def register(name: str) -> Callable[[L], L]:
     """Make a learner of your own known by its name, in every variant.
 
-    Its class may have the attributes `settings`, `fixed`, `policy` and `replayed`, as in `LearnerEntry`.
+    Its class may have the attributes `settings`, `fixed`, `policy`, `replayed` and `exact`, as in `LearnerEntry`.
 
     >>> @register("mine")
     ... class Mine:
@@ -83,7 +87,7 @@ def register(name: str) -> Callable[[L], L]:
             raise InputError(f"{who} must take one argument, the Round; {INHERIT}.")
         if inspect.isclass(learner):
             _check_can_learn(who, learner)
-        known = ("settings", "fixed", "policy", "replayed")
+        known = ("settings", "fixed", "policy", "replayed", "exact")
         declared = {attribute: getattr(learner, attribute) for attribute in known if hasattr(learner, attribute)}
         REGISTRY[name] = LearnerEntry(learner, **declared)
         REGISTERED.append(("learner", name))

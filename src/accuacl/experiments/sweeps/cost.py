@@ -11,11 +11,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import Config, models
+from accuacl.experiments.learners import REGISTRY as LEARNERS
 
 SHAPES = {"split-digits": (64,), "split-tiny-imagenet": (3, 64, 64)}  # the others are 3 x 32 x 32
 EXAMPLES = {"split-digits": (1_201, 596), "split-tiny-imagenet": (100_000, 10_000)}  # the others 50,000 and 10,000
 TASKS = {"split-digits": 5, "split-cifar10": 5}  # the others 10
-REPLAY = {"der++": 1.0, "er-ace": 1.0, "gss": 1.3}  # examples replayed, or scored, for each new one
 
 
 def core_seconds(config: Config) -> float:
@@ -46,8 +46,8 @@ def images(config: Config) -> float:
             if asks and r:
                 looked += pool + (task * pool if config.strategy == "accuacl-full" else memory)
             if not (asks or config.evaluate == "round" or r == rounds - 1):
-                pass
-            elif config.learner == "ridge":  # looks once at all labels there are
+                continue  # nothing looks at the weights of this round
+            if LEARNERS[config.learner].exact:  # looks once at all labels there are
                 looked += labels + task * config.labels
             else:
                 learned += config.epochs * (labels + _replayed(config, labels, memory))
@@ -58,8 +58,8 @@ def images(config: Config) -> float:
 
 def _replayed(config: Config, labels: int, memory: int) -> float:
     """Examples replayed, or scored, in an epoch with so many labels."""
-    if config.learner != "er":
-        return labels * REPLAY.get(config.learner, 1.0)
+    if "replay" not in LEARNERS[config.learner].settings:
+        return labels * LEARNERS[config.learner].replayed
     if config.replay == "cycled" or config.learner_variant == "original":
         return labels * min(memory, config.batch) / config.batch
     return min(memory, labels)  # the whole memory once an epoch

@@ -26,6 +26,7 @@ from accuacl.experiments import (
 )
 from accuacl.experiments.data import BENCHMARKS
 
+ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
 NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
 SCALES: tuple[str, ...] = get_args(Scale)
 LONGEST = 180  # characters of a directory's name
@@ -106,6 +107,19 @@ def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
     }
 
 
+@dataclass
+class Outcome:
+    """The rows of the runs that finished and, by name, why the others failed."""
+
+    rows: list[Row] = field(default_factory=list)
+    failed: dict[str, str] = field(default_factory=dict)
+
+
+def rows_by_key(table: Path) -> dict[tuple[str, ...], Row]:
+    """The rows of a results table, if there is one, by the keys of their runs."""
+    return {settings_key(canonical(row_settings(row))): row for row in (read_csv(table) if table.exists() else [])}
+
+
 def _values(name: str, value: Any, scale: str) -> list[Any]:
     """The values of a setting, one after the other."""
     if isinstance(value, dict):
@@ -151,19 +165,3 @@ def _in_words(name: str, value: Any) -> str:
         return ", ".join(_in_words(option, given) for option, given in value.items())
     shown = f"{value:.4g}" if isinstance(value, float) else str(value)
     return shown if name in ("benchmark", "learner", "strategy", "scale", "model") else f"{name} {shown}"
-
-
-ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
-
-
-@dataclass
-class Outcome:
-    """The rows of the runs that finished and, by name, why the others failed."""
-
-    rows: list[Row] = field(default_factory=list)
-    failed: dict[str, str] = field(default_factory=dict)
-
-
-def rows_by_key(table: Path) -> dict[tuple[str, ...], Row]:
-    """The rows of a results table, if there is one, by the keys of their runs."""
-    return {settings_key(canonical(row_settings(row))): row for row in (read_csv(table) if table.exists() else [])}

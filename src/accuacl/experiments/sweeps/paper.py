@@ -16,7 +16,32 @@ from accuacl.experiments import write_csv
 from accuacl.experiments.sweeps.efficiency import SECONDS_EACH
 from accuacl.experiments.sweeps.grid import SweepRun, rows_by_key, runs_of
 
+RECIPES = (
+    "main",
+    "memory-baselines",
+    "learning-accuracy",
+    "scores",
+    "task-order",
+    "full-past",
+    "tasks",
+    "budget",
+    "lambda",
+    "rounds",
+    "efficiency",
+    "ingredients",
+)
 EFFICIENCY = "efficiency"  # the recipe that measures queries instead of doing runs
+
+
+def read_recipe(name: str) -> dict[str, Any]:
+    """The recipe called `name`.
+
+    >>> read_recipe("scores")["title"]
+    'Effect of the two scores'
+    """
+    if name not in RECIPES:
+        raise no_such("recipe", name, RECIPES)
+    return yaml.safe_load(resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml").read_text())
 
 
 @dataclass(frozen=True)
@@ -69,30 +94,3 @@ def recipe_costs(
             seconds = sum(core_seconds(run.config) for run in missing) / workers
         costs.append(RecipeCost(name, recipe["about"], count, done, seconds))
     return costs
-
-
-RECIPES = (
-    "main",
-    "memory-baselines",
-    "learning-accuracy",
-    "scores",
-    "task-order",
-    "full-past",
-    "tasks",
-    "budget",
-    "lambda",
-    "rounds",
-    "efficiency",
-    "ingredients",
-)
-
-
-def read_recipe(name: str) -> dict[str, Any]:
-    """The recipe called `name`.
-
-    >>> read_recipe("scores")["title"]
-    'Effect of the two scores'
-    """
-    if name not in RECIPES:
-        raise no_such("recipe", name, RECIPES)
-    return yaml.safe_load(resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml").read_text())

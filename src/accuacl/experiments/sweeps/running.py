@@ -1,4 +1,4 @@
-"""Do a sweep's runs: only those that are missing, in parallel, into one table.
+"""Run a sweep: only the runs that are missing, in parallel, into one table.
 
 A run is skipped if its row is in the table or its directory is finished; an interrupted run continues where it stopped.
 A run that fails is reported and does not stop the others, unless the disk is full.
@@ -25,6 +25,7 @@ from accuacl.experiments.sweeps.grid import ERROR_FILE, DataKey, Outcome, SweepR
 from accuacl.strategies import load_plugins
 
 LOCK = "sweep.lock"
+PATIENCE = 60  # seconds; a worker of a sweep that was killed ends too, but on a busy machine not at once
 OnEnd = Callable[[SweepRun, Row | None, str], None]  # a run, its row or None, and why it failed
 
 
@@ -40,10 +41,10 @@ def run_missing(
     on_end: OnEnd = lambda run, row, why: None,
     on_note: Callable[[str], None] = lambda text: None,
 ) -> Outcome:
-    """Do the runs that `table` does not have, each in a directory of `out`; a new row is added as soon as its run ends.
+    """Run what `table` does not have, each run in a directory of `out`; a row is added as soon as its run ends.
 
     on_progress gets the number of runs done and, in `work`, the share of the work since this start. on_note gets a
-    sentence about the data, if the reader of results must know one. A run that fails leaves error.txt in its directory.
+    sentence that the reader of results must know about the data. A run that fails leaves error.txt in its directory.
     """
     busy = f"another sweep (process {{holder}}) is working in {out}; wait for it or choose another --out."
     with making(out, LOCK), making(table.parent), Lock(out / LOCK, busy):
@@ -56,27 +57,27 @@ def run_missing(
         problems, notes = _prepare_data(missing, data_dir, len(outcome.rows), on_progress)
         if missing and not outcome.rows and all(problems.values()):
             raise InputError(next(iter(problems.values())))
-        told: set[str] = set()
+        known_notes = {""}
 
-        def tell_notes(texts: Sequence[str]) -> None:
+        def report_notes(texts: Sequence[str]) -> None:
             """Each sentence once, however many runs it holds for."""
             for text in texts:
-                if text and text not in told:
-                    told.add(text)
+                if text not in known_notes:
+                    known_notes.add(text)
                     on_note(text)
 
-        tell_notes([*notes, *(str(row.get("note") or "") for row in outcome.rows)])
+        report_notes([*notes, *(str(row.get("note") or "") for row in outcome.rows)])
         for run in missing:
             if why := problems[run.data]:
                 outcome.failed[run.name] = why
                 on_end(run, None, why)
         possible = [run for run in missing if run.name not in outcome.failed]
         jobs = [job_for(run, out, data_dir, plugins) for run in possible]
-        _do(possible, jobs, table, engine, outcome, on_progress, on_end, tell_notes)
+        _run_jobs(possible, jobs, table, engine, outcome, on_progress, on_end, report_notes)
     return outcome
 
 
-def _do(
+def _run_jobs(
     runs: Sequence[SweepRun],
     jobs: Sequence[Job],
     table: Path,
@@ -84,31 +85,31 @@ def _do(
     outcome: Outcome,
     on_progress: OnProgress,
     on_end: OnEnd,
-    tell_notes: Callable[[Sequence[str]], None],
+    report_notes: Callable[[Sequence[str]], None],
 ) -> None:
-    """Map the runs over the engine, and record how each ends."""
+    """Map the jobs over the engine, and record how each ends."""
     before = len(outcome.rows) + len(outcome.failed)
     finished = [index for index, job in enumerate(jobs) if (job.out / "result.json").exists()]
     done = WorkDone([work(run.config) for run in runs], finished)
 
-    def tell(index: int, run: Progress) -> None:
-        done.tell(index, run.share)
+    def report(index: int, run: Progress) -> None:
+        done.update(index, run.share)
         far, total = before + done.runs, before + len(runs)
         on_progress(Progress(far, total, run.text, run.stage, item=runs[index].name, work=done.share))
 
-    for end in engine.map(do_job, jobs, None if on_progress is ignore else tell):
+    for end in engine.map(do_job, jobs, None if on_progress is ignore else report):
         run = runs[end.index]
         why = end.failure.message if end.failure else ""
         if end.failure and end.failure.kind == "full":
             raise end.failure.error(run.name)
         if end.failure:
-            done.tell_failed(end.index)
+            done.leave_out(end.index)
             outcome.failed[run.name] = why
         else:
-            tell_notes(end.value.notes)
+            report_notes(end.value.notes)
             outcome.rows.append(end.value.row)
             add_to_csv(table, [end.value.row])
-        tell(end.index, Progress(1.0, text="done"))
+        report(end.index, Progress(1.0, text="done"))
         on_end(run, end.value.row if end.value else None, why)
 
 
@@ -120,7 +121,7 @@ def _prepare_data(
     Returns, by data set, why it cannot be read, and notes about those that can.
     """
 
-    def tell(images: Progress) -> None:
+    def report(images: Progress) -> None:
         text = f"{images.text} {images.done:.0f}/{images.total:.0f}"
         on_progress(Progress(before, max(before, 1), text, images.stage, work=0.0))
 
@@ -129,7 +130,7 @@ def _prepare_data(
     for key in dict.fromkeys(run.data for run in runs):
         problems[key] = ""
         try:
-            with warnings.catch_warnings(record=True) as said:
+            with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
                 data = load(
                     dataset_of(key.benchmark),
@@ -137,15 +138,12 @@ def _prepare_data(
                     image_size=key.image_size or None,
                     label_column=key.label_column,
                     task_column=key.task_column,
-                    progress=tell,
+                    progress=report,
                 )
-            notes += [*(str(warning.message) for warning in said), data_note(key.benchmark, len(data.train.labels))]
+            notes += [*(str(warning.message) for warning in caught), data_note(key.benchmark, len(data.train.labels))]
         except InputError as error:
             problems[key] = str(error)
     return problems, notes
-
-
-PATIENCE = 60  # seconds; a worker of a sweep that was killed ends too, but on a busy machine not at once
 
 
 class Job(NamedTuple):
@@ -172,22 +170,22 @@ def job_for(run: SweepRun, out: Path, data_dir: Path | None, plugins: Sequence[P
 
 
 class JobEnd(NamedTuple):
-    """A run's row for the results table, and the sentences that were said about its data and settings."""
+    """A run's row for the results table, and the warnings about its data and settings."""
 
     row: Row
     notes: list[str]
 
 
 def do_job(job: Job, on_progress: OnProgress) -> JobEnd:
-    """Start or continue the run. A failure leaves its traceback in error.txt."""
+    """Start or resume the run. A failure leaves its traceback in error.txt."""
     (job.out / ERROR_FILE).unlink(missing_ok=True)
     try:
         load_plugins(job.plugins)
         config = Config(**job.config)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             run_experiment(config, job.out, data_dir=job.data_dir, progress=on_progress, patience=PATIENCE)
-        return JobEnd(row_of(job.out), [str(warning.message) for warning in said])
+        return JobEnd(row_of(job.out), [str(warning.message) for warning in caught])
     except Exception as error:
         if job.out.is_dir() or not isinstance(error, InputError):  # input refused at once leaves no directory
             with contextlib.suppress(InputError):  # if the disk is full, that is what has failed
@@ -200,8 +198,8 @@ class WorkDone:
     """Adds up the shares of all runs, weighted by what each costs.
 
     >>> work = WorkDone([1.0, 3.0], finished=[])
-    >>> work.tell(0, 0.5)  # half of it had been done before this start
-    >>> work.tell(0, 0.75)
+    >>> work.update(0, 0.5)  # half of it had been done before this start
+    >>> work.update(0, 0.75)
     >>> work.runs, work.share  # a quarter of the first run, of three and a half
     (0.75, 0.07142857142857142)
     """
@@ -212,12 +210,12 @@ class WorkDone:
         self.shares = [0.0] * len(costs)
         self.before = dict.fromkeys(finished, 1.0)  # the share of each run that had been done before this start
 
-    def tell(self, run: int, share: float) -> None:
-        """Note how far a run is; the first note says how far it was at the start."""
+    def update(self, run: int, share: float) -> None:
+        """Record how far a run is; the first call says how far it was at the start."""
         self.shares[run] = share
         self.before.setdefault(run, share if share < 1 else 0.0)
 
-    def tell_failed(self, run: int) -> None:
+    def leave_out(self, run: int) -> None:
         """Leave out a run that failed: it says nothing about how fast the others are."""
         self.shares[run] = self.before[run] = 1.0
 
