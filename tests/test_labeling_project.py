@@ -253,11 +253,15 @@ def test_classes_merged_and_renamed_meanwhile(tmp_path):
 def test_a_class_that_only_a_correction_names_does_not_stop_the_loop(tmp_path):
     with new_project(tmp_path / "p", 2) as project:
         finish_task(project)
-        item = next(iter(project.store.labels()))
+        answers = records(project, "000/000/label")["000/000/label"]
+        item = next(item for item, _ in answers["labels"] if item not in answers["held"])
         new = project.store.add_class("new")
         project.store.correct(project.store.people()[0], item, new.id, uuid.uuid4().hex)
         answer(project, skip=lambda pick: True)  # so that nothing is trained before the next query
         finish(project)
+        assert records(project, "001/000/train") == {}
+        assert records(project, "001/001/query")["001/001/query"]["guess"]
+        assert new.id in records(project, "001/001/train")["001/001/train"]["seen"]
 
 
 def finish_task(project):
