@@ -58,7 +58,7 @@ docs: $(VENV)/ready  ## build the documentation site in out/site; open out/site/
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
 
 bench: $(VENV)/ready  ## measure speed and memory of every strategy on this machine
-	$(BIN)/accuacl bench
+	$(BIN)/python benchmarks/bench.py
 
 clean:  ## remove .venv and caches
 	rm -rf $(VENV) $(STUDIO) .pytest_cache .mypy_cache .ruff_cache .hypothesis

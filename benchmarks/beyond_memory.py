@@ -1,25 +1,21 @@
-"""Pools beyond memory: what a sample costs coverage, and what reading in parts costs fisher-ratio.
+"""Pools beyond memory: what coverage loses when a random sample represents the pool.
 
 For each size of the sample: how far the picks cover the whole pool, as a share of what the picks of the whole pool
-cover, and how long they took. Then fisher-ratio over a Parquet file with and without the memory for it.
+cover, and how long they took.
 Run: python benchmarks/beyond_memory.py (a minute on a quiet machine)
 """
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from accuacl import Features, pools, select
-from accuacl.bench import Case
-from accuacl.bench.measuring import problem
-from accuacl.bench.timing import timed
-from accuacl.strategies.facility import squared_width, unit
+from accuacl import Features, select
+from accuacl.experiments.sweeps.efficiency import Case, problem
+from accuacl.strategies import squared_width, unit
 
 
 def covered(pool: Features, picks: np.ndarray) -> float:
@@ -45,34 +41,12 @@ def report(name: str, pool: Features, budget: int, samples: list[int]) -> None:
     print(f"  at random     : {100 * chance / best:.1f} %")
 
 
-def in_parts(rows: int, d: int, budget: int, limit: int) -> None:
-    """fisher-ratio in memory, and in parts within `limit` bytes."""
-    pool, _, _ = problem(Case("fisher-ratio", rows, d, 20, budget))
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "pool.parquet"
-        pools.write_pool(file, np.arange(rows), pool.embeddings, pool.probabilities)
-        del pool
-        print(f"fisher-ratio: {rows:,} x {d}, {budget} picks")
-        picks = []
-        for name, allowed in (("in memory", 1 << 40), ("in parts", limit)):
-            start = time.perf_counter()
-
-            def job(allowed: int = allowed) -> None:
-                picks.append(pools.select(file, "fisher-ratio", budget=budget, memory_limit=allowed).ids)
-
-            cpu, _, extra = timed(job)
-            spent = time.perf_counter() - start
-            print(f"  {name}: {cpu:.1f} CPU s, {spent:.1f} s, {extra / 2**20:,.0f} MiB")
-        print(f"  the same picks: {all((picks[0] == other).all() for other in picks)}")
-
-
 def main() -> None:
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     digits = load_digits().data
     report("digits", Features(digits, np.ones((len(digits), 1))), 100, [200, 500, 1000])
     pool, _, _ = problem(Case("coverage", 20_000, 128, 100, 500))
     report("clusters", pool, 500, [1_000, 2_500, 5_000, 10_000])
-    in_parts(100_000, 64, 300, 285 << 20)
 
 
 if __name__ == "__main__":

@@ -21,12 +21,9 @@ from typing import Any
 import numpy as np
 
 from accuacl import Features, select
-from accuacl.bench import Case
-from accuacl.bench.measuring import in_fresh_process, machine, problem
-from accuacl.bench.timing import timed
+from accuacl.experiments.sweeps.efficiency import Case, in_fresh_process, machine, problem, timed
 from accuacl.skactiveml import from_skactiveml
-from accuacl.strategies import Query
-from accuacl.strategies.facility import squared_width, unit
+from accuacl.strategies import Query, squared_width, unit
 
 SIZES = ((1_000, 64, 10, 50), (5_000, 128, 20, 100), (10_000, 256, 20, 100))
 STRATEGIES = ("badge", "kcenter", "coverage")

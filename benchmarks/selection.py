@@ -44,7 +44,7 @@ def main() -> None:
     if options.one:
         print(json.dumps(measure(*options.one, options.budget, options.workers)))
         return
-    from accuacl.bench import machine
+    from accuacl.experiments.sweeps.efficiency import machine
 
     table = [run(rows, options) for rows in sorted(options.rows)]
     print(
@@ -99,7 +99,7 @@ def run(rows: int, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write(folder: Path, rows: int, d: int, K: int, shuffled: bool) -> int:
-    """Clustered, rectified embeddings and the softmax of a linear model on them, as `accuacl bench` has them."""
+    """Clustered, rectified embeddings and the softmax of a linear model on them, as bench.py has them."""
     from accuacl.pools import write_pool
 
     rng = np.random.default_rng(SEED)

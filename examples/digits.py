@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
-from accuacl import NAMES, Features, select
+from accuacl import Features, select, strategy_names
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -57,7 +57,7 @@ def main() -> None:
     for column in ("strategy", "5", "6", "7", "8", "9", "old %", "new %", "ms"):
         table.add_column(column, justify="left" if column == "strategy" else "right")
     picks = {}
-    for name in NAMES:
+    for name in strategy_names():
         start = time.perf_counter()
         picked = select(
             name,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl import Features, fisher, reference, select
+import reference
+from accuacl import Features, fisher, select
 from accuacl.strategies.fisher_ratio import Ratio
 from effort import times
 from problems import Problem, features, random_problem, with_copies

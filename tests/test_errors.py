@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from torch.nn import Linear
 
-from accuacl import NAMES, Features, experiments, pools, select, torch
+from accuacl import Features, experiments, pools, select, strategy_names, torch
 from accuacl.base.errors import InputError
 from accuacl.experiments import data
 from accuacl.strategies import TooLarge, options_of
@@ -126,7 +126,7 @@ def test_numpy_numbers_are_numbers():
     assert (uniform[0] == uniform[2]).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_huge_chunks_and_budgets_cost_nothing(name):
     check = select(name, pool=POOL, budget=10**400, chunk=10**13, memory=OTHER, past=5, labelled=OTHER)
     assert len(check) == len(POOL)

@@ -10,7 +10,7 @@ import threadpoolctl
 import torch
 from hypothesis import given, strategies as st
 
-from accuacl import NAMES, Features, get, select
+from accuacl import Features, get_strategy, select, strategy_names
 from accuacl.strategies import REGISTRY, Query
 from effort import examples
 from problems import Problem, features, random_problem, with_copies
@@ -19,7 +19,7 @@ RANDOM = {"uniform", "badge", "badge+memory", "typiclust", "accuacl+uniform"}
 SIZES = [(40, 6, 4), (1, 6, 4), (40, 1, 4), (40, 6, 1), (40, 6, 2), (2, 1, 1), (40, 30, 12)]
 
 
-@pytest.fixture(params=NAMES)
+@pytest.fixture(params=strategy_names())
 def name(request):
     return request.param
 
@@ -56,7 +56,7 @@ def same(a, b):
 
 @given(seed=st.integers(0, 10**6), budget=st.integers(0, 60))
 @examples(8, 50)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_unique_and_exactly_as_many_as_asked(name, seed, budget):
     problem = random_problem(seed, largest_scale=30, most=50)
     check(ask(name, problem, budget), len(problem.pool), budget)
@@ -213,7 +213,7 @@ def test_progress_rises_to_the_end(name, problem):
 
 def test_get_is_select_with_options_first(name, problem):
     query = Query(problem.pool, 20, problem.labelled, problem.memory, 500)
-    same(get(name)(query), ask(name, problem))
+    same(get_strategy(name)(query), ask(name, problem))
 
 
 def test_docstring_has_idea_reference_cost_and_example(name):

@@ -118,20 +118,6 @@ def test_which_row_is_bad_is_a_field():
     assert (raised.value.what, raised.value.row, raised.value.column) == ("probabilities", 1, None)
 
 
-def test_torch_is_imported_only_by_what_needs_it():
-    code = (
-        "import sys, numpy as np, accuacl\n"
-        "pool = accuacl.Features(np.eye(4, 2), np.full((4, 2), 0.5))\n"
-        "for name in ('uniform', 'entropy', 'least-confidence', 'margin', 'kcenter', 'badge'):\n"
-        "    accuacl.select(name, pool=pool, budget=2)\n"
-        "assert 'torch' not in sys.modules\n"
-        "accuacl.select('accuacl', pool=pool, budget=2)\n"
-        "assert 'torch' in sys.modules\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr
-
-
 def test_importing_the_package_is_enough_to_look_a_strategy_up():
     code = "import accuacl\nassert 'k-means++' in accuacl.strategies.REGISTRY['badge'].__doc__"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)

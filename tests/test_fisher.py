@@ -8,7 +8,8 @@ import pytest
 import torch
 from hypothesis import given, strategies as st
 
-from accuacl import Features, fisher, reference
+import reference
+from accuacl import Features, fisher
 from accuacl.fisher import FisherSum, Target, scores
 from effort import examples
 from problems import features, random_problem

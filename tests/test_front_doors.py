@@ -91,13 +91,13 @@ def test_names_that_are_written_twice_are_the_same():
 
 
 HELPS = [
-    "run", "sweep", "paper", "report", "embed", "bench", "select", "doctor", "project", "project new", "project add",
+    "run", "sweep", "paper", "report", "embed", "select", "doctor", "project", "project new", "project add",
     "project status", "project serve", "project label", "project push", "project export",
 ]  # fmt: skip
 WRONG = [
     "run --strategy nope", "run --learner nope", "run --lr -1", "run --benchmark nope", "run --config no",
     "sweep nofile.yaml", "paper nope", "report nope",
-    "embed --data x --out y --run z", "embed --data x --out y --model z.py:f", "bench --strategy nope",
+    "embed --data x --out y --run z", "embed --data x --out y --model z.py:f",
     "project status nope", "project train nope", "project export nope --out y", "project serve nope",
     "project add nope --images y",
 ]  # fmt: skip

@@ -25,7 +25,6 @@ USES = {
     "new, vectors": "project new {disk}/new --vectors vectors.parquet --classes a,b",
     "new, texts": "project new {disk}/new --texts texts.csv --classes a,b --model none",
     "export": "project export project --out {disk}/new",
-    "bench": "bench --strategy uniform --json {disk}/bench.json",
     "paper": "paper efficiency --scale smoke --only strategy=uniform --out {disk}/new",
     "add": "project add {disk}/project --vectors more.parquet",
     "label": "project label {disk}/project --from labels.csv --by bob",

@@ -13,7 +13,7 @@ import pytest
 from matplotlib.figure import Figure as MatplotlibFigure
 from PIL import Image
 
-from accuacl import NAMES
+from accuacl import strategy_names
 from accuacl.base.errors import InputError, LabelsPending
 from accuacl.experiments import Config, canonical, learners, make, metrics, read_steps, run, run_row
 from accuacl.experiments.data import OWN_STREAMS, holds_tasks, load
@@ -36,7 +36,7 @@ def test_every_learner_learns_with_all_irregularities_at_once(tmp_path, learner,
     assert set(result["recall"]) == set("0123456789")
 
 
-@pytest.mark.parametrize("strategy", [*NAMES, "full"])
+@pytest.mark.parametrize("strategy", [*strategy_names(), "full"])
 def test_every_strategy_picks_with_classes_in_pool_and_memory(tmp_path, strategy):
     """Some classes of the pool have no label yet, others are in the memory too."""
     run(make(SMALL | EVERYTHING | {"strategy": strategy, "tasks": 2, "classes_per_task": 5}), tmp_path)

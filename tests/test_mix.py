@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl import reference, select
+import reference
+from accuacl import select
 from accuacl.strategies.ranking import in_turn
 from problems import random_problem
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from accuacl import NAMES, Features, fisher, reference, select
+import reference
+from accuacl import Features, fisher, select, strategy_names
 from effort import times
 
 RNG = np.random.default_rng(0)
@@ -23,7 +24,7 @@ def clusters(centres, each=12):
     return Features(h, p), of
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_a_memory_of_the_pools_own_classes_is_as_good_as_any(name):
     """Every strategy picks as it must, with a memory of the very same examples too."""
     pool, _ = clusters([0, 1, 2])
@@ -33,7 +34,7 @@ def test_a_memory_of_the_pools_own_classes_is_as_good_as_any(name):
         assert all(np.isfinite(values).all() for values in picked.scores.values())
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - LOOKS_AT_MEMORY))
+@pytest.mark.parametrize("name", sorted(set(strategy_names()) - LOOKS_AT_MEMORY))
 def test_the_others_do_not_look_at_the_memory(name):
     pool, _ = clusters([0, 1, 2])
     with_, without = (

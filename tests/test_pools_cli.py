@@ -224,9 +224,26 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
         ),
         (["--out", "p.csv", "--exclude", "gaps.jsonl"], "gaps.jsonl: 1 of 2 rows have no id; fill it in or drop them."),
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),
-        (["--out", "p.csv", "--memory-limit", "much"], "memory-limit is 'much'; give a number of bytes, such as 16G."),
-        (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give the weight of the past, a number in [0, 1]."),
-        (["--out", "p.csv", "--uncertainty", "no"], "uncertainty is 'no'; give weighed or ignored."),
+        (
+            ["--out", "p.csv", "--memory-limit", "much"],
+            "memory-limit is 'much'; give a size with its unit, such as 500MB or 2GiB.",
+        ),
+        (["--out", "p.csv", "--lam", "2"], "lam is 2.0; give a number from 0 to 1."),
+        (
+            ["--out", "p.csv", "--strategy", "fisher-ratio", "--uncertainty", "no"],
+            "uncertainty is 'no'; give ignored or weighed.",
+        ),
+        (
+            ["--out", "p.csv", "--memory-limit", "1"],
+            "memory-limit is '1'; give a size with its unit, such as 500MB or 2GiB.",
+        ),
+        (
+            ["--out", "p.csv", "--option", "keep"],
+            "--option is 'keep'; give a name and a value, such as --option share=0.3.",
+        ),
+        (["--out", "p.csv", "--option", "kep=3"], "accuacl has no option 'kep'; did you mean keep? Its options are"),
+        (["--out", "p.csv", "--option", "keep=some"], "keep is 'some'; give a whole number of at least 1."),
+        (["--out", "p.csv", "--option", "keep=3", "--keep", "4"], "keep is given by --option and by --keep; give one"),
         (["--out", "p.csv", "--budget", "-3"], "--budget"),
     ],
 )

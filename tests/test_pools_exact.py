@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 
-from accuacl import NAMES, Features, pools, select
+from accuacl import Features, pools, select, strategy_names
 from accuacl.engines import Local
 from accuacl.pools import Columns, RowGroup, write_pool
 from accuacl.pools.pool import Layout, Pool
@@ -18,8 +18,8 @@ from effort import LONG, examples
 from pool_files import Inline, table, write
 from problems import features, random_problem
 
-VARIANTS = [(name, variant) for name in NAMES for variant in ("released", "paper") if "accuacl" in name] + [
-    (name, None) for name in NAMES if "accuacl" not in name
+VARIANTS = [(name, variant) for name in strategy_names() for variant in ("released", "paper") if "accuacl" in name] + [
+    (name, None) for name in strategy_names() if "accuacl" not in name
 ]
 
 
@@ -105,7 +105,7 @@ def folder(problem, tmp_path_factory):
 @pytest.mark.parametrize("workers", [1, 2] if LONG else [2])
 def test_processes_and_their_number_do_not_matter(problem, folder, workers):
     with Local(workers) as engine:
-        for name in [name for name in NAMES if isinstance(REGISTRY[name], RowStrategy)]:
+        for name in [name for name in strategy_names() if isinstance(REGISTRY[name], RowStrategy)]:
             expected = select(name, pool=problem[0], budget=77, memory=problem[1], past=9000, seed=5)
             found = pools.select(
                 folder, name, budget=77, memory=problem[1], past=9000, seed=5, engine=engine, shard_rows=700
@@ -197,7 +197,7 @@ def test_uniform_of_text_is_spread_evenly_and_does_not_depend_on_the_files(probl
     assert few == picks[0][0][:10]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_budgets_of_nothing_and_of_everything(problem, tmp_path, name):
     pool = write(tmp_path / "a.parquet", np.arange(50), problem[0].rows(slice(0, 50)), 7)
     for budget in (0, 50, 1000):
@@ -247,7 +247,7 @@ def test_many_tiny_row_groups_do_not_fill_a_pipe(tmp_path):
     assert picked.ids.tolist() == select("entropy", pool=Features(h, p), budget=5).indices.tolist()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_a_pool_of_nothing_whose_lists_could_have_any_length(tmp_path, name):
     kinds = {"id": pa.int64(), "embedding": pa.list_(pa.float32()), "probability": pa.list_(pa.float32())}
     pq.write_table(pa.table([pa.array([], kind) for kind in kinds.values()], names=list(kinds)), tmp_path / "0.parquet")

@@ -302,7 +302,7 @@ def test_a_full_disk_leaves_no_half_of_a_pool_and_ids_are_not_checked_in_silence
     pool = write(tmp_path / "a.parquet", np.arange(400)[::-1], POOL)
     code = (
         "import sys\nsys.path.insert(0, sys.argv[2])\nfrom pool_files import Inline\nfrom accuacl import pools\n"
-        "from accuacl.pools import duplicates\nduplicates.FILE_BYTES = 10**9\n"
+        "from accuacl.pools import passes\npasses.FILE_BYTES = 10**9\n"
         "import numpy as np\npools.select(sys.argv[1], 'margin', budget=3, engine=Inline())\n"
     )
     done = limited(code, pool, os.path.dirname(__file__))

@@ -1,4 +1,4 @@
-"""Pools that do not fit into memory: fisher-ratio picks the same from parts, coverage covers a sample if asked to."""
+"""Pools that do not fit into memory: coverage of a random sample, and what is refused."""
 
 from __future__ import annotations
 
@@ -16,12 +16,6 @@ POOL, MEMORY = features(RNG, 400, 6, 4, scale=3), features(RNG, 30, 6, 4)
 TEXT = np.array([f"{i:03d}é" for i in range(400)], object)
 
 
-@pytest.fixture
-def too_large(monkeypatch):
-    """Nothing fits into memory as a whole."""
-    monkeypatch.setattr("accuacl.pools.selecting.bytes_needed", lambda *given: 1 << 60)
-
-
 def on_disk(folder, ids, pool=POOL, order=None):
     """Two files, in any order of rows."""
     order = np.random.default_rng(1).permutation(len(pool)) if order is None else order
@@ -30,33 +24,13 @@ def on_disk(folder, ids, pool=POOL, order=None):
     return str(folder)
 
 
-@pytest.mark.parametrize("ids", [np.arange(400), TEXT, np.arange(-200, 200) * 10**12], ids=["rows", "text", "numbers"])
-@pytest.mark.parametrize("left_out", [(), range(5, 90)])
-def test_fisher_ratio_in_parts_picks_what_it_picks_in_memory(ids, left_out, tmp_path, too_large):
-    pool, memory = on_disk(tmp_path, ids), write(tmp_path.parent / "memory.parquet", np.arange(30), MEMORY, 7)
-    told = []
-    got = pools.select(
-        pool, "fisher-ratio", budget=60, memory=memory, past=900, exclude=ids[list(left_out)].tolist(), ridge=0.3,
-        progress=lambda progress: told.append(progress.share),
-    )  # fmt: skip
-    left = np.setdiff1d(np.arange(400), left_out)
-    known = POOL.rows(np.array(left_out, np.int64)) if len(left_out) else None
-    expected = select(
-        "fisher-ratio", pool=POOL.rows(left), budget=60, labelled=known, memory=MEMORY, past=900, ridge=0.3
-    )
-    np.testing.assert_array_equal(got.ids, ids[left[expected.indices]])
-    np.testing.assert_allclose(got.scores["gain"], expected.scores["gain"], rtol=1e-9)
-    assert (got.rows, got.excluded) == (400 - len(left_out), len(left_out))
-    assert told == sorted(told)
-    assert told[-1] == 1
-
-
-@pytest.mark.parametrize("name", ["coverage", "uncertain-coverage"])
+@pytest.mark.parametrize("name", ["coverage", "coverage+memory", "uncertain-coverage"])
 @pytest.mark.parametrize("sample", [40, 123, 400, 10**6])
-def test_coverage_of_a_sample_is_the_same_in_parts_and_in_memory(name, sample, tmp_path, too_large):
+def test_coverage_of_a_sample_is_the_same_from_disk_and_in_memory(name, sample, tmp_path):
     pool = on_disk(tmp_path, np.arange(400))
-    got = pools.select(pool, name, budget=30, sample=sample)
-    expected = select(name, pool=POOL, budget=30, sample=sample)
+    memory = write(tmp_path.parent / "memory.parquet", np.arange(30), MEMORY, 7)
+    got = pools.select(pool, name, budget=30, sample=sample, memory=memory)
+    expected = select(name, pool=POOL, budget=30, sample=sample, memory=MEMORY)
     np.testing.assert_array_equal(got.ids, expected.indices)
     np.testing.assert_array_equal(got.scores["gain"], expected.scores["gain"])
 
@@ -64,14 +38,15 @@ def test_coverage_of_a_sample_is_the_same_in_parts_and_in_memory(name, sample, t
 @pytest.mark.parametrize("ids", [TEXT, np.arange(-200, 200) * 10**12], ids=["text", "numbers"])
 @pytest.mark.parametrize("left_out", [0, 90])
 @pytest.mark.parametrize("sample", [60, 350, 400])
-def test_the_picks_of_a_sample_do_not_depend_on_the_memory_that_is_free(ids, left_out, sample, tmp_path, monkeypatch):
-    pool, given = on_disk(tmp_path, ids), {"exclude": ids[:left_out].tolist(), "sample": sample}
-    roomy = pools.select(pool, "coverage", budget=30, **given)
-    monkeypatch.setattr("accuacl.pools.selecting.bytes_needed", lambda *sizes: 1 << 60)
-    narrow = pools.select(pool, "coverage", budget=30, **given)
-    np.testing.assert_array_equal(roomy.ids, narrow.ids)
-    np.testing.assert_array_equal(roomy.scores["gain"], narrow.scores["gain"])
-    assert (roomy.rows, roomy.excluded) == (narrow.rows, narrow.excluded) == (400 - left_out, left_out)
+def test_the_picks_of_a_sample_do_not_depend_on_order_and_files(ids, left_out, sample, tmp_path):
+    given = {"budget": 30, "exclude": ids[:left_out].tolist(), "sample": sample}
+    picked = []
+    for name, order in (("one", None), ("other", np.arange(400)[::-1])):
+        (tmp_path / name).mkdir()
+        picked.append(pools.select(on_disk(tmp_path / name, ids, order=order), "coverage", **given))
+    np.testing.assert_array_equal(picked[0].ids, picked[1].ids)
+    np.testing.assert_array_equal(picked[0].scores["gain"], picked[1].scores["gain"])
+    assert {(each.rows, each.excluded) for each in picked} == {(400 - left_out, left_out)}
 
 
 def test_a_sample_that_is_no_number_is_refused(tmp_path):
@@ -89,19 +64,6 @@ def test_a_strategy_of_ones_own_may_mean_something_else_by_a_sample(tmp_path, mo
         pools.select(write(tmp_path / "a.parquet", np.arange(400), POOL, 100), "mine", budget=4, sample=0.25)
 
 
-def test_fisher_ratio_in_parts_looks_at_no_uncertainty_where_that_of_rows_of_zeros_is_all(tmp_path, too_large):
-    h, p = POOL.embeddings.copy(), np.eye(4, dtype=np.float32)[np.arange(400) % 4]
-    h[::7], p[::7] = 0, 0.25
-    pool = Features(h, p)
-    got = pools.select(on_disk(tmp_path, np.arange(400), pool), "fisher-ratio", budget=20)
-    expected = select("fisher-ratio", pool=pool, budget=20)
-    np.testing.assert_array_equal(got.ids, expected.indices)
-    assert expected.scores["gain"].min() > 0
-    np.testing.assert_array_equal(
-        expected.indices, select("fisher-ratio", pool=pool, budget=20, uncertainty=False).indices
-    )
-
-
 @pytest.mark.parametrize("seed", range(times(10, 50)))
 def test_coverage_of_a_sample_is_coverage_of_these_rows(seed):
     rng = np.random.default_rng(seed)
@@ -113,16 +75,16 @@ def test_coverage_of_a_sample_is_coverage_of_these_rows(seed):
     np.testing.assert_allclose(got.scores["gain"], expected.scores["gain"] * 200 / 80, rtol=1e-12)
 
 
-def test_rows_left_out_are_covered_and_not_picked(tmp_path, too_large):
+def test_rows_left_out_are_covered_and_not_picked(tmp_path):
     pool = on_disk(tmp_path, TEXT)
-    got = pools.select(pool, "coverage", budget=300, sample=400, exclude=TEXT[:100].tolist())
+    got = pools.select(pool, "coverage", budget=300, sample=399, exclude=TEXT[:100].tolist())
     expected = select("coverage", pool=POOL.rows(slice(100, None)), budget=300, labelled=POOL.rows(slice(0, 100)))
     np.testing.assert_array_equal(got.ids, TEXT[100:][expected.indices])
     np.testing.assert_array_equal(got.scores["gain"], expected.scores["gain"])
 
 
 @pytest.mark.parametrize(("name", "options"), [("fisher-ratio", {}), ("coverage", {"sample": 50})])
-def test_bad_rows_and_repeated_ids_are_named(name, options, tmp_path, too_large):
+def test_bad_rows_and_repeated_ids_are_named(name, options, tmp_path):
     h = POOL.embeddings.copy()
     h[333, 2] = np.nan
     bad = write(tmp_path / "bad.parquet", np.arange(400), Features.trusted(h, POOL.probabilities), 100)
@@ -134,7 +96,7 @@ def test_bad_rows_and_repeated_ids_are_named(name, options, tmp_path, too_large)
 
 
 @pytest.mark.parametrize(("name", "options"), [("fisher-ratio", {}), ("coverage", {"sample": 50})])
-def test_a_pool_of_nothing(name, options, tmp_path, too_large):
+def test_a_pool_of_nothing(name, options, tmp_path):
     pool = write(tmp_path / "a.parquet", np.arange(0), POOL.rows(slice(0, 0)))
     assert len(pools.select(pool, name, budget=5, **options)) == 0
 
@@ -142,14 +104,16 @@ def test_a_pool_of_nothing(name, options, tmp_path, too_large):
 def test_what_does_not_fit_is_refused_and_a_sample_proposed(tmp_path):
     pool = write(tmp_path / "a.parquet", np.arange(400), POOL, 100)
     with pytest.raises(
-        TooLarge, match=r"coverage needs the whole pool at once: [\d,]+ bytes.* small --sample"
+        TooLarge, match=r"coverage needs the whole pool at once: [\d,]+ bytes.* sample represent the pool with --sample"
     ) as error:
         pools.select(pool, "coverage", budget=5, memory_limit=100_000)
     assert error.value.bytes > 100_000
     assert len(pools.select(pool, "coverage", budget=5, memory_limit=100_000, sample=20)) == 5
-    with pytest.raises(TooLarge, match=r"coverage needs [\d,]+ bytes for 400 rows"):
+    with pytest.raises(TooLarge, match=r"coverage needs [\d,]+ bytes for a sample of 200 rows.*; .* or give a smaller"):
         pools.select(pool, "coverage", budget=5, memory_limit=100_000, sample=200)
-    with pytest.raises(TooLarge, match=r"fisher-ratio needs [\d,]+ bytes for 400 rows"):
+    with pytest.raises(
+        TooLarge, match=r"fisher-ratio needs the whole pool.*accuacl, or coverage with --sample"
+    ):
         pools.select(pool, "fisher-ratio", budget=5, memory_limit=100_000)
 
 

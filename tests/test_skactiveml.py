@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from accuacl import Features, select
 from accuacl.base.errors import InputError
-from accuacl.strategies import NAMES, Query, register
+from accuacl import Query, register, strategy_names
 from commands import forgetting
 
 pytest.importorskip("skactiveml", reason="the extra `skactiveml` is not installed")
@@ -39,7 +39,7 @@ def features(rows, clf):
     return Features(X[rows], clf.predict_proba(X[rows]))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", strategy_names())
 def test_every_strategy_picks_unlabelled_rows_as_select_does(name):
     picked = ask(name)
     assert len(set(picked.tolist())) == 5

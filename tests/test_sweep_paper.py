@@ -7,11 +7,10 @@ import io
 
 import pytest
 
-from accuacl import bench
-from accuacl.bench import measuring
 from accuacl.cli import sweep
 from accuacl.experiments import read_csv, write_csv
-from accuacl.experiments.sweeps import RECIPES, measure_queries, read_recipe, run_missing, runs_of
+from accuacl.experiments.sweeps import RECIPES, efficiency, measure_queries, read_recipe, run_missing, runs_of
+from accuacl.experiments.sweeps.efficiency import Measurement
 from commands import PLUGIN, SMALL, accuacl
 from pool_files import Inline
 
@@ -42,19 +41,18 @@ def measured(monkeypatch):
     """Every query takes half a second and 1,000 bytes, and BAIT refuses more than four classes; (strategy, classes)."""
     asked = []
 
-    def run(cases, dense_limit):
-        for case in cases:
-            asked.append((case.strategy, case.K))
-            refuses = case.strategy == "bait" and case.K > 4
-            yield bench.Measurement(case, needs=case.K << 30) if refuses else bench.Measurement(case, 0.5, 0.5, 1000)
+    def measure(function, case, threads):
+        asked.append((case.strategy, case.K))
+        refuses = case.strategy == "bait" and case.K > 4
+        return Measurement(needs=case.K << 30) if refuses else Measurement(0.5, 0.5, 1000)
 
-    monkeypatch.setattr(bench, "run", run)
+    monkeypatch.setattr(efficiency, "in_fresh_process", measure)
     return asked
 
 
 def test_efficiency_measures_each_strategy_and_goes_on(tmp_path, monkeypatch):
     here = lambda function, *given, threads: function(*given)  # noqa: E731
-    monkeypatch.setattr(measuring, "in_fresh_process", here)
+    monkeypatch.setattr(efficiency, "in_fresh_process", here)
     options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
     done = accuacl(*options)
     assert done.returncode == 0, done.stderr
@@ -95,21 +93,9 @@ def test_a_query_that_is_refused_for_want_of_memory_is_left_out_and_asked_again(
     assert "bait is left out: it needs 10.0 GiB" in (tmp_path / "efficiency.html").read_text()
 
 
-def test_a_table_with_empty_cells_for_refused_queries_goes_on(tmp_path, measured):
-    options = ("paper", "efficiency", "--only", "strategy=accuacl", "--out", tmp_path)
-    assert accuacl(*options).returncode == 0
-    table = tmp_path / "efficiency.csv"
-    lines = table.read_text().splitlines()
-    emptied = [*lines[1].split(",")[:7], "", "", "", "a machine"]  # as versions before wrote them
-    table.write_text("\n".join([lines[0], ",".join(emptied), *lines[2:]]) + "\n")
-    done = accuacl(*options)
-    assert done.returncode == 0, done.stderr
-    rows = list(csv.DictReader(io.StringIO(table.read_text())))
-    assert [row["cpu_seconds"] for row in rows] == ["0.5"] * 5
-
-
 def test_where_no_strategy_could_be_measured_there_is_no_report(tmp_path, monkeypatch):
-    monkeypatch.setattr(bench, "run", lambda cases, dense_limit: (bench.Measurement(c, needs=3 << 30) for c in cases))
+    refused = Measurement(needs=3 << 30)
+    monkeypatch.setattr(efficiency, "in_fresh_process", lambda function, case, threads: refused)
     done = accuacl("paper", "efficiency", "--only", "strategy=bait", "--out", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "bait is left out: it needs 3.0 GiB, more than there is here." in done.stdout

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from accuacl import NAMES, Features, select
+from accuacl import Features, select, strategy_names
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
@@ -180,7 +180,7 @@ def test_a_distance_is_explained_as_the_strategy_measures_it(strategy, names, un
 def test_every_score_of_every_strategy_is_explained():
     rng = np.random.default_rng(0)
     pool = Features(rng.normal(size=(40, 5)), rng.dirichlet(np.ones(3), 40))
-    for strategy in NAMES:
+    for strategy in strategy_names():
         picked = select(strategy, pool=pool, budget=3, labelled=pool.rows(slice(0, 4)), memory=pool, past=40)
         assert picked.scores
         assert not [name for name in picked.scores if meaning(strategy, name) == UNKNOWN], strategy

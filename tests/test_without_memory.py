@@ -52,7 +52,7 @@ def test_a_run_is_told_of_what_its_strategy_lacks_not_of_what_it_is_called(tmp_p
     (tmp_path / "mine.py").write_text(
         "import accuacl\n"
         "@accuacl.strategies.register('accuacl-mine')\n"
-        "def mine(query): return accuacl.strategies.get('uniform')(query)\n"
+        "def mine(query): return accuacl.get_strategy('uniform')(query)\n"
     )
     strategies.load_plugins([tmp_path / "mine.py"])
     try:

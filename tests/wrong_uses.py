@@ -362,10 +362,6 @@ nothing
 rum
 --no-such
 sweep
-bench --memory 5
-bench --labelled 5
-bench --n 100 --full
-bench --compare-threads --threads 2
 sweep nowhere.yaml
 sweep words.txt
 sweep bad.yaml
@@ -407,10 +403,6 @@ report numbers.csv --out r.pdf
 report numbers.csv --out r.pdf --format html
 report numbers.csv --out r.md --format latex
 report numbers.csv --out r.html --format csv
-bench --strategy best
-bench --strategy bages
-bench --json nowhere/b.json
-bench --no-such
 doctor stray
 """.strip().splitlines()
 

@@ -1,29 +1,64 @@
-"""accuacl: what to label next, when a model must learn new classes without forgetting the old."""
+"""accuacl: what to label next, when a model must learn new classes without forgetting the old.
+
+    from accuacl import Features, select
+    picked = select("coverage", pool=Features(embeddings, probabilities), budget=100)
+    picked.indices
+
+`help(accuacl.select)` says what else it takes; `accuacl.strategy_names()` lists the strategies.
+"""
 
 from __future__ import annotations
 
 import os
 
+from accuacl.base.lazy import lazy_attributes
+
 TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this file
 if TYPE_CHECKING:
-    from typing import Any
-
-    from accuacl.features import Features
-    from accuacl.strategies import NAMES, Selection, get, select
+    from accuacl import (
+        experiments as experiments,
+        labeling as labeling,
+        pools as pools,
+        skactiveml as skactiveml,
+        strategies as strategies,
+        torch as torch,
+    )
+    from accuacl.base.errors import InputError as InputError
+    from accuacl.features import Features as Features
+    from accuacl.strategies import (
+        Query as Query,
+        Selection as Selection,
+        get_strategy as get_strategy,
+        register as register,
+        select as select,
+        strategy_names as strategy_names,
+    )
 
 # Before torch starts its threads: idle ones must sleep, spinning ones slow shared cores tenfold.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 __version__ = "0.1.0"
-__all__ = ["NAMES", "Features", "Selection", "__version__", "get", "select"]
+__all__ = [
+    "Features",
+    "InputError",
+    "Query",
+    "Selection",
+    "__version__",
+    "get_strategy",
+    "register",
+    "select",
+    "strategy_names",
+]
+__getattr__, _lazy_names = lazy_attributes(
+    __name__,
+    {
+        "features": ("Features",),
+        "base.errors": ("InputError",),
+        "strategies": ("Query", "Selection", "get_strategy", "register", "select", "strategy_names"),
+        "": ("experiments", "labeling", "pools", "skactiveml", "strategies", "torch"),
+    },
+)
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for, so that the command line's help need not wait for it."""
-    import importlib
-
-    if name in ("features", "strategies"):
-        return importlib.import_module(f"{__name__}.{name}")
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{'features' if name == 'Features' else 'strategies'}"), name)
+def __dir__() -> list[str]:
+    return sorted([*_lazy_names(), "__version__"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ class RowError(InputError):
         return f"{self.what}: row {self.row}{column} {self.fault}"
 
     def at(self, place: str) -> str:
-        """The same sentence for a caller that names the row differently."""
+        """The sentence for a caller that names the row in its own way."""
         column = "" if self.column is None else f"column {self.column} "
         return f"{place}: {self.what}: {column}{self.fault}"
 
@@ -96,6 +96,20 @@ class Features:
         features = object.__new__(cls)
         features.embeddings, features.probabilities = embeddings, probabilities
         return features
+
+    @classmethod
+    def concat(cls, sets: Sequence[Features]) -> Features:
+        """The examples of one or more sets, one set after the other. Not checked again.
+
+        >>> some = Features([[1.0], [2.0]], [[1.0]] * 2)
+        >>> Features.concat([some, some.rows(slice(1, 2))]).embeddings.ravel().tolist()
+        [1.0, 2.0, 2.0]
+        """
+        if len(sets) == 1:
+            return sets[0]
+        return cls.trusted(
+            np.concatenate([each.embeddings for each in sets]), np.concatenate([each.probabilities for each in sets])
+        )
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Features:
         """The examples at `rows`; a slice is a view. Not checked again."""

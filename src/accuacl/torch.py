@@ -8,15 +8,19 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
-from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
-from torch.utils.data import Dataset, IterableDataset
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, install
 from accuacl.base.progress import OnProgress, Progress, check_progress
 from accuacl.features import Features
+
+try:
+    import torch
+    from torch import Tensor, nn
+    from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+    from torch.utils.data import Dataset, IterableDataset
+except ModuleNotFoundError as error:
+    raise InputError(f"accuacl.torch needs the extra `train` ({error}); {install('train')}.") from None
 
 
 def tensor_of(output: Any) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -93,6 +92,8 @@ def near(name: object, known: Iterable[str], alike: float = 0.6) -> str:
     >>> near("Entropi", ["entropy", "margin"]), near("der", ["er", "der++"]), near("xyz", ["entropy"])
     ('entropy', 'der++', '')
     """
+    import difflib  # here, since every command imports this module
+
     spelt = {each.lower().replace("_", "-"): each for each in known}
     typed = str(name).lower().replace("_", "-")
     found = [each for each in spelt if typed and each.startswith(typed)]  # the beginning of a name is nearer than all

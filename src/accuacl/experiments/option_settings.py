@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import Field
 
 from accuacl.base.errors import InputError
-from accuacl.strategies import NAMES, REGISTRY as STRATEGIES, options_help, options_of, read_options
+from accuacl.strategies import BUILT_IN, REGISTRY as STRATEGIES, options_help, options_of, read_options
 
 OPTIONS = "options"  # the setting that holds the options which are not settings of their own
 OPTION_SETTINGS: dict[str, tuple[str, Any]] = {  # whose signature declares it; what leaves it to the strategy
@@ -55,7 +55,7 @@ def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
     strategy = str(settings.get("strategy", "accuacl"))
     if strategy in STRATEGIES or strategy == "full":  # one that is not known is refused with the other settings
         options = check_run_options(strategy, options)
-    own = [name for name in options if name in OPTION_SETTINGS and strategy in NAMES and uses(strategy, name)]
+    own = [name for name in options if name in OPTION_SETTINGS and strategy in BUILT_IN and uses(strategy, name)]
     for name in own:
         if name in settings:
             raise InputError(f"{name} is given as a setting and as an option; give one of them.")

@@ -113,7 +113,7 @@ def choose(
         memory=features(state.earlier if strategy == "accuacl-full" else memory),
         budget=budget,
         past=len(state.earlier),
-        seed=seed if strategy in strategies.NAMES else seed % 2**32,  # all that NumPy's older generators take
+        seed=seed if strategy in strategies.BUILT_IN else seed % 2**32,  # all that NumPy's older generators take
         progress=_every_second(on_progress) if on_progress else None,
         **options,
     )

@@ -1,4 +1,8 @@
-"""Reading a shard a chunk of rows at a time, as NumPy arrays that share Arrow's memory."""
+"""What is done with a shard: it is read a chunk of rows at a time, checked, added up or sifted for the best rows.
+
+The functions at the top of this module run in workers; a `Sieve` finds the smallest rows of all shards with little
+work for the others, since workers are told the cut that is known when a shard is started.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +29,10 @@ from accuacl.pools.pool import Layout, RowGroup, Shard, check_present, ids_of, m
 from accuacl.strategies import Ranking, Rows, among_smallest, made_exact, reach, round_off
 
 CHUNK_BYTES = 16 << 20  # read at a time
+FILE_BYTES = 64 << 20  # of each temporary file of keys, while ids are checked
+SUSPECTS = 100  # equal keys that are checked together
+Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
+Span: TypeAlias = tuple[Any, Any] | None  # first and last id of a shard; None if ids do not rise from row to row
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +87,94 @@ def chunks(layout: Layout, shard: Shard, wanted: tuple[str, ...]) -> Iterator[Ch
             first += len(batch)
 
 
+def count_left_out(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> int:
+    """How many rows of a shard are left out."""
+    return sum(int(left_out.among(chunk.ids).sum()) for chunk in _reported(layout, shard, ("id",), report))
+
+
+def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> tuple[FisherSum, Span]:
+    """The sum of a shard's Fisher embeddings; every row is checked."""
+    total, row_filter = FisherSum(np.zeros((layout.K, layout.d)), 0), _RowFilter(left_out)
+    rows = max(SUM_ROWS, min(512, (1 << 16) // layout.d))
+    for chunk in _reported(layout, shard, layout.wanted, report):
+        _, features = row_filter.kept(chunk, check=True)
+        total = total + FisherSum.of(features, rows)
+    return total.settled(), row_filter.rising.span
+
+
+def add_exactly(
+    layout: Layout, left_out: ids.Excluded, entries: NDArray[np.int64], shard: Shard, report: OnProgress
+) -> list[int]:
+    """The exact sums of some entries; rarely needed."""
+    total = [0] * len(entries)
+    row_filter = _RowFilter(left_out)
+    for chunk in _reported(layout, shard, layout.wanted, report):
+        _, features = row_filter.kept(chunk, check=False)
+        total = [a + b for a, b in zip(total, exact_entries(features, entries), strict=True)]
+    return total
+
+
+def smallest(
+    layout: Layout, left_out: ids.Excluded, sieve: Sieve, check: bool, item: tuple[Shard, Cut], report: OnProgress
+) -> tuple[Candidates, Span]:
+    """The rows of a shard that can be among the smallest, at most as many as are wanted in all."""
+    shard, cut = item
+    parts: list[Candidates] = []
+    row_filter = _RowFilter(left_out)
+    for chunk in _reported(layout, shard, layout.wanted, report):
+        parts.append(sieve.sift(*row_filter.kept(chunk, check), cut))
+        if sum(map(len, parts)) > 2 * sieve.count:
+            parts = [sieve.join(parts)]
+            cut = sieve.tighter(cut, parts)
+    return sieve.join(parts), row_filter.rising.span
+
+
+def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
+    """The keys of a shard's ids, sorted."""
+    keys = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
+    return np.sort(np.concatenate(keys))
+
+
+def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
+    """The first two rows of each id that has one of these keys, as (id, where it is)."""
+    found: list[tuple[Any, str]] = []
+    seen: dict[Any, int] = {}
+    for chunk in _reported(layout, shard, ("id",), report):
+        rows = np.flatnonzero(np.isin(ids.keys(chunk.ids), wanted))
+        for row, id_ in zip(rows, ids.take(chunk.ids, rows).tolist(), strict=True):
+            seen[id_] = seen.get(id_, 0) + 1
+            if seen[id_] <= 2:
+                found.append((id_, chunk.group.at(chunk.first + int(row))))
+    return found
+
+
+class _RowFilter:
+    """Leaves rows out, and notices whether ids increase from row to row."""
+
+    def __init__(self, left_out: ids.Excluded) -> None:
+        self.left_out, self.rising = left_out, ids.Rising()
+
+    def kept(self, chunk: Chunk, check: bool) -> tuple[ids.Column, Features]:
+        """The ids and features of the rows that are not left out."""
+        features = chunk.features(check)
+        if chunk.ids is None:
+            return chunk.ids, features
+        self.rising.add(chunk.ids)
+        gone = self.left_out.among(chunk.ids)
+        if not gone.any():
+            return chunk.ids, features
+        rows = np.flatnonzero(~gone)
+        return ids.take_column(chunk.ids, rows), features.rows(rows)
+
+
+def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnProgress) -> Iterator[Chunk]:
+    done, rows = 0, sum(group.rows for group in shard)
+    for chunk in chunks(layout, shard, wanted):
+        yield chunk
+        done += len(chunk)
+        report(Progress(done, rows))
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Rows that may be picked: their ids, values (smaller is better), the errors of these, and the rows themselves."""
@@ -103,15 +199,14 @@ class Candidates:
         parts = [part for part in parts if len(part)] or parts[:1]
         ids = np.concatenate([part.ids for part in parts])
         order = np.argsort(ids, kind="stable")
-        features = Features.trusted(
-            np.concatenate([part.rows.embeddings for part in parts])[order],
-            np.concatenate([part.rows.probabilities for part in parts])[order],
+        rows = Rows(
+            np.concatenate([part.rows.ids for part in parts]), Features.concat([part.rows.features for part in parts])
         )
         return cls(
             ids[order],
             np.concatenate([part.value for part in parts])[order],
             np.concatenate([part.bound for part in parts])[order],
-            Rows(np.concatenate([part.rows.ids for part in parts])[order], features),
+            rows.take(order),
         )
 
 
@@ -186,107 +281,7 @@ class Sieve:
         return cut.at_most(Cut(np.partition(most, self.count - 1)[self.count - 1]))
 
 
-@dataclass(frozen=True)
-class ShardReport:
-    """What a pass finds in a shard: rows left out, and (first, last) id, or None if ids do not increase."""
-
-    excluded: int
-    span: tuple[Any, Any] | None
-
-
-def add_up(layout: Layout, left_out: ids.Excluded, shard: Shard, report: OnProgress) -> tuple[FisherSum, ShardReport]:
-    """The sum of a shard's Fisher embeddings; every row is checked."""
-    total, row_filter = FisherSum(np.zeros((layout.K, layout.d)), 0), _RowFilter(left_out)
-    rows = max(SUM_ROWS, min(512, (1 << 16) // layout.d))
-    for chunk in _reported(layout, shard, layout.wanted, report):
-        _, features = row_filter.kept(chunk, check=True)
-        total = total + FisherSum.of(features, rows)
-    return total.settled(), row_filter.report()
-
-
-def add_exactly(
-    layout: Layout, left_out: ids.Excluded, entries: NDArray[np.int64], shard: Shard, report: OnProgress
-) -> list[int]:
-    """The exact sums of some entries; rarely needed."""
-    total = [0] * len(entries)
-    row_filter = _RowFilter(left_out)
-    for chunk in _reported(layout, shard, layout.wanted, report):
-        _, features = row_filter.kept(chunk, check=False)
-        total = [a + b for a, b in zip(total, exact_entries(features, entries), strict=True)]
-    return total
-
-
-def smallest(
-    layout: Layout, left_out: ids.Excluded, sieve: Sieve, check: bool, item: tuple[Shard, Cut], report: OnProgress
-) -> tuple[Candidates, ShardReport]:
-    """The rows of a shard that can be among the smallest, at most as many as are wanted in all."""
-    shard, cut = item
-    parts: list[Candidates] = []
-    row_filter = _RowFilter(left_out)
-    for chunk in _reported(layout, shard, layout.wanted, report):
-        parts.append(sieve.sift(*row_filter.kept(chunk, check), cut))
-        if sum(map(len, parts)) > 2 * sieve.count:
-            parts = [sieve.join(parts)]
-            cut = sieve.tighter(cut, parts)
-    return sieve.join(parts), row_filter.report()
-
-
-def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
-    """The keys of a shard's ids, sorted."""
-    keys = [ids.keys(chunk.ids) for chunk in _reported(layout, shard, ("id",), report)]
-    return np.sort(np.concatenate(keys))
-
-
-def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
-    """The first two rows of each id that has one of these keys, as (id, where it is)."""
-    found: list[tuple[Any, str]] = []
-    seen: dict[Any, int] = {}
-    for chunk in _reported(layout, shard, ("id",), report):
-        rows = np.flatnonzero(np.isin(ids.keys(chunk.ids), wanted))
-        for row, id_ in zip(rows, ids.take(chunk.ids, rows).tolist(), strict=True):
-            seen[id_] = seen.get(id_, 0) + 1
-            if seen[id_] <= 2:
-                found.append((id_, chunk.group.at(chunk.first + int(row))))
-    return found
-
-
-class _RowFilter:
-    """Leaves rows out, and notices whether ids increase from row to row."""
-
-    def __init__(self, left_out: ids.Excluded) -> None:
-        self.left_out, self.excluded, self.rising = left_out, 0, ids.Rising()
-
-    def kept(self, chunk: Chunk, check: bool) -> tuple[ids.Column, Features]:
-        """The ids and features of the rows that are not left out."""
-        features = chunk.features(check)
-        if chunk.ids is None:
-            return chunk.ids, features
-        self.rising.add(chunk.ids)
-        gone = self.left_out.among(chunk.ids)
-        if not gone.any():
-            return chunk.ids, features
-        self.excluded += int(gone.sum())
-        rows = np.flatnonzero(~gone)
-        return ids.take_column(chunk.ids, rows), features.rows(rows)
-
-    def report(self) -> ShardReport:
-        return ShardReport(self.excluded, self.rising.span)
-
-
-def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnProgress) -> Iterator[Chunk]:
-    done, rows = 0, sum(group.rows for group in shard)
-    for chunk in chunks(layout, shard, wanted):
-        yield chunk
-        done += len(chunk)
-        report(Progress(done, rows))
-
-
-FILE_BYTES = 64 << 20
-SUSPECTS = 100  # equal keys that are checked together
-Map = Callable[[Any, str], Iterator[Any]]  # a function over all shards; yields its results as they come
-
-
-def rise(spans: Iterable[tuple[Any, Any] | None]) -> bool:
+def rise(spans: Iterable[Span]) -> bool:
     """Whether the ranges of ids, one per shard, do not overlap; None stands for ids that do not increase."""
     known = list(spans)
     if any(span is None for span in known):

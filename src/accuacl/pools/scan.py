@@ -1,4 +1,4 @@
-"""A function mapped over all shards by an engine, with progress; the first failure is raised."""
+"""Passes over a pool on disk: a function mapped over all shards by an engine, with progress."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from accuacl.pools import passes
 from accuacl.pools.ids import Excluded
 from accuacl.pools.passes import Candidates, Cut, Sieve, check_unique, rise
 from accuacl.pools.pool import Pool, Shard
+from accuacl.strategies import Ranking, Rows
 
 
 class ShardMap:
@@ -32,46 +33,69 @@ class ShardMap:
     def over(
         self, function: Function, shards: Sequence[Shard], what: str, items: Sequence[Any] | None = None
     ) -> Iterator[Any]:
-        """The function's results, as they come, for one item per shard (unset: the shard itself)."""
+        """The function's results, as they come, for one item per shard (unset: the shard itself).
+
+        The first failure is raised.
+        """
         rows = [sum(group.rows for group in shard) for shard in shards]
         shares = [0.0] * len(shards)
 
-        def tell(index: int, progress: Progress) -> None:
+        def report(index: int, progress: Progress) -> None:
             self.done += (progress.share - shares[index]) * rows[index]
             shares[index] = progress.share
             if self.progress:
                 self.progress(Progress(round(self.done), self.total, what))
 
-        watched = tell if self.progress and self.engine.cheap_progress else None
+        watched = report if self.progress and self.engine.cheap_progress else None
         for end in self.engine.map(function, shards if items is None else items, watched):
             if end.failure:
                 raise end.failure.error(str(shards[end.index][0]))
-            tell(end.index, Progress(1.0))
+            report(end.index, Progress(1.0))
             yield end.value
 
 
+def count_left_out(shard_map: ShardMap, pool: Pool, shards: list[Shard], left_out: Excluded) -> int:
+    """How many rows of the pool are left out; reads the ids alone, and nothing if there is nothing to leave out."""
+    if not len(left_out):
+        return 0
+    shard_map.expect(pool.rows)
+    function = functools.partial(passes.count_left_out, pool.layout, left_out)
+    return sum(shard_map.over(function, shards, "counting"))
+
+
 class Scan:
-    """Passes over a pool on disk. The first pass checks every row and counts those that are `excluded`."""
+    """The rows of a pool on disk, without the `excluded` ones that are left out, as a strategy asks about them.
+
+    by_id: whether the strategy looks at ids. The first pass checks every row and, unless trust_ids, that no id occurs
+    twice.
+    """
 
     def __init__(
-        self, shard_map: ShardMap, pool: Pool, shards: list[Shard], left_out: Excluded, trust_ids: bool
+        self,
+        shard_map: ShardMap,
+        pool: Pool,
+        shards: list[Shard],
+        left_out: Excluded,
+        excluded: int,
+        by_id: bool,
+        trust_ids: bool,
     ) -> None:
         self.shard_map, self.pool, self.shards, self.left_out = shard_map, pool, shards, left_out
-        self.trust_ids, self.checked, self.excluded = trust_ids, False, 0
+        self.excluded, self.by_id, self.trust_ids = excluded, by_id, trust_ids
+        self.checked = False  # whether a pass has checked the rows
 
     def __len__(self) -> int:
-        """How many rows there are, without those left out."""
         return self.pool.rows - self.excluded
 
     def fisher_sum(self) -> FisherSum:
         """The sum of all embeddings."""
         layout = self.pool.layout
         d, K = layout.shape
-        total, reports = FisherSum(np.zeros((K, d)), 0), []
-        for part, report in self._over(functools.partial(passes.add_up, layout, self.left_out), "adding up"):
+        total, spans = FisherSum(np.zeros((K, d)), 0), []
+        for part, span in self._over(functools.partial(passes.add_up, layout, self.left_out), "adding up"):
             total = total + part
-            reports.append(report)
-        self._note(reports)
+            spans.append(span)
+        self._check_ids(spans)
         return total
 
     def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
@@ -83,27 +107,31 @@ class Scan:
             total = [a + b for a, b in zip(total, part, strict=True)]
         return total
 
-    def smallest(self, sieve: Sieve) -> Candidates:
+    def best(self, ranking: Ranking, count: int) -> tuple[NDArray[Any], Rows]:
+        """The `count` best rows, best first, and their ids."""
+        found = self._smallest(Sieve(ranking, ranking.wanted(count, len(self)), self.by_id))
+        picks = ranking.pick(found.rows, np.arange(len(found)), count)
+        return found.ids[picks], found.rows.take(picks)
+
+    def _smallest(self, sieve: Sieve) -> Candidates:
         """The smallest rows of all shards."""
-        items, reports = _ShardsWithCut(self.shards), []
+        items, spans = _ShardsWithCut(self.shards), []
         parts: list[Candidates] = []
         function = functools.partial(passes.smallest, self.pool.layout, self.left_out, sieve, not self.checked)
-        for part, report in self._over(function, "scoring", items):
+        for part, span in self._over(function, "scoring", items):
             parts.append(part)
-            reports.append(report)
+            spans.append(span)
             if sum(map(len, parts)) > 1.25 * sieve.count:
                 parts = [sieve.join(parts)]
             items.cut = sieve.tighter(items.cut, parts)
-        self._note(reports)
+        self._check_ids(spans)
         return sieve.join(parts or [Candidates.none(self.pool.layout.shape)])
 
-    def _note(self, reports: list[passes.ShardReport]) -> None:
-        """After the first pass: how many rows were left out, and whether an id comes twice."""
-        if self.checked:
-            return
-        self.checked, self.excluded = True, sum(report.excluded for report in reports)
-        if not self.trust_ids and not rise(report.span for report in reports):
+    def _check_ids(self, spans: list[tuple[Any, Any] | None]) -> None:
+        """After the first pass: refuse an id that occurs twice, which cannot be where ids rise from row to row."""
+        if not self.checked and not self.trust_ids and not rise(spans):
             check_unique(self.pool.layout, self.pool.rows, self._again)
+        self.checked = True
 
     def _again(self, function: Function, what: str) -> Iterator[Any]:
         self.shard_map.expect(self.pool.rows)

@@ -18,10 +18,16 @@ if TYPE_CHECKING:
         TooLarge as TooLarge,
         available as available,
         bytes_needed as bytes_needed,
-        get as get,
+        get_strategy as get_strategy,
         needs as needs,
         select as select,
         warn_without_memory as warn_without_memory,
+    )
+    from accuacl.strategies.coverage import sample_hashes as sample_hashes, sample_size as sample_size
+    from accuacl.strategies.facility import (
+        facility_location as facility_location,
+        squared_width as squared_width,
+        unit as unit,
     )
     from accuacl.strategies.options import (
         Option as Option,
@@ -30,12 +36,6 @@ if TYPE_CHECKING:
         options_of as options_of,
         read_options as read_options,
         split_options as split_options,
-    )
-    from accuacl.strategies.parts import (
-        Part as Part,
-        PartsForm as PartsForm,
-        PartsQuery as PartsQuery,
-        parts_form as parts_form,
     )
     from accuacl.strategies.query import Query as Query, Selection as Selection, whole_number as whole_number
     from accuacl.strategies.ranking import (
@@ -52,10 +52,11 @@ if TYPE_CHECKING:
         row_strategy as row_strategy,
     )
     from accuacl.strategies.registry import (
-        NAMES as NAMES,
+        BUILT_IN as BUILT_IN,
         REGISTRY as REGISTRY,
         load_plugins as load_plugins,
         register as register,
+        strategy_names as strategy_names,
     )
 
 __getattr__, __dir__ = lazy_attributes(
@@ -65,14 +66,15 @@ __getattr__, __dir__ = lazy_attributes(
             "WITHOUT_MEMORY",
             "available",
             "bytes_needed",
-            "get",
+            "get_strategy",
             "needs",
             "select",
             "TooLarge",
             "warn_without_memory",
         ),
+        "coverage": ("sample_hashes", "sample_size"),
+        "facility": ("facility_location", "squared_width", "unit"),
         "options": ("check_options", "Option", "options_help", "options_of", "read_options", "split_options"),
-        "parts": ("Part", "parts_form", "PartsForm", "PartsQuery"),
         "query": ("Query", "Selection", "whole_number"),
         "ranking": (
             "among_smallest",
@@ -87,6 +89,6 @@ __getattr__, __dir__ = lazy_attributes(
             "Rows",
             "RowStrategy",
         ),
-        "registry": ("NAMES", "REGISTRY", "load_plugins", "register"),
+        "registry": ("BUILT_IN", "REGISTRY", "load_plugins", "register", "strategy_names"),
     },
 )

@@ -24,7 +24,6 @@ from accuacl.strategies.ranking import (
     Rows,
     Vector,
     context_of,
-    finder,
     in_turn,
     part,
     row_strategy,
@@ -287,8 +286,9 @@ def accuacl_coverage(
     check_fits("accuacl+coverage", needed(n, d, query.pool.K), n, d)
     tick = query.ticker(4 * query.count)
     passes = portion(tick, 2 * query.count, accuacl.passes * max(1, n))
-    ranking = accuacl.prepare(context_of(query, passes), **options)
-    first, _ = finder(query, passes)(ranking, some)
+    context = context_of(query, passes)
+    ranking = accuacl.prepare(context, **options)
+    first, _ = context.pool.best(ranking, some)
     covered = cover(query, first=first.tolist(), tick=tick)
     order = in_turn(some, query.count - some)
     picks = covered.indices[order]

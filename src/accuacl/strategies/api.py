@@ -18,13 +18,13 @@ from accuacl.base.userfile import with_place
 from accuacl.features import Features
 from accuacl.strategies.options import check_options
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.registry import NAMES, REGISTRY
+from accuacl.strategies.registry import BUILT_IN, REGISTRY
 
 
-def get(name: str, **options: Any) -> Callable[[Query], Selection]:
+def get_strategy(name: str, **options: Any) -> Callable[[Query], Selection]:
     """The strategy called `name` with its options set, ready to be given queries.
 
-    >>> get("accuacl", lam=2)
+    >>> get_strategy("accuacl", lam=2)
     Traceback (most recent call last):
     ...
     accuacl.base.errors.InputError: lam is 2; give a number from 0 to 1.
@@ -69,13 +69,13 @@ def select(
     >>> picked.scores["entropy"].round(3)
     array([0.693, 0.673])
     """
-    ask = get(strategy, **options)
+    ask = get_strategy(strategy, **options)
     check_progress(progress)
     warn_without_memory(strategy, memory, past, options)
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
         picked = ask(query)
-    return picked if strategy in NAMES else check_answer(strategy, REGISTRY[strategy], picked, query)
+    return picked if strategy in BUILT_IN else check_answer(strategy, REGISTRY[strategy], picked, query)
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, install
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
 from accuacl.strategies.api import TooLarge, available, needs
@@ -62,8 +62,10 @@ def bait(
     _check_memory(query, available() if memory_limit is None else memory_limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
-    from accuacl.strategies.design import Design, LinAlgError  # here, for it imports torch
-
+    try:
+        from accuacl.strategies.design import Design, LinAlgError  # it imports torch, which takes a second
+    except ModuleNotFoundError as error:
+        raise InputError(f"bait needs the extra `train` ({error}); {install('train')}.") from None
     try:
         with for_torch(float(query.pool.d * query.pool.K) ** 3):
             return _greedy(query, Design(query, lam), math.ceil(min(len(query.pool), oversample * query.count)))

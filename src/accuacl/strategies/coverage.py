@@ -1,20 +1,21 @@
-"""Coverage: a set of examples that represents the whole pool."""
+"""Coverage: a set of examples that represents the whole pool, or a random sample of it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError
 from accuacl.base.progress import Tick
+from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies import parts as sampling
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.options import Option
-from accuacl.strategies.parts import PartsAnswer, PartsForm, PartsQuery, in_parts
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Vector
 from accuacl.strategies.simple import uncertainties
@@ -23,7 +24,9 @@ Sample = Annotated[
     int | None, Option("so many examples of the pool, drawn at random, represent all of it; unset: all", least=1)
 ]
 Cover = Callable[[Query], Selection]
+Strategy = TypeVar("Strategy", bound=Callable[..., object])
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
+SAMPLE_KEY = derive("a sample that stands for the pool")
 
 
 def needed(n: int, d: int, K: int) -> int:
@@ -31,23 +34,16 @@ def needed(n: int, d: int, K: int) -> int:
     return 20 * n * d + min(5 * n * n, LIMIT) + 1024 * n
 
 
-def in_parts_by_sample(cover_pool: Cover) -> PartsForm:
-    """The form for a pool that is read in parts, of which a sample is kept."""
+def by_sample(strategy: Strategy) -> Strategy:
+    """Declare that a strategy has the option `sample`, and that its scores grow in proportion to the pool.
 
-    def choose(query: PartsQuery, *, sample: int) -> PartsAnswer:
-        size = sampling.checked(sample, query.budget, query.rows)
-        ids, pool, labelled, n = sampling.gather(query, size)
-        picked = cover_pool(Query(pool, query.budget, labelled, query.memory, query.past, progress=query.progress))
-        return ids[picked.indices], {"gain": picked.scores["gain"] * (n / max(1, len(pool)))}
-
-    def bytes_for(n: int, d: int, K: int, *, sample: int) -> int:
-        size = min(n, sample)
-        return 3 * (8 * d + 8 * K + 64) * size + needed(size, d, K)
-
-    return PartsForm(choose, bytes_for, only_with="sample")
+    Of a pool on disk only the sample is then read into memory.
+    """
+    strategy.by_sample = True  # type: ignore[attr-defined]
+    return strategy
 
 
-@in_parts(in_parts_by_sample(lambda query: cover(query)))
+@by_sample
 @needs(needed)
 def coverage(query: Query, *, sample: Sample = None) -> Selection:
     """Picks, one by one, the examples that best represent the part of the pool that has no labelled example near it.
@@ -74,7 +70,7 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
     return _of_sample("coverage", query, sample, cover)
 
 
-@in_parts(in_parts_by_sample(lambda query: _with_memory(query)))
+@by_sample
 @needs(needed)
 def coverage_memory(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
@@ -92,7 +88,7 @@ def coverage_memory(query: Query, *, sample: Sample = None) -> Selection:
     return _of_sample("coverage+memory", query, sample, _with_memory)
 
 
-@in_parts(in_parts_by_sample(lambda query: _uncertain(query)))
+@by_sample
 @needs(needed)
 def uncertain_coverage(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which an example has the weight 1 - margin: the less certain the model, the more it counts.
@@ -154,10 +150,27 @@ def _uncertain(query: Query) -> Selection:
 def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -> Selection:
     """The picks from a sample of the pool, if one is asked for that is smaller."""
     n, d = len(query.pool), query.pool.d
-    size = sampling.checked(sample, query.budget, n)
+    size = sample_size(sample, query.budget, n)
     check_fits(name, needed(size, d, query.pool.K), size, d, ", or sample=, so many examples that represent it")
     if size == n:
         return cover_pool(query)
-    rows = sampling.rows_of(query, size)
+    hashes = sample_hashes(np.arange(n, dtype=np.uint64))
+    rows = np.sort(np.argsort(hashes, kind="stable")[:size])
     picked = cover_pool(replace(query, pool=query.pool.rows(rows)))
     return Selection(rows[picked.indices], {"gain": picked.scores["gain"] * (n / size)})
+
+
+def sample_size(sample: int | None, budget: int, n: int) -> int:
+    """How many rows of n are in the sample: all, if no number is given."""
+    if sample is None or n <= sample:
+        return n
+    if sample < min(budget, n):
+        raise InputError(
+            f"sample is {sample}, but {min(budget, n)} are to be picked from it; give several times as many."
+        )
+    return sample
+
+
+def sample_hashes(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of each id: the sample has the rows with the smallest, from memory and from files in any order."""
+    return hash_ids(SAMPLE_KEY, ids)

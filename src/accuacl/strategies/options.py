@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from accuacl.base.errors import InputError, near, no_such
-from accuacl.strategies.registry import NAMES, REGISTRY
+from accuacl.strategies.registry import BUILT_IN, REGISTRY
 
 KINDS = (bool, int, float, str)
 _DECLARED: dict[str, tuple[Callable[..., Any], dict[str, Option]]] = {}  # read once: reading a signature takes 0.1 ms
@@ -230,7 +230,7 @@ def options_help(name: str) -> str:
     'bait, accuacl: candidates per pick'
     """
     meanings: list[tuple[Option, list[str]]] = []
-    for strategy in NAMES:
+    for strategy in BUILT_IN:
         option = options_of(strategy).get(name)
         if option is None:
             continue

@@ -1,6 +1,9 @@
-"""Exactly the smallest of n values, most of which need only be known roughly.
+"""Strategies that rank rows one by one: in memory, or shard by shard from files of any size.
 
-Values are float64, equal where they agree to twelve digits, or whole numbers (uint64).
+A row strategy prepares a `Ranking` from what it can ask about the pool and the memory (`Context`). The pool, in memory
+or on disk, then finds its best rows by that ranking. Most values need only be known roughly: `among_smallest` computes
+those exactly that the error bounds leave undecided. Values are float64, equal where they agree to twelve digits, or
+whole numbers (uint64).
 """
 
 from __future__ import annotations
@@ -25,73 +28,12 @@ Vector = NDArray[np.float64]
 Values: TypeAlias = NDArray[np.float64] | NDArray[np.uint64]
 Exact = Callable[[Indices], Any]  # the exact values of some rows; none depends on the other rows
 
-EXACT_ROWS = 4096
-DIGITS = 2.0**40
+Column = Literal["id", "embedding", "probability"]
 
-
-def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tuple[Indices, Values, Vector]:
-    """The indices of the `count` smallest, ascending, with their values and bounds; ties go to the smaller index.
-
-    `value` is within `bound` of the exact value wherever both are finite; a bound of 0 means that it is exact. Only
-    rows that the bounds leave undecided are passed to `exact`; their bound is 0 afterwards.
-
-    >>> rough = np.array([3.0, 1.0, 2.02, 2.01])
-    >>> among_smallest(2, rough, np.full(4, 0.05), lambda rows: np.array([3, 1, 2, 2.04])[rows])[0]
-    array([1, 2])
-    """
-    if count >= len(value):
-        return np.arange(len(value)), value, bound
-    if count == 0:
-        return np.empty(0, np.int64), value[:0], bound[:0]
-    least, most = reach(value, bound)
-    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
-    undecided = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
-    value, bound = made_exact(value, bound, undecided, exact)
-    order = np.argsort(round_off(value[undecided]), kind="stable")  # stable: rows are in rising order already
-    rows = np.sort(np.append(np.flatnonzero(inside), undecided[order[: count - int(inside.sum())]]))
-    return rows, value[rows], bound[rows]
-
-
-def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
-    """The least and the most that each value can be; two values whose ranges do not overlap are no tie."""
-    if value.dtype == np.uint64:
-        return value, value
-    known = np.isfinite(value) & np.isfinite(bound)
-    slack = np.where(known, bound + np.abs(value) * (4 / DIGITS), np.inf)
-    value = np.where(known, value, 0.0)
-    return value - slack, value + slack
-
-
-def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tuple[Values, Vector]:
-    """The values and bounds, with these rows made exact."""
-    rows = rows[bound[rows] != 0]
-    if not len(rows):
-        return value, bound
-    value, bound = value.copy(), bound.copy()
-    value[rows], bound[rows] = in_slices(exact, rows), 0.0
-    return value, bound
-
-
-def in_slices(exact: Exact, rows: Indices) -> Values:
-    """`exact` of many rows, a slice at a time, so that never much of a pool is copied."""
-    return np.concatenate([exact(part) for part in slices(rows)])
-
-
-def slices(rows: Indices) -> list[Indices]:
-    """The rows in slices; at least one, which may be empty."""
-    return [rows[i : i + EXACT_ROWS] for i in range(0, max(1, len(rows)), EXACT_ROWS)]
-
-
-def round_off(values: NDArray[Any]) -> Values:
-    """Values rounded to twelve significant digits: those that differ by rounding errors only must count as equal.
-
-    >>> round_off(np.array([0.1 + 0.2])) == round_off(np.array([0.3]))
-    array([ True])
-    """
-    if values.dtype == np.uint64:
-        return values
-    mantissa, exponent = np.frexp(values.astype(np.float64))
-    return np.asarray(np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent))
+BLOCK = 1 << 14  # rows ranked at a time
+WORK = 2000  # floating-point operations, roughly, to rank a row, for each class
+EXACT_ROWS = 4096  # rows computed exactly at a time
+DIGITS = 2.0**40  # values that agree to so many parts are equal: twelve decimal digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,19 +106,10 @@ class Ranking:
         parts = [self.scores(rows.take(some)) for some in slices(np.arange(len(rows)))]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
-    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
-        """The `count` best rows of a pool, through `find`, and their scores."""
-        ids, rows = find(self, count)
+    def choose(self, pool: Examples, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
+        """The ids of the `count` best rows of a pool, and their scores."""
+        ids, rows = pool.best(self, count)
         return ids, self.explain(rows)
-
-
-Find = Callable[[Ranking, int], tuple[NDArray[Any], Rows]]  # the best rows of a pool by a ranking, and their ids
-
-
-class Choice(Protocol):
-    """What a row strategy prepares: a `Ranking`, or a `Mix` of two."""
-
-    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]: ...
 
 
 @dataclass(frozen=True)
@@ -191,11 +124,11 @@ class Mix:
     share: float
     name: str
 
-    def choose(self, find: Find, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
-        """The picks of both in turn, through `find`, and their scores by both."""
+    def choose(self, pool: Examples, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
+        """The ids of the picks of both in turn, and their scores by both."""
         some = part(self.share, count)
-        ids, rows = find(self.first, some)
-        others, other_rows = find(self.second, count)  # enough even if the first has picked the same rows
+        ids, rows = pool.best(self.first, some)
+        others, other_rows = pool.best(self.second, count)  # enough even if the first has picked the same rows
         inside = set(ids.tolist())
         new = np.array([i for i, id_ in enumerate(others.tolist()) if id_ not in inside], np.int64)[: count - some]
         order = in_turn(len(ids), len(new))
@@ -221,13 +154,8 @@ def in_turn(first: int, second: int) -> Indices:
     return np.argsort(places, kind="stable")
 
 
-BLOCK = 1 << 14  # rows ranked at a time
-WORK = 2000  # floating-point operations, roughly, to rank a row, for each class
-Column = Literal["id", "embedding", "probability"]
-
-
 class Examples(Protocol):
-    """A set of examples, in memory or on disk: what a strategy can ask before it ranks the rows."""
+    """A set of examples, in memory or on disk: what a strategy can ask about it, and its best rows by a ranking."""
 
     def __len__(self) -> int: ...
 
@@ -239,23 +167,47 @@ class Examples(Protocol):
         """The exact sums of single entries, as `fisher.exact_entries`; reads the set once more."""
         ...
 
+    def best(self, ranking: Ranking, count: int) -> tuple[NDArray[Any], Rows]:
+        """The `count` best rows, best first, and their ids; reads the set once more."""
+        ...
+
 
 @dataclass(frozen=True)
 class InMemory:
-    """Examples in memory, added up `rows` at a time."""
+    """Examples in memory, processed `chunk` rows at a time (0: chosen for you). Their ids are their indices."""
 
     features: Features
-    rows: int = SUM_ROWS
+    chunk: int = 0
     tick: Tick | None = None
 
     def __len__(self) -> int:
         return len(self.features)
 
     def fisher_sum(self) -> FisherSum:
-        return FisherSum.of(self.features, self.rows, self.tick)
+        return FisherSum.of(self.features, self.chunk or SUM_ROWS, self.tick)
 
     def exact_entries(self, entries: NDArray[np.int64]) -> list[int]:
         return exact_entries(self.features, entries)
+
+    def best(self, ranking: Ranking, count: int) -> tuple[Indices, Rows]:
+        n, size = len(self), self.chunk or BLOCK
+        rows = Rows(np.arange(n, dtype=np.uint64), self.features)
+        blocks = (rows.take(slice(start, start + size)) for start in range(0, max(1, n), size))
+        values: list[Values] = []
+        bounds: list[Vector] = []
+        for value, bound in spread(ranking.values, blocks, float(WORK) * n * self.features.K):
+            values.append(value)
+            bounds.append(bound)
+            if self.tick:
+                self.tick(len(value))
+        candidates, _, _ = among_smallest(
+            ranking.wanted(count, n),
+            np.concatenate(values),
+            np.concatenate(bounds),
+            lambda some: ranking.exact(rows.take(some)),
+        )
+        picks = ranking.pick(rows, candidates, count)
+        return picks, rows.take(picks)
 
 
 @dataclass(frozen=True)
@@ -274,7 +226,7 @@ class Context:
     seed: int
 
 
-Prepared = TypeVar("Prepared", bound=Choice)
+Prepared = TypeVar("Prepared", Ranking, Mix)
 
 
 class RowStrategy(Generic[Prepared]):
@@ -289,49 +241,27 @@ class RowStrategy(Generic[Prepared]):
         functools.update_wrapper(self, prepare)  # its name, docstring and signature
 
     def described(self, doc: str) -> RowStrategy[Prepared]:
-        """The same strategy with another docstring, to be registered by another name."""
+        """A copy with another docstring, to be registered by another name."""
         other = RowStrategy(self.prepare, self.reads, self.passes)
         other.__doc__ = doc
         return other
 
     def __call__(self, query: Query, **options: Any) -> Selection:
-        tick = query.ticker(self.passes * len(query.pool))
-        choice = self.prepare(context_of(query, tick), **options)
-        return Selection(*choice.choose(finder(query, tick), query.count))
+        context = context_of(query, query.ticker(self.passes * len(query.pool)))
+        return Selection(*self.prepare(context, **options).choose(context.pool, query.count))
 
 
 def context_of(query: Query, tick: Tick) -> Context:
     """What a row strategy knows of a query in memory."""
-    pool, memory, size = query.pool, query.memory, query.chunk or SUM_ROWS
     return Context(
-        pool.d,
-        pool.K,
-        InMemory(pool, size, tick),
-        InMemory(memory, size) if memory is not None else None,
-        len(pool) + len(query.labelled or ()),
+        query.pool.d,
+        query.pool.K,
+        InMemory(query.pool, query.chunk, tick),
+        InMemory(query.memory, query.chunk) if query.memory is not None else None,
+        len(query.pool) + len(query.labelled or ()),
         query.past,
         query.seed,
     )
-
-
-def finder(query: Query, tick: Tick) -> Find:
-    """A function that finds the best rows of a query's pool in memory; their ids are their indices."""
-    n, size = len(query.pool), query.chunk or BLOCK
-    rows = Rows(np.arange(n, dtype=np.uint64), query.pool)
-
-    def find(ranking: Ranking, count: int) -> tuple[Indices, Rows]:
-        parts = []
-        blocks = (rows.take(slice(start, start + size)) for start in range(0, max(1, n), size))
-        for part in spread(ranking.values, blocks, float(WORK) * n * query.pool.K):
-            parts.append(part)
-            tick(len(part[0]))
-        value, bound = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        wanted = ranking.wanted(count, n)
-        candidates, _, _ = among_smallest(wanted, value, bound, lambda some: ranking.exact(rows.take(some)))
-        picks = ranking.pick(rows, candidates, count)
-        return picks, rows.take(picks)
-
-    return find
 
 
 def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Prepared]], RowStrategy[Prepared]]:
@@ -347,3 +277,68 @@ def row_strategy(*reads: Column, passes: int = 1) -> Callable[[Callable[..., Pre
     (array([1, 2]), array([1., 4.]))
     """
     return lambda prepare: RowStrategy(prepare, reads, passes)
+
+
+def among_smallest(count: int, value: Values, bound: Vector, exact: Exact) -> tuple[Indices, Values, Vector]:
+    """The indices of the `count` smallest, ascending, with their values and bounds; ties go to the smaller index.
+
+    `value` is within `bound` of the exact value wherever both are finite; a bound of 0 means that it is exact. Only
+    rows that the bounds leave undecided are passed to `exact`; their bound is 0 afterwards.
+
+    >>> rough = np.array([3.0, 1.0, 2.02, 2.01])
+    >>> among_smallest(2, rough, np.full(4, 0.05), lambda rows: np.array([3, 1, 2, 2.04])[rows])[0]
+    array([1, 2])
+    """
+    if count >= len(value):
+        return np.arange(len(value)), value, bound
+    if count == 0:
+        return np.empty(0, np.int64), value[:0], bound[:0]
+    least, most = reach(value, bound)
+    inside = most < np.partition(least, count)[count]  # fewer than `count` others can be smaller
+    undecided = np.flatnonzero(~inside & (least <= np.partition(most, count - 1)[count - 1]))
+    value, bound = made_exact(value, bound, undecided, exact)
+    order = np.argsort(round_off(value[undecided]), kind="stable")  # stable: rows are in rising order already
+    rows = np.sort(np.append(np.flatnonzero(inside), undecided[order[: count - int(inside.sum())]]))
+    return rows, value[rows], bound[rows]
+
+
+def reach(value: Values, bound: Vector) -> tuple[Values, Values]:
+    """The least and the most that each value can be; values whose ranges do not overlap do not tie."""
+    if value.dtype == np.uint64:
+        return value, value
+    known = np.isfinite(value) & np.isfinite(bound)
+    slack = np.where(known, bound + np.abs(value) * (4 / DIGITS), np.inf)
+    value = np.where(known, value, 0.0)
+    return value - slack, value + slack
+
+
+def made_exact(value: Values, bound: Vector, rows: Indices, exact: Exact) -> tuple[Values, Vector]:
+    """The values and bounds, with these rows made exact."""
+    rows = rows[bound[rows] != 0]
+    if not len(rows):
+        return value, bound
+    value, bound = value.copy(), bound.copy()
+    value[rows], bound[rows] = in_slices(exact, rows), 0.0
+    return value, bound
+
+
+def in_slices(exact: Exact, rows: Indices) -> Values:
+    """`exact` of many rows, a slice at a time, so that never much of a pool is copied."""
+    return np.concatenate([exact(part) for part in slices(rows)])
+
+
+def slices(rows: Indices) -> list[Indices]:
+    """The rows in slices; at least one, which may be empty."""
+    return [rows[i : i + EXACT_ROWS] for i in range(0, max(1, len(rows)), EXACT_ROWS)]
+
+
+def round_off(values: NDArray[Any]) -> Values:
+    """Values rounded to twelve significant digits: those that differ by rounding errors only must count as equal.
+
+    >>> round_off(np.array([0.1 + 0.2])) == round_off(np.array([0.3]))
+    array([ True])
+    """
+    if values.dtype == np.uint64:
+        return values
+    mantissa, exponent = np.frexp(values.astype(np.float64))
+    return np.asarray(np.ldexp(np.rint(mantissa * DIGITS) / DIGITS, exponent))

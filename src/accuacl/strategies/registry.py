@@ -39,7 +39,16 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
         "accuacl+coverage": "accuacl:accuacl_coverage",
     },
 )
-NAMES = tuple(REGISTRY)
+BUILT_IN = tuple(REGISTRY)
+
+
+def strategy_names() -> tuple[str, ...]:
+    """The names of all strategies, those that users have registered among them.
+
+    >>> strategy_names()[:3]
+    ('uniform', 'entropy', 'least-confidence')
+    """
+    return tuple(REGISTRY)
 
 
 def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Selection]]:

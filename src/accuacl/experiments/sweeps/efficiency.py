@@ -1,28 +1,65 @@
-"""Time and memory of a query at the sizes of split-cifar10: the paper's efficiency figure."""
+"""Time and memory of queries, each in a process of its own; at the sizes of split-cifar10 the paper's efficiency.
+
+What takes long to import is imported where it is used: the command line needs only the constants of this module.
+"""
 
 from __future__ import annotations
 
 import csv
+import functools
 import io
+import multiprocessing
+import os
+import time
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from accuacl import bench
 from accuacl.base.errors import InputError
 from accuacl.base.files import making, reason, write_text
+from accuacl.base.machine import cpu_name
 from accuacl.base.progress import OnProgress, Progress, ignore
-from accuacl.bench import Case
 
+if TYPE_CHECKING:
+    from accuacl.features import Features
+    from accuacl.strategies import Selection
+
+Result = TypeVar("Result")
 SIZES = ("strategy", "n", "d", "K", "b", "m", "labelled")
 MEASURED = ("cpu_seconds", "wall_seconds", "extra_bytes", "machine")
 KINDS: dict[str, Callable[[str], Any]] = dict.fromkeys((*SIZES[1:], "extra_bytes"), int) | dict.fromkeys(
     ("cpu_seconds", "wall_seconds"), float
-)  # of columns that are no text
+)  # of columns that are not text
 SECONDS_EACH = 3.0  # to measure a short query, mostly for starting a process
 
 Row = dict[str, Any]
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A strategy and the size of its problem: pool n, embedding width d, classes K, budget b, memory m, labelled."""
+
+    strategy: str
+    n: int
+    d: int
+    K: int
+    b: int
+    m: int = 1000
+    labelled: int = 0
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """CPU and wall-clock seconds and bytes beyond the inputs; if the strategy refused, the bytes that it needs."""
+
+    cpu: float = 0.0
+    wall: float = 0.0
+    memory: int = 0
+    needs: int | None = None
 
 
 @dataclass
@@ -47,15 +84,14 @@ def measure_queries(
     known = {_sizes(row) for row in rows}
     missing = [case for case in cases if _sizes(vars(case)) not in known]
     costs = QueryCosts()
-    measurements = bench.run(missing, dense_limit=0)
     with making(table.parent):
         for done, case in enumerate(missing):
             on_progress(Progress(done, len(missing), f"{case.strategy} K={case.K}"))
-            result = next(measurements)
+            result = in_fresh_process(measure, case, threads=1)
             if result.needs is not None:
                 costs.refused[case.strategy] = max(costs.refused.get(case.strategy, 0), result.needs)
                 continue
-            numbers = (result.cpu, result.wall, result.memory, bench.machine())
+            numbers = (result.cpu, result.wall, result.memory, machine())
             rows.append({name: getattr(case, name) for name in SIZES} | dict(zip(MEASURED, numbers, strict=True)))
             _write(table, rows)
     wanted = {_sizes(vars(case)) for case in cases if case.strategy not in costs.refused}
@@ -99,16 +135,12 @@ def has_query_times(table: Path) -> bool:
 
 
 def read_query_times(table: Path) -> list[Row]:
-    """The rows of the table; those without numbers, which earlier versions wrote for refused queries, are left out."""
+    """The rows of the table."""
     if not has_query_times(table):
         raise InputError(f"{table} is not a table of query times; remove it or give another.")
     try:
         with table.open(newline="") as file:
-            return [
-                {name: KINDS.get(name, str)(text) for name, text in row.items()}
-                for row in csv.DictReader(file)
-                if row["cpu_seconds"]
-            ]
+            return [{name: KINDS.get(name, str)(text) for name, text in row.items()} for row in csv.DictReader(file)]
     except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
         raise InputError(f"{table} cannot be read: {reason(error)}; fix it or give another.") from None
 
@@ -119,3 +151,108 @@ def _write(table: Path, rows: Iterable[Row]) -> None:
     writer.writeheader()
     writer.writerows(rows)
     write_text(table, text.getvalue())
+
+
+def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: Any, threads: int | None) -> Result:
+    """The function's result for a case, in a process whose libraries have so many threads (None: their own choice)."""
+    saved = {name: os.environ.pop(name, None) for name in THREAD_VARIABLES}
+    if threads:
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
+    try:
+        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(function, case, *arguments).result()
+    except BrokenProcessPool:
+        raise InputError(f"{case} was killed, most likely for lack of memory; give a smaller case.") from None
+    finally:
+        for name, value in saved.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value
+
+
+def measure(case: Case) -> Measurement:
+    """Measure one query in this process."""
+    from accuacl.strategies import TooLarge
+
+    try:
+        return Measurement(*timed(query(case, *problem(case))))
+    except TooLarge as refusal:
+        return Measurement(needs=refusal.bytes)
+
+
+def query(case: Case, pool: Features, memory: Features | None, labelled: Features | None) -> Callable[[], Selection]:
+    """The case's query, ready to be measured: what it imports has been imported."""
+    from accuacl.strategies import select
+
+    arguments: dict[str, Any] = {"pool": pool, "budget": case.b, "labelled": labelled}
+    if memory is not None:
+        arguments |= {"memory": memory, "past": 9 * case.n}
+    select(case.strategy, **(arguments | {"pool": pool.rows(slice(0, 2)), "budget": 1}))
+    return functools.partial(select, case.strategy, **arguments)
+
+
+def problem(case: Case) -> tuple[Features, Features | None, Features | None]:
+    """Clustered, rectified embeddings and the softmax of a linear model on them, like those of a trained network."""
+    import numpy as np
+
+    from accuacl.features import Features
+
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(case.K, case.d)).astype(np.float32)
+    weights = (centres - centres.mean(axis=0)) / np.float32(case.d)
+
+    def draw(n: int) -> Features:
+        h, p = np.empty((n, case.d), np.float32), np.empty((n, case.K), np.float32)
+        for i in range(0, n, 4096):
+            size = min(4096, n - i)
+            block = rng.standard_normal((size, case.d), np.float32)
+            block += centres[rng.integers(case.K, size=size)]
+            np.maximum(block, 0, out=h[i : i + size])
+            logits = 8 * (block @ weights.T)
+            e = np.exp(logits - logits.max(axis=1, keepdims=True))
+            p[i : i + size] = e / e.sum(axis=1, keepdims=True)
+        return Features(h, p)
+
+    return draw(case.n), draw(case.m) if case.m else None, draw(case.labelled) if case.labelled else None
+
+
+def timed(job: Callable[[], Any]) -> tuple[float, float, int]:
+    """CPU and wall-clock seconds, the best of a few runs, and peak memory beyond what was in use before."""
+    cpus: list[float] = []
+    walls: list[float] = []
+    extra = 0
+    while len(cpus) < 1 or (len(cpus) < 5 and sum(walls) < 2):
+        before = _reset_peak()
+        cpu, wall = time.process_time(), time.perf_counter()
+        job()
+        cpus.append(time.process_time() - cpu)
+        walls.append(time.perf_counter() - wall)
+        extra = max(extra, _status("VmHWM") - before)
+    return min(cpus), min(walls), extra
+
+
+def _reset_peak() -> int:
+    """Reset the peak of resident memory; returns how much is resident now."""
+    try:
+        with open("/proc/self/clear_refs", "w") as file:
+            file.write("5")
+    except OSError:
+        pass  # then the peak is that of the whole process
+    return _status("VmRSS")
+
+
+def _status(key: str) -> int:
+    try:
+        with open("/proc/self/status") as file:
+            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
+    except (OSError, StopIteration):
+        return 0
+
+
+def machine(threads: int | None = 1) -> str:
+    """The machine and libraries of this measurement, in a line; with so many threads (None: their own choice)."""
+    import numpy as np
+    import torch
+
+    used = f", {threads} thread(s)" if threads else ""
+    return f"{cpu_name()}, {os.cpu_count()} cores{used}, numpy {np.__version__}, torch {torch.__version__}"
