@@ -62,9 +62,9 @@ def test_modes_and_orientation_become_rgb(folder):
     np.testing.assert_array_equal(data.train.inputs[3:7, 2, 2], [[30, 40, 50], [77, 77, 77], [1, 2, 3], [4, 5, 6]])
 
 
-def test_sixteen_bits_are_not_cut_to_eight(folder):
-    save(folder / "train" / "cow" / "9.png", Image.fromarray(np.full((8, 12), 40_000, np.uint16)))
-    with pytest.raises(InputError, match=r"cow/9\.png is not a readable image \(its mode is I;16; expected 8 bits"):
+def test_numbers_without_a_range_are_not_cut_to_eight_bits(folder):
+    Image.fromarray(np.full((8, 12), 0.5, np.float32)).save(folder / "train" / "cow" / "9.tiff")
+    with pytest.raises(InputError, match=r"cow/9\.tiff is not a readable image \(its mode is F; expected 8 or 16 bits"):
         load(str(folder))
 
 

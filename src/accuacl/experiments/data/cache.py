@@ -322,8 +322,10 @@ def _decode(data: bytes | Pixels, size: int | None) -> Pixels:
         if size is not None:
             image.draft(None, (2 * size, 2 * size))  # a large JPEG need not be decoded in full
         image = ImageOps.exif_transpose(image)
+    if image.mode.startswith("I;16"):  # grey of 16 bits; of colours of 16 bits Pillow keeps the upper half too
+        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode[0] in "IF":
-        raise InputError(f"its mode is {image.mode}; expected 8 bits a channel")
+        raise InputError(f"its mode is {image.mode}; expected 8 or 16 bits a channel")
     if image.mode == "P":
         image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
     image = image.convert("RGB")
