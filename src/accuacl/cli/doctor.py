@@ -36,6 +36,7 @@ def doctor(data_dir: DataDir = None) -> None:
     _section("Python", [f"{platform.python_version()}, {sys.executable}"])
     _section("libraries", [", ".join(libraries)])
     _section("extras", [_extra(name, what, modules) for name, (what, modules) in EXTRAS.items()])
+    _section("embedding", [_runtimes(installed)])
     _section(
         "machine", [f"{cpu_name()}, {cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()]
     )
@@ -65,6 +66,17 @@ def _section(title: str, lines: Iterable[str]) -> None:
 def _extra(name: str, what: str, modules: tuple[str, ...]) -> str:
     missing = [module for module in modules if not find_spec(module)]
     return f"{name} ({what}): " + (f"missing; {install(name)}" if missing else "installed")
+
+
+def _runtimes(versions: Mapping[str, str]) -> str:
+    """What runs the networks that embed images."""
+    if not find_spec("torch"):
+        return f"needs the extra train; {install('train')}"
+    from accuacl.experiments.embed import installed as runtimes
+
+    named = [f"{name} {versions.get(name.partition('-')[0], '')}" for name in runtimes()]
+    faster = "" if "openvino" in versions else "; openvino would be faster where the processor has bfloat16"
+    return f"{named[0]} runs the pretrained networks (here are {', '.join(named)}){faster}"
 
 
 def _gpu() -> str:
