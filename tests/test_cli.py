@@ -23,16 +23,14 @@ from accuacl import cli
 from accuacl.base.progress import Progress
 from accuacl.cli import project, screen
 from accuacl.cli.lazy import load
-from accuacl.cli.run import _usual_out
 from accuacl.experiments import make
-from accuacl.experiments.config_files import write_config
+from accuacl.experiments.sweeps import run_name
 from commands import accuacl as command
 from processes import start_command
 
 FILES = sorted(Path(cli.__file__).parent.rglob("*.py"))
-COMMANDS = [("accuacl.cli", name, line) for name, line in cli.COMMANDS.items()]
+COMMANDS = [(module, name, line) for group in (cli, project) for name, (module, line) in group.COMMANDS.items()]
 SLOW = {"torch", "pyarrow", "matplotlib", "sklearn", "scipy", "numpy", "fastapi", "uvicorn", "ray"}
-COMMANDS += [("accuacl.cli.project", name, line) for name, line in project.COMMANDS.items()]
 
 
 def python(*arguments, **more):
@@ -53,17 +51,17 @@ def imports(arguments, modules):
     return python("-c", start)
 
 
-@pytest.mark.parametrize(("package", "name", "line"), COMMANDS)
-def test_the_list_of_commands_says_what_each_says_of_itself(package, name, line):
-    command = getattr(importlib.import_module(f"{package}.{name}"), name)
+@pytest.mark.parametrize(("module", "name", "line"), COMMANDS)
+def test_the_list_of_commands_says_what_each_says_of_itself(module, name, line):
+    command = getattr(importlib.import_module(module), name)
     said = command.info.help if isinstance(command, typer.Typer) else inspect.getdoc(command)
     assert said.splitlines()[0] == line
 
 
-def test_every_file_of_a_command_is_in_the_list():
-    shared = {"__init__", "ids_file", "lazy", "only", "options", "screen", "sweep_screen", "pools"}
-    names = {file.stem for file in FILES} - shared
-    assert names == {name for _, name, _ in COMMANDS} - {"project"}
+def test_every_module_has_commands_or_what_they_share():
+    shared = {f"accuacl.cli.{name}" for name in ("lazy", "options", "screen")}
+    modules = {f"accuacl.cli.{file.stem}" for file in FILES if file.stem != "__init__"}
+    assert modules == shared | {module for module, _, _ in COMMANDS}
 
 
 @pytest.mark.parametrize(
@@ -75,15 +73,14 @@ def test_help_and_wrong_names_load_nothing_slow(arguments):
     assert done.returncode == (2 if "bunch" in arguments else 0)
 
 
-@pytest.mark.parametrize("command", ["select", "bench"])
-def test_what_needs_no_network_does_not_load_torch(command):
-    done = imports([command, "--help"], {"torch", "sklearn", "matplotlib"})
+def test_what_needs_no_network_does_not_load_torch():
+    done = imports(["select", "--help"], {"torch", "sklearn", "matplotlib"})
     assert json.loads(done.stderr.splitlines()[-1]) == []
 
 
-@pytest.mark.parametrize(("package", "name"), [(package, name) for package, name, _ in COMMANDS])
-def test_help_names_what_options_take_and_flags_take_nothing(package, name):
-    command = load(package, name)
+@pytest.mark.parametrize(("module", "name"), [(module, name) for module, name, _ in COMMANDS])
+def test_help_names_what_options_take_and_flags_take_nothing(module, name):
+    command = load(module, name)
     context = typer.Context(command)
     for option in (each for each in command.get_params(context) if each.param_type_name == "option"):
         assert (option.metavar == "") == bool(option.is_flag), option.name
@@ -120,7 +117,6 @@ def test_the_package_is_a_command_too():
         ("select --pool folder --budget 2 --out a.csv", "pool: folder holds no Parquet files"),
         ("select --pool binary --budget 2 --out a.csv", "binary is not a readable Parquet file"),
         ("select --pool binary --exclude folder --budget 2 --out a.csv", "folder cannot be read: is a directory"),
-        ("bench --n 5 --json folder", "folder is a folder"),
         ("project status folder", "folder holds no project"),
         ("project new a --vectors binary", "or give a table such as CSV with --table"),
         ("project new a --texts folder", "folder is a folder without files called task-1, task-2, ...; give a file."),
@@ -178,28 +174,17 @@ def test_no_function_of_the_command_line_is_long(path):
         if isinstance(node, ast.FunctionDef):
             body = node.body[1:] if ast.get_docstring(node) else node.body
             length = node.end_lineno - body[0].lineno + 1 if body else 0
-            assert length <= 40, f"{node.name} has {length} lines: what it does belongs into a room"
+            assert length <= 40, f"{node.name} has {length} lines: what it does belongs into another package"
 
 
-def test_runs_that_differ_go_to_directories_that_do(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_runs_that_differ_go_to_directories_that_do():
     more = ({}, {"blur": 0.1}, {"blur": 0.1, "label_noise": 0.2}, {"epochs": 3}, {"seed": 1}, {"order": "classes"})
-    outs = [_usual_out(make({"strategy": "uniform"} | settings), None) for settings in more]
-    assert outs[0] == Path("runs/split-digits-er-uniform-m20-s0")
-    assert outs[1] == Path("runs/split-digits-er-uniform-m20-s0-blur=0.1")
-    assert len(set(outs)) == len(more)
-
-
-def test_a_run_in_a_directory_that_an_older_version_named_goes_on_there(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    old = Path("runs/split-digits-er-uniform-m20-s0")
-    old.mkdir(parents=True)
-    blurred = make({"strategy": "uniform", "blur": 0.1})
-    write_config(old / "config.json", blurred.model_dump())
-    assert _usual_out(blurred, None) == old
-    assert _usual_out(make({"strategy": "uniform", "blur": 0.2}), None) != old
-    (old / "config.json").write_text("{")
-    assert _usual_out(blurred, None) != old
+    more += ({"strategy": "coverage", "options": {"sample": 50}}, {"strategy": "coverage"})
+    names = [run_name(make({"strategy": "uniform"} | settings), None) for settings in more]
+    assert names[0] == "split-digits-er-uniform-m20-s0"
+    assert names[1] == "split-digits-er-uniform-m20-s0-blur=0.1"
+    assert names[-2] == "split-digits-er-coverage-m20-s0-sample=50"
+    assert len(set(names)) == len(more)
 
 
 WAITING = """
@@ -233,7 +218,7 @@ def test_interrupted_while_it_loads_it_says_one_line(tmp_path, module):
 
 
 def test_help_of_a_run_names_choices_and_defaults():
-    run = load("accuacl.cli", "run")
+    run = load("accuacl.cli.run", "run")
     told = {each.name: getattr(each, "help", "") for each in run.get_params(typer.Context(run))}
     assert told["learner_variant"].endswith("(paper), or as first published (original). \\[default: paper]")
     assert told["scale"].endswith("[default: smoke]")

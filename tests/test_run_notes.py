@@ -13,7 +13,7 @@ from accuacl.experiments import advice, make, read_csv, run
 from commands import accuacl
 
 ROOT = Path(__file__).parent.parent
-MEASURED = list(csv.DictReader((ROOT / "src/accuacl/experiments/measured.csv").open()))
+MEASURED = list(csv.DictReader((ROOT / "src/accuacl/experiments/measured.csv").read_text().splitlines()))
 SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--epochs", "1", "--out", "run")
 
 

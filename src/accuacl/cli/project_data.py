@@ -136,7 +136,7 @@ def relocate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder or file that the data were in.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Where it is now.")],
 ) -> None:
-    """Say where data are that were moved: a folder of images, or one that has those of several tasks.
+    """Say where data are that were moved: a folder of images, or one with those of several tasks.
 
     Names below the folder must be as they were. A server that is running goes on with the new place. What was uploaded
     on the page is in the project's directory and moves with it.

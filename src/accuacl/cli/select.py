@@ -63,7 +63,7 @@ def select(
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            help="For strategies that need the whole pool at once: memory for it, such as 16G (default: 4G, if free)."
+            help="For strategies that need the whole pool at once: memory for it, such as 500MB or 16GiB (default: 4GiB, if free)."
         ),
     ] = None,
     id_column: IdColumn = "id",
@@ -156,9 +156,10 @@ def _options(strategy: str, words: Sequence[str], given: dict[str, Any]) -> dict
 
 def _bytes(size: str) -> int:
     parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
-    if not parts:
-        raise InputError(f"memory-limit is {size!r}; give a number of bytes, such as 16G.")
-    return int(float(parts[1]) * BYTES[parts[2].upper()])
+    count = int(float(parts[1]) * BYTES[parts[2].upper()]) if parts else 0
+    if not parts or 0 < count < 2**20:  # nobody means so few bytes
+        raise InputError(f"memory-limit is {size!r}; give a size with its unit, such as 500MB or 2GiB.")
+    return count
 
 
 USUAL = "id"  # what the picks call the ids, whatever the pool calls them

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import Field
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, near
 from accuacl.strategies import BUILT_IN, REGISTRY as STRATEGIES, options_help, options_of, read_options
 
 OPTIONS = "options"  # the setting that holds the options which are not settings of their own
@@ -97,14 +97,15 @@ def without_foreign_options(given: Mapping[str, Any], strategies: Iterable[str])
     >>> without_foreign_options({"strategy": "uniform", "options.sample": 9, "memory": 5}, ["uniform", "coverage"])
     {'strategy': 'uniform', 'memory': 5}
     """
-    own = _option_names(str(given.get("strategy", "accuacl")))
-    others = {name for strategy in strategies for name in _option_names(strategy)}
-    foreign = {f"{OPTIONS}.{name}" for name in others - own}
+    strategies = [strategy for strategy in strategies if strategy in STRATEGIES]
+    known = {name for strategy in strategies for name in options_of(strategy)}
+    for name in (name.removeprefix(f"{OPTIONS}.") for name in given if name.startswith(f"{OPTIONS}.")):
+        if len(strategies) > 1 and name not in known:
+            hint = f"did you mean {meant}?" if (meant := near(name, known)) else "leave it out."
+            raise InputError(f"none of the strategies {', '.join(strategies)} has the option {name!r}; {hint}")
+    own = options_of(str(given["strategy"])) if given.get("strategy") in strategies else known
+    foreign = {f"{OPTIONS}.{name}" for name in known if name not in own}
     return {name: value for name, value in given.items() if name not in foreign}
-
-
-def _option_names(strategy: str) -> set[str]:
-    return set(options_of(strategy)) if strategy in STRATEGIES else set()
 
 
 def _as_setting(name: str, value: Any) -> Any:
