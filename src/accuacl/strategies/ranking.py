@@ -193,7 +193,7 @@ class InMemory:
         n, size = len(self), self.chunk or BLOCK
         rows = Rows(np.arange(n, dtype=np.uint64), self.features)
         blocks = (rows.take(slice(start, start + size)) for start in range(0, max(1, n), size))
-        values: list[Values] = []
+        values: list[NDArray[Any]] = []
         bounds: list[Vector] = []
         for value, bound in spread(ranking.values, blocks, float(WORK) * n * self.features.K):
             values.append(value)
@@ -226,7 +226,7 @@ class Context:
     seed: int
 
 
-Prepared = TypeVar("Prepared", Ranking, Mix)
+Prepared = TypeVar("Prepared", bound=Ranking | Mix)
 
 
 class RowStrategy(Generic[Prepared]):
