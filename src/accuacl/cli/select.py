@@ -63,7 +63,8 @@ def select(
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            help="For strategies that need the whole pool at once: memory for it, such as 500MB or 16GiB (default: 4GiB, if free)."
+            help="For strategies that need the whole pool at once: memory for it, such as 500MB or 16GiB (default: 4GiB, "
+            "if free)."
         ),
     ] = None,
     id_column: IdColumn = "id",
