@@ -16,8 +16,7 @@ import pytest
 
 from accuacl.base.files import Lock
 from accuacl.base.progress import Progress
-from accuacl.cli.screen import TimeLeft
-from accuacl.cli.sweep import narrow_runs
+from accuacl.cli.sweep import TimeLeft, _narrow_runs as narrow_runs
 from accuacl.engines import Done, Failure, Local
 from accuacl.experiments import add_to_csv, data_note, make, read_csv, read_yaml, row_settings, write_csv
 from accuacl.experiments.sweeps import run_missing, runs_of
