@@ -140,7 +140,7 @@ def test_a_plugins_seed_is_one_that_numpy_takes(tmp_path):
 
 
 OTHERS = """
-from accuacl import learners, memory
+from accuacl.experiments import learners, memory
 from accuacl.experiments.learners import Learner
 from accuacl.experiments.learners.er import ER
 
@@ -218,7 +218,7 @@ def test_a_run_checks_what_a_memory_policy_keeps(tmp_path):
 )
 def test_a_learner_that_cannot_learn_is_refused_when_it_is_registered(tmp_path, text, says):
     file = tmp_path / "mine.py"
-    file.write_text(f"from accuacl import learners\n\n\n@learners.register('mine')\n{text}\n")
+    file.write_text(f"from accuacl.experiments import learners\n\n\n@learners.register('mine')\n{text}\n")
     with pytest.raises(InputError) as refused:
         load_plugins([file])
     assert f"the learner mine ({file}, line 4) {says}" in str(refused.value)
@@ -227,7 +227,8 @@ def test_a_learner_that_cannot_learn_is_refused_when_it_is_registered(tmp_path, 
 
 def test_a_function_that_makes_no_learner_names_the_file_and_the_line(tmp_path):
     file = tmp_path / "mine.py"
-    file.write_text("from accuacl import learners\n\n\n@learners.register('mine')\ndef mine(round): return 5\n")
+    text = "def mine(round): return 5"
+    file.write_text(f"from accuacl.experiments import learners\n\n\n@learners.register('mine')\n{text}\n")
     load_plugins([file])
     with pytest.raises(InputError) as refused:
         learners.start("mine", SimpleNamespace(training=SimpleNamespace(policy="paper")))
@@ -235,7 +236,7 @@ def test_a_function_that_makes_no_learner_names_the_file_and_the_line(tmp_path):
 
 
 ANSWERS = """
-from accuacl import learners
+from accuacl.experiments import learners
 
 @learners.register("mine")
 class Mine(learners.Learner):
@@ -269,7 +270,7 @@ def test_a_run_checks_what_a_learner_gives(tmp_path, answers, says):
 @pytest.mark.parametrize("head", ["def mine(): ...", "def mine(memory, ids, labels): ...", "class Mine: ..."])
 def test_a_memory_policy_that_cannot_be_called_is_refused_when_it_is_registered(tmp_path, head):
     file = tmp_path / "mine.py"
-    file.write_text(f"from accuacl import memory\n\n\n@memory.register('mine')\n{head}\n")
+    file.write_text(f"from accuacl.experiments import memory\n\n\n@memory.register('mine')\n{head}\n")
     with pytest.raises(InputError) as refused:
         load_plugins([file])
     says = "must take 7 arguments: memory, ids, labels, features, capacity, seed, logits."
@@ -325,7 +326,7 @@ def test_what_cannot_be_called_is_refused_when_it_is_registered(place):
 
 STREAM = """
 import numpy as np
-from accuacl import data
+from accuacl.experiments import data
 
 @data.register("by-ink")
 def by_ink(dataset, seed):
@@ -386,7 +387,7 @@ def test_a_streams_own_test_rows_are_taken_and_its_seed_is_the_streams():
 def test_a_wrong_stream_names_the_file_and_the_line(tmp_path, answer, says):
     file = tmp_path / "mine.py"
     file.write_text(
-        "import numpy as np\nfrom accuacl import data\n\n\n"
+        "import numpy as np\nfrom accuacl.experiments import data\n\n\n"
         f"@data.register('mine')\ndef mine(dataset, seed):\n    return {answer}\n"
     )
     load_plugins([file])

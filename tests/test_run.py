@@ -239,7 +239,7 @@ def test_the_last_task_may_have_more_rounds_of_the_same_size(tmp_path, labels, l
 
 @pytest.mark.parametrize("first", [1, 2, 3, 4])
 def test_lam_holds_from_its_task_on(tmp_path, monkeypatch, first):
-    loop = sys.modules["accuacl.experiments.steps"]
+    loop = sys.modules["accuacl.experiments.state"]
     select, lams = loop.strategies.select, []
 
     def watched(name, **given):
@@ -327,7 +327,7 @@ def test_a_wrong_answer_is_refused_and_can_be_corrected(tmp_path):
 
 
 def test_queries_see_the_memory_of_the_past_and_its_size(tmp_path, monkeypatch):
-    loop = sys.modules["accuacl.experiments.steps"]
+    loop = sys.modules["accuacl.experiments.state"]
     select, seen = loop.strategies.select, []
 
     def watched(name, **given):
@@ -875,7 +875,7 @@ def test_half_accuacl_is_the_same_run_whether_it_is_said_or_not():
 @pytest.mark.parametrize(("a_second", "told"), [(1, True), (1000, False)])
 def test_a_choice_that_takes_long_says_how_far_it_is(tmp_path, monkeypatch, a_second, told):
     ticks = itertools.count()
-    monkeypatch.setattr("accuacl.experiments.steps.monotonic", lambda: next(ticks) / a_second)
+    monkeypatch.setattr("accuacl.experiments.state.monotonic", lambda: next(ticks) / a_second)
     seen = []
     run(small(strategy="coverage", tasks=1, rounds=2), tmp_path / "a", progress=seen.append)
     shares = [progress.share for progress in seen]

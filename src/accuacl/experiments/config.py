@@ -102,8 +102,8 @@ class Config(Settings):
     learner: str = Field("er", description=f"How the model learns: {', '.join(learners.NAMES)}.")
     strategy: str = Field(
         "accuacl",
-        description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as in "
-        "the paper; coverage with --memory-policy coverage was more accurate.",
+        description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as "
+        "in the paper; coverage with --memory-policy coverage was more accurate.",
     )
     scale: Scale = Field(
         "smoke", description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact)."
@@ -214,8 +214,8 @@ class Config(Settings):
             raise no_such("model", self.model, models.NAMES)
         if learners.REGISTRY[self.learner].exact and self.model not in ("linear", "projection"):
             raise InputError(
-                f"{self.learner} learns on features that stay as they are, not with --model {self.model}; give --model linear "
-                "or projection and data that are vectors, such as embeddings of images, or another learner."
+                f"{self.learner} learns on features that stay as they are, not with --model {self.model}; give --model "
+                "linear or projection and data that are vectors, such as embeddings of images, or another learner."
             )
         check_stream(self)
         if self.rounds > self.labels:

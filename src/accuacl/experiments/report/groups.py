@@ -73,7 +73,7 @@ class Group:
 def make_groups(rows: Iterable[Row]) -> list[Group]:
     """The rows grouped by all settings but the seed, in the paper's order of benchmarks, learners and strategies."""
     by_settings: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
+    for row in ({OPTIONS: ""} | row for row in rows):
         by_settings.setdefault(tuple(row[name] for name in Config.model_fields if name != "seed"), []).append(row)
     groups = [Group(tuple(sorted(same, key=lambda row: int(row["seed"])))) for same in by_settings.values()]
     return sorted(groups, key=_paper_order)
