@@ -10,8 +10,8 @@ beginning gives.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,7 @@ class KernelHead:
     ridge: float
     sharpness: float
     loo: Floats
+    learned: Mapping[str, float] = field(default_factory=dict)  # what the pool has taught (`pool.py`)
 
     def logits(self, x: NDArray[Any]) -> Floats:
         """One row for each of x, one column for each class."""
@@ -98,7 +99,7 @@ def fit(
     >>> fit(x, np.array([0, 0, 1, 1])).probabilities(x).argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    x, labels, weights, classes = _checked(x, labels, weights, classes)
+    x, labels, weights, classes = checked(x, labels, weights, classes)
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, weights)
     rows, given = x[order], weights[order]
     seen, own = np.unique(labels[order], return_inverse=True)
@@ -110,20 +111,19 @@ def fit(
     return KernelHead(
         terms,
         rows[support],
-        beta * _widened(coefficients, seen, classes, 0.0),
-        beta * _widened(bias[None], seen, classes, -1.0)[0],
+        beta * widened(coefficients, seen, classes, 0.0),
+        beta * widened(bias[None], seen, classes, -1.0)[0],
         ridge,
         beta,
-        beta * _widened(left_out, seen, classes, -1.0)[np.argsort(order)],
+        beta * widened(left_out, seen, classes, -1.0)[np.argsort(order)],
     )
 
 
 def candidates_for(blocks: Blocks) -> list[Terms]:
-    """Sums of kernels to choose from: linear, gaussian, or both, of the first block; of others, linear, some weights."""
-    first, others = tuple(blocks[0]), [tuple(block) for block in blocks[1:]]
-    linear, gaussian = Term("linear", first), Term("gaussian", first)
+    """Sums of kernels to choose from: linear, gaussian or both of the first block, linear of others at some weights."""
+    linear, gaussian = Term("linear", blocks[0]), Term("gaussian", blocks[0])
     tried: list[Terms] = [(linear,), (gaussian,), (linear, gaussian)]
-    for block in others:
+    for block in blocks[1:]:
         tried = [(*terms, Term("linear", block, weight)) for terms in tried for weight in (0.3, 1.0)]
     return tried
 
@@ -135,7 +135,7 @@ def canonical_order(x: NDArray[Any], labels: Ints, weights: Floats) -> NDArray[n
     return np.argsort(np.ascontiguousarray(content).view(f"V{content.shape[1]}")[:, 0], kind="stable")
 
 
-def _checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int) -> tuple[Any, Ints, Floats, int]:
+def checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int) -> tuple[Any, Ints, Floats, int]:
     x, labels = np.asarray(x), np.asarray(labels)
     weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
     if x.ndim != 2 or len(x) == 0 or not len(x) == len(labels) == len(weights):
@@ -169,7 +169,7 @@ def _choose(
     if len(part) == len(rows):
         return terms, ridge, Problem(cosines.gram(terms), own, given)
     if len(rows) <= EXACT:
-        return terms, ridge, Problem(_Cosines(rows).gram(terms), own, given)
+        return terms, ridge, Problem(gram_of(rows, terms), own, given)
     return terms, ridge, LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
 
 
@@ -206,6 +206,11 @@ def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
 def _spread(n: int) -> NDArray[np.intp]:
     """0 .. n - 1 in an order of which every beginning is spread over all: by the golden ratio's multiples."""
     return np.argsort((np.arange(n) * 0.6180339887498949) % 1.0, kind="stable")
+
+
+def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
+    """The kernel between all pairs of rows."""
+    return _Cosines(rows).gram(terms)
 
 
 class _Cosines:
@@ -278,32 +283,31 @@ class Problem(_Balanced):
         return log_loss(*known, best_sharpness(*known))
 
     def left_out(self, ridge: float) -> Floats:
-        """What a fit without it, with the same weights, would give each row (n x K); NaN if it is alone in its class."""
-        dual, inverse = self._solve(ridge)
-        return self._predicted(ridge * dual, ridge * inverse)
+        """What a fit without it, with the same weights, would give each row (n x K); NaN if its class has no other."""
+        factor, dual = self._solve(ridge)
+        inverse, _ = lapack.dpotri(factor, lower=1)
+        u_share = self.share / (2 * ridge + self.mean_length)
+        return self._predicted(ridge * dual, ridge * (np.diagonal(inverse) - u_share))
 
     def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
         """(which rows are support rows, their coefficients, the intercepts)."""
-        coefficients = self.root * self._solve(ridge)[0]  # sums to 0 over rows, so centring moves the intercept alone
+        coefficients = self.root * self._solve(ridge)[1]  # sums to 0 over rows, so centring moves the intercept alone
         return np.arange(len(self.own)), coefficients, self.middle - self.offset @ coefficients
 
     def _solve(self, ridge: float) -> tuple[Floats, Floats]:
-        """(the inverse of centred + ridge times what is wanted; the inverse's diagonal off the intercept).
+        """(a Cholesky factor of centred + ridge + a multiple of u u^T, the dual solution).
 
-        The rows' weighted sum is 0, so the matrix has the unit vector u of roots of shares in its null space, where its
-        inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling.
+        The rows' weighted sum is 0, so `centred` has the unit vector u of roots of shares in its null space, where the
+        inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling, and changes nothing else.
         """
         if ridge not in self._solved:
-            shift = ridge + self.mean_length
             u = np.sqrt(self.share)
-            matrix = self.centred + np.outer(shift * u, u)
+            matrix = self.centred + np.outer((ridge + self.mean_length) * u, u)
             matrix.flat[:: len(matrix) + 1] += ridge
             factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
             if failed:
                 raise InputError("the kernel matrix is not positive definite; scale the rows, or give a larger ridge.")
-            dual, _ = lapack.dpotrs(factor, self.wanted, lower=1)
-            inverse, _ = lapack.dpotri(factor, lower=1, overwrite_c=1)
-            self._solved = {ridge: (dual, np.diagonal(inverse) - self.share / (ridge + shift))}
+            self._solved = {ridge: (factor, lapack.dpotrs(factor, self.wanted, lower=1)[0])}  # the last one alone
         return self._solved[ridge]
 
 
@@ -313,7 +317,7 @@ class LandmarkProblem(_Balanced):
     def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
         super().__init__(own, given)
         self.landmarks, support = landmarks, rows[landmarks]
-        gram = _Cosines(support).gram(terms)
+        gram = gram_of(support, terms)
         gram.flat[:: len(gram) + 1] += 1e-8 * np.trace(gram) / len(gram)
         self.factor = np.linalg.cholesky(gram)
         features = np.concatenate(
@@ -346,7 +350,7 @@ class LandmarkProblem(_Balanced):
         return self.landmarks, coefficients, self.middle - self.mean @ slopes
 
 
-def _widened(columns: Floats, seen: Ints, classes: int, otherwise: float) -> Floats:
+def widened(columns: Floats, seen: Ints, classes: int, otherwise: float) -> Floats:
     """The columns at the places of the classes seen, and a number in those of all other classes."""
     wide = np.full((len(columns), classes), otherwise)
     wide[:, seen] = columns

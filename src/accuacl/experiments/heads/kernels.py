@@ -4,7 +4,7 @@
     kernel(terms, x, z)     # len(x) x len(z)
 
 With c the cosine of two rows and t their angle: `linear` is c, `gaussian` is exp(-|x - z|^2) = exp(2 c - 2), and
-`arc-cosine` is ((sin t + (pi - t) cos t) / pi)^2, what an infinitely wide random layer of rectified units gives, squared.
+`arc-cosine` is ((sin t + (pi - t) cos t) / pi)^2: that of an infinitely wide random layer of rectified units, squared.
 Rows that are zero everywhere stay zero.
 """
 
@@ -123,4 +123,4 @@ def _symmetric_product(x: Rows) -> Rows:
 
 
 def _is_sparse(x: Rows) -> bool:
-    return x.shape[1] > PART and np.count_nonzero(x) < SPARSE * x.size
+    return bool(x.shape[1] > PART and np.count_nonzero(x) < SPARSE * x.size)

@@ -1,0 +1,196 @@
+"""Learning from the pool that nobody labelled.
+
+`self`: the head predicts a sample of each task's pool; rows with the largest margins count as if they were labelled so,
+with a small weight, classes are balanced again, and the head is solved once more. Whether that helps is judged on true
+labels alone: in each of five folds the head is fitted, and taught by the pool, without the fold's labels. Pseudo-labels
+are used only if the log loss of these left-out labels does not rise.
+
+`smooth`: rows move towards their neighbours in the pool, before the head, when it is fitted and when it predicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from accuacl.base.errors import no_such
+from accuacl.base.randomness import derive, hash_ids
+from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss
+from accuacl.experiments.heads.kernel import (
+    KernelHead,
+    LandmarkProblem,
+    Problem,
+    canonical_order,
+    checked,
+    fit,
+    gram_of,
+    widened,
+)
+from accuacl.experiments.heads.kernels import Blocks, Terms, unit_rows
+
+OFF, SELF, SMOOTH = POOL_LEARNING = ("off", "self", "smooth")
+SAMPLED = 1200  # rows of each task's pool
+AT_MOST = 3600  # rows of all pools; more tasks have fewer rows each
+SHARE = 0.8  # of the sample that is used, those with the largest margins
+WEIGHT = 0.2  # of a pseudo-label; a true label counts 1
+UP_TO = 1000  # labels; with more, pseudo-labels add nothing that could be measured
+SUPPORT = 1000  # rows of the pool that may be support rows
+FOLDS = 5
+JUDGED_BY = 4  # one in so many sampled rows teaches the heads of the folds, which are there to judge only
+NEIGHBOURS = 10
+
+
+def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
+    """The items of a task's pool that teach, in ascending order: those with the smallest hashes.
+
+    tasks: how many pools there are in all.
+    """
+    count = min(SAMPLED, AT_MOST // max(1, tasks))
+    hashes = hash_ids(derive(seed, "pool learning"), ids)
+    return np.sort(ids[np.argsort(hashes, kind="stable")[:count]])
+
+
+def fit_with_pool(
+    x: NDArray[Any],
+    labels: Ints,
+    pools: Sequence[NDArray[Any]],
+    classes: int = 0,
+    *,
+    mode: str = SELF,
+    candidates: Sequence[Terms] = (),
+    blocks: Blocks = (),
+    ids: Ints | None = None,
+) -> KernelHead | SmoothHead:
+    """The head for labelled rows x and samples of unlabelled rows, one of each task (`sample_ids`).
+
+    Held-out rows must not be among either. The head's `learned` says how many pseudo-labels it has learned from, and
+    the log loss of left-out labels without and with them. blocks: the columns that `smooth` treats apart.
+    """
+    if mode not in POOL_LEARNING:
+        raise no_such("way of learning from the pool", mode, POOL_LEARNING)
+    x, labels, _, classes = checked(x, labels, None, classes)
+    pools = [np.asarray(pool) for pool in pools if len(pool)]
+    if mode == SMOOTH and pools:
+        smoothing = Smoothing(np.concatenate(pools), tuple(blocks) or ((0, x.shape[1]),))
+        head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids)
+        return SmoothHead(replace(head, learned={"smoothed_by": float(len(smoothing.reference))}), smoothing)
+    head = fit(x, labels, classes, candidates=candidates, ids=ids)
+    if mode != SELF or not pools or len(x) > UP_TO or len(np.unique(labels)) < 2:
+        return head
+    order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, np.ones(len(x)))
+    return _self_trained(head, x[order], labels[order], pools, order)
+
+
+def _self_trained(
+    head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]], order: NDArray[np.intp]
+) -> KernelHead:
+    """The head taught by its own predictions, unless that makes left-out labels less likely."""
+    classes = len(head.bias)
+    left_out = _left_out_by_folds(head, rows, labels, [pool[::JUDGED_BY] for pool in pools])
+    known = ~np.isnan(left_out[0]).any(axis=1)
+    counts = np.bincount(labels[known], minlength=classes)
+    weights = 1 / counts[labels[known]]
+    sharpness = [best_sharpness(outputs[known], labels[known], weights) for outputs in left_out]
+    before, after = (
+        log_loss(outputs[known], labels[known], weights, beta)
+        for outputs, beta in zip(left_out, sharpness, strict=True)
+    )
+    learned = {"pseudo_labels": 0.0, "loss_without_pool": before, "loss_with_pool": after}
+    if not known.any() or after > before:
+        return replace(head, learned=learned)
+    kept, guesses = zip(*(_pseudo_labels(head.logits(pool)) for pool in pools), strict=True)
+    taught = np.concatenate([pool[row] for pool, row in zip(pools, kept, strict=True)])
+    every = np.concatenate([rows, taught])
+    seen, own = np.unique(np.concatenate([labels, *guesses]), return_inverse=True)
+    given = np.append(np.ones(len(rows)), np.full(len(taught), WEIGHT))
+    step = max(1, -(-len(taught) // SUPPORT))
+    landmarks = np.append(np.arange(len(rows)), np.arange(len(rows), len(every), step))
+    support, coefficients, bias = LandmarkProblem(every, head.terms, landmarks, own, given).solution(head.ridge)
+    beta, place = sharpness[1], np.argsort(order)
+    return replace(
+        head,
+        support=every[support],
+        coefficients=beta * widened(coefficients, seen, classes, 0.0),
+        bias=beta * widened(bias[None], seen, classes, -1.0)[0],
+        sharpness=beta,
+        loo=beta * left_out[1][place],
+        learned=learned | {"pseudo_labels": float(len(taught))},
+    )
+
+
+def _pseudo_labels(outputs: Floats) -> tuple[NDArray[np.intp], Ints]:
+    """(which rows have the largest margins, in their order; what they are taken for)."""
+    two = np.partition(outputs, -2, axis=1)[:, -2:]
+    kept = np.sort(np.argsort(two[:, 0] - two[:, 1], kind="stable")[: round(SHARE * len(outputs))])
+    return kept, outputs[kept].argmax(axis=1)
+
+
+def _left_out_by_folds(
+    head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]]
+) -> tuple[Floats, Floats]:
+    """What labelled rows get from heads that have not seen their labels, without and with the pool; NaN if alone."""
+    n, classes = len(rows), len(head.bias)
+    gram = gram_of(np.concatenate([rows, *pools]), head.terms)
+    ends = np.cumsum([n, *(len(pool) for pool in pools)])
+    alone = np.bincount(labels)[labels] == 1
+    fold = np.empty(n, np.int64)
+    for c in np.unique(labels):  # each class is spread over the folds
+        mine = np.flatnonzero(labels == c)
+        fold[mine] = (np.arange(len(mine)) + c) % FOLDS
+    before, after = (np.full((n, classes), np.nan) for _ in range(2))
+    for f in range(FOLDS):
+        left, tested = np.flatnonzero(fold != f), np.flatnonzero((fold == f) & ~alone)
+        if not len(tested):
+            continue
+        outputs = _outputs(gram, left, labels[left], np.ones(len(left)), head.ridge, classes)
+        before[tested] = outputs[tested]
+        taught, guesses = [left], [labels[left]]
+        for start, stop in pairwise(ends):
+            kept, guess = _pseudo_labels(outputs[start:stop])
+            taught.append(start + kept)
+            guesses.append(guess)
+        given = np.append(np.ones(len(left)), np.full(sum(map(len, taught[1:])), WEIGHT))
+        outputs = _outputs(gram, np.concatenate(taught), np.concatenate(guesses), given, head.ridge, classes)
+        after[tested] = outputs[tested]
+    return before, after
+
+
+def _outputs(gram: Floats, rows: NDArray[np.intp], labels: Ints, given: Floats, ridge: float, classes: int) -> Floats:
+    """What a head that is fitted to some of the rows gives all of them."""
+    seen, own = np.unique(labels, return_inverse=True)
+    _, coefficients, bias = Problem(gram[np.ix_(rows, rows)], own, given).solution(ridge)
+    return widened(gram[:, rows] @ coefficients + bias, seen, classes, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothing:
+    """Moves rows halfway to the mean of their nearest neighbours among reference rows, block by block, at length 1."""
+
+    reference: NDArray[Any]
+    blocks: tuple[tuple[int, int], ...]
+
+    def __call__(self, x: NDArray[Any]) -> Floats:
+        smoothed = np.zeros((len(x), x.shape[1]))
+        for columns in self.blocks:
+            near, rows = unit_rows(self.reference, columns), unit_rows(x, columns)
+            count = min(NEIGHBOURS, len(near))
+            nearest = np.argsort(-(rows @ near.T), axis=1, kind="stable")[:, :count]
+            means = np.stack([near[each].mean(axis=0) for each in nearest]) if len(x) else rows
+            smoothed[:, columns[0] : columns[1]] = rows + unit_rows(means, (0, means.shape[1]))
+        return smoothed
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothHead:
+    """A kernel head behind a smoothing: it needs the reference rows to predict."""
+
+    head: KernelHead
+    smoothing: Smoothing
+
+    def logits(self, x: NDArray[Any]) -> Floats:
+        return self.head.logits(self.smoothing(x))
