@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 
 import numpy as np
@@ -10,8 +12,10 @@ from torch.nn import Linear
 
 from accuacl import Features, experiments, pools, select, strategy_names, torch
 from accuacl.base.errors import InputError
+from accuacl.base.files import path_error
 from accuacl.experiments import data
 from accuacl.strategies import TooLarge, options_of
+from commands import accuacl
 from problems import features
 
 RNG = np.random.default_rng(0)
@@ -165,3 +169,55 @@ def test_progress_that_cannot_be_called_is_refused_before_any_work(tmp_path, cal
     with pytest.raises(InputError, match=r"^progress is True; give a function, which is called with a `Progress`, or"):
         call(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+LONG = "n" * 300
+LONG_NAMES = [
+    f"run --benchmark split-digits --scale smoke --out {LONG}",
+    f"run --benchmark {LONG}.csv --out a",
+    f"sweep {LONG}",
+    f"report {LONG}",
+    f"paper main --out {LONG}",
+    f"embed --data a --model {LONG}.py:f --out b",
+    f"select --pool {LONG} --budget 2 --out a.csv",
+    f"select --pool . --budget 2 --out {LONG}.csv",
+    f"select --pool . --budget 2 --out a.csv --plugin {LONG}.py",
+    f"project status {LONG}",
+    f"project new {LONG} --texts texts.csv",
+    f"project new a --texts {LONG}",
+    f"doctor --data-dir {LONG}",
+]
+
+
+@pytest.mark.parametrize("command", LONG_NAMES, ids=lambda command: command.replace(LONG, "LONG"))
+def test_a_name_that_is_too_long_is_one_sentence(command, tmp_path):
+    ended = accuacl(*command.split(), cwd=tmp_path)
+    assert ended.returncode == 2, ended.stderr
+    assert len(ended.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [
+        (errno.ENAMETOOLONG, "give a shorter name"),
+        (errno.EACCES, "change its permissions, or give another path"),
+        (errno.EROFS, "give a path on a disk that can be written to"),
+        (errno.ENOSPC, "free some space, or give a path on another disk"),
+    ],
+)
+def test_what_the_system_refuses_is_one_sentence_with_the_path(number, advice, tmp_path, monkeypatch):
+    """Wherever a command meets it: here in a look whether a folder is there."""
+
+    def refuse(path):
+        raise OSError(number, os.strerror(number), str(path))
+
+    monkeypatch.setattr("pathlib.Path.is_dir", refuse)
+    ended = accuacl("doctor", "--data-dir", "photos", cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stderr == f"accuacl: photos: {os.strerror(number).lower()}; {advice}.\n"
+
+
+def test_an_error_of_the_system_that_no_path_caused_is_a_bug():
+    assert path_error(OSError(errno.EIO, "Input/output error", "disk")) is None
+    assert path_error(OSError(errno.EACCES, "Permission denied")) is None

@@ -103,7 +103,7 @@ def test_layers_that_share_weights_can_be_saved(net, tmp_path):
         ({"model": "{net}:small"}, r"does not take inputs of shape \(64,\): .*give a network for these"),
         ({"model": "{net}:text"}, "returned str; return an nn.Module"),
         ({"model": "{net}:missing"}, "has no function missing"),
-        ({"model": "{net}:sized"}, r"sized \(.*net.py, line 16\) wants the argument width, which nobody gives"),
+        ({"model": "{net}:sized"}, r"sized \(.*net.py, line 16\) has a required argument width; give it a default"),
         ({"model": "none.py:build"}, "there is no file none.py; write it or give"),
         ({"model": "none.py:a b"}, "give a Python file and a function in it"),
         ({"width": 5}, "leave out --width"),

@@ -63,8 +63,8 @@ def test_a_wrong_answer_names_the_file_and_the_line(tmp_path, answer, says):
 @pytest.mark.parametrize(
     ("head", "says"),
     [
-        ("def mine(query, power):", "wants the argument power, which nobody gives; give it a default"),
-        ("def mine(query, *, power):", "wants the argument power"),
+        ("def mine(query, power):", "has a required argument power; give it a default"),
+        ("def mine(query, *, power):", "has a required argument power"),
         ("def mine():", "takes no query"),
     ],
 )

@@ -217,5 +217,5 @@ def test_what_is_no_query_strategy_is_refused(given, says):
 
 
 def test_a_strategy_that_wants_more_is_refused():
-    with pytest.raises(InputError, match="QueryByCommittee also wants ensemble"):
+    with pytest.raises(InputError, match="QueryByCommittee also needs ensemble"):
         from_skactiveml(QueryByCommittee())

@@ -322,7 +322,7 @@ def test_a_selection_as_a_frame():
 
 def test_without_pandas_there_is_a_sentence(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*\.\[frames\]"):
+    with pytest.raises(InputError, match=r"to_frame needs pandas, the extra `frames`; install it: .*accuacl\[frames\]"):
         Selection(np.array([3, 1]), {}).to_frame()
 
 

@@ -1,7 +1,7 @@
-"""Without torch everything that chooses works, with the same picks, but for BAIT; what needs it says how to install it.
+"""Without any extra everything that chooses works, with the same picks, but for BAIT; what needs one names it.
 
-A subprocess whose imports of torch fail stands for an environment without it; `accuacl select` starts workers, which
-inherit that through a `sitecustomize` on their path.
+A subprocess that cannot find the modules of extras stands for an environment without them; `accuacl select` starts
+workers, which inherit that through a `sitecustomize` on their path.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import sys
 import numpy as np
 import pytest
 
-from accuacl import select, strategies
+from accuacl import select, strategy_names
+from accuacl.base.errors import EXTRAS
 from pool_files import write
 from problems import features
 
 RNG = np.random.default_rng(0)
 POOL, LABELLED, MEMORY = (features(RNG, n, 12, 5, scale=3) for n in (700, 20, 40))
-NAMES = [name for name in strategies.REGISTRY if name != "bait"]
+NAMES = [name for name in strategy_names() if name != "bait"]
 INSTALL = "pip install 'accuacl[train]'"
 REFUSE = """
 from importlib.machinery import PathFinder
@@ -28,8 +29,7 @@ from importlib.machinery import PathFinder
 find = PathFinder.find_spec
 
 def find_spec(name, path=None, target=None):
-    missing = name.split(".")[0] in ("torch", "safetensors", "PIL", "matplotlib", "jinja2", "markupsafe")
-    return None if missing else find(name, path, target)
+    return None if name.split(".")[0] in MODULES else find(name, path, target)
 
 PathFinder.find_spec = staticmethod(find_spec)
 """
@@ -50,9 +50,11 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory):
-    """Runs Python where torch and the other modules of the extra `train` cannot be imported."""
+    """Runs Python where no module of an extra can be imported."""
     folder = tmp_path_factory.mktemp("bare")
-    (folder / "sitecustomize.py").write_text(REFUSE)
+    (folder / "sitecustomize.py").write_text(
+        f"MODULES = {[module for _, modules in EXTRAS.values() for module in modules]}\n{REFUSE}"
+    )
     variables = os.environ | {"PYTHONPATH": str(folder)}
 
     def run(*arguments):

@@ -171,7 +171,7 @@ def from_skactiveml(query_strategy: Any, **arguments: Any) -> Callable[[Query], 
     missing = wanted - {"X", "y", "clf"} - set(arguments)
     if missing:
         raise InputError(
-            f"{type(query_strategy).__name__} also wants {', '.join(sorted(missing))}; give that to from_skactiveml, "
+            f"{type(query_strategy).__name__} also needs {', '.join(sorted(missing))}; give that to from_skactiveml, "
             "by name."
         )
 

@@ -1,1 +1,1 @@
-"""What every room may use: errors, files, randomness, progress, and a user's own Python files."""
+"""What every package may use: errors, files, randomness, progress, threads, databases, users' own Python files."""

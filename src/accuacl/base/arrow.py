@@ -1,4 +1,4 @@
-"""What the type of a column in an Arrow table says."""
+"""What the type of a column in an Arrow table holds: lists, or numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_lists(type_: pa.DataType) -> bool:
 
 
 def is_numbers(type_: pa.DataType) -> bool:
-    """Whether a column holds numbers; truth values count as such."""
+    """Whether a column holds numbers; booleans count as such."""
     import pyarrow.types as types
 
     return bool(types.is_integer(type_) or types.is_floating(type_) or types.is_boolean(type_))

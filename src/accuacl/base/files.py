@@ -1,4 +1,7 @@
-"""Files that are whole or absent (written aside, made durable, then renamed), and locks between processes."""
+"""Files that are whole or absent (written aside, made durable, then renamed), and locks between processes.
+
+What the system refuses, such as a full disk or a name that is too long, becomes an InputError here.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,16 @@ from accuacl.base.errors import InputError
 
 ASIDE = re.compile(r"\.[0-9a-f]{8}\.part$")  # how the names end of files that `replacing` writes
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
+SHOWN = 100  # characters of a path in a sentence
+PATH_ADVICE = {  # what to do about a path that the system refuses
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.EACCES: "change its permissions, or give another path",
+    errno.EPERM: "change its permissions, or give another path",
+    errno.EROFS: "give a path on a disk that can be written to",
+    errno.ENOSPC: "free some space, or give a path on another disk",
+    errno.EDQUOT: "free some space, or give a path on another disk",
+    errno.ELOOP: "mend its symbolic links, or give another path",
+}
 
 
 class CannotWrite(InputError):
@@ -34,20 +47,36 @@ class CannotWrite(InputError):
         return f"{self.path} cannot be written: {self.reason}; fix that and do it again."
 
     def at(self, path: Path) -> CannotWrite:
-        """The same of another path, which is the one that the user knows."""
+        """The error for another path, the one that the user knows."""
         return CannotWrite(path, self.reason, self.full)
 
 
 class CannotMakeFolder(CannotWrite):
-    """The same for a folder."""
+    """A folder that cannot be made: which, and what the system says is wrong."""
 
     def __str__(self) -> str:
         return f"the folder {self.path} cannot be made: {self.reason}; give another."
 
 
 def cannot_write(path: Path, error: OSError) -> CannotWrite:
-    """What to raise for trouble with the disk."""
+    """The error to raise when the system does not let a file be written."""
     return CannotWrite(path, reason(error), error.errno in FULL)
+
+
+def path_error(error: OSError) -> InputError | None:
+    """The InputError for an OSError that a path of the user's caused; None for any other.
+
+    The command line calls it for what nothing else has caught, such as a look whether a file is there.
+
+    >>> print(path_error(PermissionError(errno.EACCES, "Permission denied", "runs/a")))
+    runs/a: permission denied; change its permissions, or give another path.
+    """
+    advice = PATH_ADVICE.get(error.errno or 0)
+    if advice is None or error.filename is None:
+        return None
+    path = os.fsdecode(error.filename)
+    shown = path if len(path) <= SHOWN else f"{path[: SHOWN // 2]}...{path[-SHOWN // 2 :]}"
+    return InputError(f"{shown}: {reason(error)}; {advice}.")
 
 
 @contextlib.contextmanager
@@ -55,7 +84,7 @@ def replacing(path: Path, name: Callable[[], str] | None = None) -> Iterator[IO[
     """A new file, open for writing and reading, that durably replaces `path` when the block ends.
 
     name: called at the end for the file's name in that folder, if the name depends on the content. On failure nothing
-    is left behind and an older file stays. Trouble with the disk is an InputError.
+    is left behind and an older file stays. An OSError becomes an InputError.
     """
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
@@ -80,7 +109,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """The same for text."""
+    """Replace `path` with `text` in UTF-8, durably."""
     write_bytes(path, text.encode())
 
 
@@ -97,7 +126,7 @@ def check_new_file(path: Path) -> None:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Trouble with the disk in this block is an InputError that says that `path` cannot be read."""
+    """Within the block, an OSError becomes an InputError that says that `path` cannot be read."""
     try:
         yield
     except OSError as error:
@@ -106,7 +135,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Trouble with the disk in this block is an InputError that says that `path` cannot be written."""
+    """Within the block, an OSError becomes an InputError that says that `path` cannot be written."""
     try:
         yield
     except OSError as error:
@@ -114,7 +143,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if it is not there yet. Trouble with the disk is an InputError."""
+    """Make a folder and those above it, if it is not there yet. An OSError becomes an InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -122,10 +151,10 @@ def make_folder(folder: Path) -> None:
 
 
 def strangers(folder: Path, *ours: str) -> str:
-    """Something in a folder that is not called `ours`, to be named before we write there; "" if there is nothing.
+    """The name of a file in a folder that is not one of `ours`, so that a caller refuses to write there; "" if none.
 
-    Hidden files do not count: systems put them into folders that are empty for their owners. Nor does what a killed
-    process had begun to write.
+    Hidden files do not count, because systems put them into folders that look empty. Nor do unfinished files of a
+    process that was killed.
     """
     names = sorted(os.listdir(folder)) if folder.is_dir() else []
     whole = {name: ASIDE.sub("", name) for name in names if not name.startswith(".")}
@@ -134,7 +163,7 @@ def strangers(folder: Path, *ours: str) -> str:
 
 @contextlib.contextmanager
 def filling(folder: Path) -> Iterator[None]:
-    """Make a new or empty folder for this block; if the block fails, it is removed with all that is in it."""
+    """Make a new or empty folder for this block; if the block fails, the folder and all that is in it are removed."""
     make_folder(folder)
     try:
         yield
@@ -147,15 +176,15 @@ def filling(folder: Path) -> Iterator[None]:
 def making(folder: Path, *worthless: str) -> Iterator[None]:
     """Make a folder, if it is not there yet, for this block to write to.
 
-    If the block fails and has written nothing but what is called `worthless`, such as lock files and empty folders, all
-    of that is removed, and so are the folders that were made for it.
+    If the block fails and has written nothing but files and folders called `worthless`, such as lock files, these are
+    removed, and so are the folders that were made for it.
     """
     new = [path for path in (folder, *folder.parents) if not path.exists()]
     make_folder(folder)
     before = set(os.listdir(folder))
     try:
         yield
-    except Busy:  # all that is there is another process's
+    except Busy:  # another process has made what is there
         raise
     except BaseException:
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""The machine that we run on."""
+"""The machine: its processor, its cores, and how its C library keeps memory that was freed."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import Any
 
 CPU_INFO = Path("/proc/cpuinfo")  # on Linux
+TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # parameters of mallopt
+DYNAMIC = 32 * 2**20  # bytes: the most that the library chooses by itself
+ALL = 2**31 - 1
 
 
 def cpu_name() -> str:
-    """The name that the processor's maker gave it, or its architecture where the system does not say."""
+    """The model name of the processor, or its architecture where the system does not say."""
     try:
         lines = CPU_INFO.read_text(errors="replace").splitlines()
     except OSError:
@@ -28,11 +31,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-TRIM_THRESHOLD, MMAP_THRESHOLD, ARENA_MAX = -1, -3, -8  # parameters of mallopt
-DYNAMIC = 32 * 2**20  # bytes: the most that the library chooses by itself
-ALL = 2**31 - 1
 
 
 def one_heap() -> None:

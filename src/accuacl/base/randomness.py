@@ -29,14 +29,14 @@ def derive(*parts: int | str) -> int:
 
 
 def torch_generator(*parts: int | str) -> torch.Generator:
-    """A torch generator of its own, seeded with `derive(*parts)`."""
+    """A new torch generator, seeded with `derive(*parts)`."""
     import torch
 
     return torch.Generator().manual_seed(derive(*parts))
 
 
 def numpy_generator(*parts: int) -> np.random.Generator:
-    """A NumPy generator of its own for these numbers: the seed, the task, the round, the purpose."""
+    """A new NumPy generator for these numbers: the seed, the task, the round, the purpose."""
     return np.random.default_rng(parts)
 
 
@@ -61,8 +61,3 @@ def mix64(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 def rank(key: str, item: int) -> bytes:
     """A sort key for an order of items that depends on `key` alone, not on a library or the items' present order."""
     return hashlib.sha256(f"{key}:{item}".encode()).digest()
-
-
-def held_out_rank(seed: int, item: int) -> bytes:
-    """The same for the items that a project holds out, with an older hash that existing projects rely on."""
-    return hashlib.blake2b(f"held out/{seed}/{item}".encode()).digest()

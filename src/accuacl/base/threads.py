@@ -1,4 +1,4 @@
-"""How many threads numerical work uses.
+"""Threads: how many numerical work uses, and a map over threads that keeps the order.
 
 The threads of BLAS spin while they wait for work and for each other: beside a busy process they burn several times the
 CPU time of one thread and finish later. So within `shared_out` BLAS and torch have one thread, and work that is large
@@ -48,7 +48,7 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item], work: floa
 
 
 def count(work: float) -> int:
-    """How many of the threads that may be used pay off for so many floating-point operations."""
+    """How many threads pay off for so many floating-point operations, of those that may be used."""
     return max(1, min(_allowed.get(), int(work / WORTH)))
 
 
@@ -127,15 +127,15 @@ def ordered_thread_map(
     workers: int,
     at_start: Callable[[], None] | None = None,
 ) -> Iterator[Result]:
-    """The function's result for each item; a few are worked on ahead of the one that is asked for.
+    """The function's results in the order of the items, computed by threads a few items ahead of the caller.
 
     Items are taken from the iterable shortly before use. at_start: called once in each thread.
 
-    >>> list(in_order(lambda n: n * n, range(5), workers=2))
+    >>> list(ordered_thread_map(lambda n: n * n, range(5), workers=2))
     [0, 1, 4, 9, 16]
     """
     waiting: deque[Future[Result]] = deque()
-    pool = ThreadPoolExecutor(workers, "ahead", at_start)
+    pool = ThreadPoolExecutor(workers, "accuacl", at_start)
     try:
         for item in items:
             waiting.append(pool.submit(function, item))

@@ -37,13 +37,15 @@ def load_file(path: Path, fresh: bool = False) -> ModuleType:
         del sys.modules[name]
         if isinstance(error, SystemExit):
             below = '`if __name__ == "__main__"`'
-            raise InputError(f"{path} ends the whole program when it is imported; put that below {below}.") from None
+            raise InputError(
+                f"{path} ends the whole program when it is imported; move that code below {below}."
+            ) from None
         raise
     return module
 
 
 def users_traceback(error: BaseException) -> str:
-    """The traceback of an error in a user's file, from that file on, without what led there; "" if it is ours."""
+    """The traceback of an error in a user's file, from that file on; "" if the error is ours."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return "".join(traceback.format_exception_only(error))
     step = _users_step(error)
@@ -51,13 +53,13 @@ def users_traceback(error: BaseException) -> str:
 
 
 def users_line(error: BaseException) -> str:
-    """The line of a user's file that led to an error: file and line; "" if it is ours."""
+    """The line of a user's file that led to an error, as file and line; "" if the error is ours."""
     step = _users_step(error)
     return f"{step.tb_frame.f_code.co_filename}, line {step.tb_lineno}" if step else ""
 
 
 def _users_step(error: BaseException) -> TracebackType | None:
-    """Where a traceback comes to a user's file."""
+    """The first step of a traceback that is in a user's file."""
     step = error.__traceback__
     while step and not str(step.tb_frame.f_globals.get("__name__")).startswith(PREFIX):
         step = step.tb_next
@@ -80,9 +82,9 @@ def load_function(place: str, fresh: bool = False) -> Any:
     function = getattr(load_file(Path(file), fresh), name, None)
     if not callable(function):
         raise InputError(f"{file} has no function {name}; define it there or give another name.")
-    if wanted := required_arguments(function):
+    if required := required_arguments(function):
         place = place_of(function) or file
-        raise InputError(f"{name} ({place}) wants the argument {wanted[0]}, which nobody gives; give it a default.")
+        raise InputError(f"{name} ({place}) has a required argument {required[0]}; give it a default.")
     return function
 
 
@@ -98,7 +100,7 @@ def required_arguments(function: Any) -> list[str]:
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether something can be called with so many arguments by their places; not if Python cannot tell.
+    """Whether something can be called with so many positional arguments; False if Python cannot tell.
 
     >>> takes(lambda a, b, c=0: 0, 2), takes(lambda a: 0, 2), takes(int, 1), takes(3, 0)
     (True, False, False, False)
@@ -139,7 +141,7 @@ def place_of(function: Any) -> str:
 
 
 def with_place(what: str, function: Any) -> str:
-    """What a sentence calls something that may be a user's: with its file and line, if it is.
+    """The name of something for a sentence: with its file and line, if it is a user's.
 
     >>> with_place("the strategy badge", with_place)
     'the strategy badge'

@@ -76,12 +76,17 @@ def main() -> None:
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (refusal := missing_extra(error)):
             _end(2, str(refusal))
-        if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files that cannot be written are InputErrors
-            _end(2, "the output cannot be written: the disk is full; make room, or send it somewhere else.")
-        if not (trace := users_traceback(error)):
-            raise
-        print(trace, end="", file=sys.stderr)
-        sys.exit(1)
+        if trace := users_traceback(error):
+            print(trace, end="", file=sys.stderr)
+            sys.exit(1)
+        if isinstance(error, OSError):
+            from accuacl.base.files import path_error  # here, since --help need not wait for it
+
+            if refusal := path_error(error):
+                _end(2, str(refusal))
+            if error.errno == errno.ENOSPC:  # of what is printed
+                _end(2, "the output cannot be written: the disk is full; make room, or send it somewhere else.")
+        raise
 
 
 def _command() -> int | None:

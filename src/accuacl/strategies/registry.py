@@ -1,4 +1,4 @@
-"""The strategies by name. What is written as text is imported when it is asked for: numpy takes its time to load."""
+"""The strategies by name, built in and registered. Each is imported when it is asked for: NumPy takes time to load."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def strategy_names() -> tuple[str, ...]:
 
 
 def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Selection]]:
-    """Make a strategy known by its name, here and in runs and sweeps.
+    """Register a strategy under a name: for `select`, for runs and sweeps, and on the command line.
 
     >>> import numpy as np
     >>> from accuacl.features import Features
@@ -76,7 +76,7 @@ def register(name: str) -> Callable[[Callable[..., Selection]], Callable[..., Se
 
 
 def load_plugins(paths: Iterable[Path]) -> list[str]:
-    """Import users' files, each once, which `register` what is theirs; returns the names of the new strategies."""
+    """Import users' files, each once, which register their objects; returns the names of the new strategies."""
     known = set(REGISTRY)
     for path in paths:
         if not is_loaded(path):
@@ -84,7 +84,7 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
             load_file(path)
             if len(REGISTERED) == before:
                 raise InputError(
-                    f'{path} registers nothing; put @accuacl.strategies.register("name") above a strategy, or that of '
+                    f'{path} registers nothing; put @accuacl.register("name") above a strategy, or that of '
                     "accuacl.experiments.learners, accuacl.experiments.memory or accuacl.experiments.data above yours."
                 )
     return [name for name in REGISTRY if name not in known]
@@ -101,5 +101,5 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
         raise InputError(f"the strategy {name} is {strategy!r}; register a function of a Query.") from None
     if not parameters or parameters[0].kind is inspect.Parameter.KEYWORD_ONLY:
         raise InputError(f"{who} takes no query; give it one argument, the Query.")
-    for wanted in (each for each in required_arguments(strategy) if each != parameters[0].name):
-        raise InputError(f"{who} wants the argument {wanted}, which nobody gives; give it a default.")
+    for argument in (each for each in required_arguments(strategy) if each != parameters[0].name):
+        raise InputError(f"{who} has a required argument {argument}; give it a default.")
