@@ -31,7 +31,7 @@ from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
 from accuacl.experiments.data import Dataset, Split, StreamOptions, load, make_stream
-from accuacl.labeling.project.encoders import MEAN, STD, efficientnet_lite0
+from accuacl.experiments.embed import MEAN, STD, load_pretrained
 
 LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]
@@ -82,7 +82,7 @@ def _some(split: Split, each: int) -> Split:
 
 
 def _embedded(split: Split) -> np.ndarray:
-    network = efficientnet_lite0().eval()
+    network = load_pretrained("efficientnet-lite0")
     mean, std = (torch.tensor(part).view(3, 1, 1) for part in (MEAN, STD))
     parts = []
     with torch.no_grad():

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     )
     from accuacl.experiments.embed.runtime import (
         AUTO as AUTO,
+        BATCH as BATCH,
         IN_ORDER as IN_ORDER,
+        TORCH as TORCH,
         FrozenNetwork as FrozenNetwork,
         Runtime as Runtime,
         choose_runtime as choose_runtime,
@@ -51,9 +53,11 @@ __getattr__, __dir__ = lazy_attributes(
         "reading": ("LABELS", "check_places", "ReadOptions"),
         "runtime": (
             "AUTO",
+            "BATCH",
             "FrozenNetwork",
             "IN_ORDER",
             "Runtime",
+            "TORCH",
             "choose_runtime",
             "installed",
             "open_runtime",

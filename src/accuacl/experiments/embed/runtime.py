@@ -74,10 +74,16 @@ def installed() -> list[str]:
     return [name for name in IN_ORDER if _is_installed(name)]
 
 
-def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "cpu") -> Runtime:
-    """The first of IN_ORDER that gives, for the first inputs, what torch gives; a warning says why another does not."""
+def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "cpu", name: str = AUTO) -> Runtime:
+    """The first of IN_ORDER that gives, for the first inputs, what torch gives; a warning says why another does not.
+
+    name: another one than that is not tried, except for torch, which never fails.
+    """
+    if name != AUTO:
+        _check_installed(name)
     plain = TorchRuntime(network, device)
-    candidates = [name for name in installed() if name != TORCH and (network.bf16 or name != "openvino-bf16")]
+    candidates = [each for each in installed() if network.bf16 or each != "openvino-bf16"] if name == AUTO else [name]
+    candidates = [each for each in candidates if each != TORCH]
     if device != "cpu" or not candidates or not len(first):
         return plain
     first = first[:BATCH]
@@ -89,16 +95,16 @@ def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "c
     except Exception as error:  # torch's exporter raises nearly anything for what it does not know
         warnings.warn(f"torch runs this network, as it cannot be exported: {one_line(error)[:200]}", stacklevel=2)
         return plain
-    for name in candidates:
+    for each in candidates:
         try:
-            runtime = _open(name, data, first.shape[1:])
+            runtime = _open(each, data, first.shape[1:])
             off = distance(runtime.run(first), expected)
         except Exception as error:  # as above
-            warnings.warn(f"{name} cannot run this network: {one_line(error)[:200]}", stacklevel=2)
+            warnings.warn(f"{each} cannot run this network: {one_line(error)[:200]}", stacklevel=2)
             continue
-        if off <= TOLERANCE[name]:
+        if off <= TOLERANCE[each]:
             return runtime
-        warnings.warn(f"{name} is not used: its embeddings are not torch's, by {off:.1g} of their length", stacklevel=2)
+        warnings.warn(f"{each} is not used: its embeddings are not torch's, by {off:.1g} of their length", stacklevel=2)
     return plain
 
 
@@ -108,12 +114,7 @@ def open_runtime(
     """The runtime of a name, for inputs of this shape and type."""
     if name == TORCH:
         return TorchRuntime(network, device)
-    if name not in IN_ORDER:
-        raise no_such("runtime", name, IN_ORDER)
-    package = name.partition("-")[0]
-    if not find_spec(package):
-        how = install("label") if package == "onnxruntime" else f"install it: pip install {package}"
-        raise InputError(f"these embeddings are made with {package}, which is not installed; {how}.")
+    _check_installed(name)
     if name == "openvino-bf16" and not _is_installed(name):
         warnings.warn(
             "this processor does not calculate in bfloat16: embeddings differ a little from those made before.",
@@ -226,6 +227,15 @@ class _Whole(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         h = tensor_of(self.embed(self.prepare(x)))
         return h.mean(dim=(2, 3)) if h.ndim == 4 else h
+
+
+def _check_installed(name: str) -> None:
+    if name not in IN_ORDER:
+        raise no_such("runtime", name, IN_ORDER)
+    package = name.partition("-")[0]
+    if not find_spec(package):
+        how = install("label") if package == "onnxruntime" else f"install it: pip install {package}"
+        raise InputError(f"these embeddings are made with {package}, which is not installed; {how}.")
 
 
 def _is_installed(name: str) -> bool:

@@ -19,8 +19,14 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.experiments import checkpoints, learners, models, read_steps
 from accuacl.experiments.data import LISTS
-from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
-from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
+from accuacl.experiments.embed import TORCH, Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.labeling.project.encoders import (
+    frozen_network,
+    load_backbone,
+    recorded_runtime,
+    text_encoder,
+    trainable_network,
+)
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import trust_code as trust_settings
 from accuacl.labeling.project.tables import FILE
@@ -53,6 +59,7 @@ def checkpoint_of(project: Project) -> Checkpoint:
     handle = steps[-1].result
     state = checkpoints.load_tensors(project.weights, handle)
     classes, backbone = len(state["head.weight"]), load_backbone(s) if s.has_network else None
+    parts: dict[str, Any] = {"runtime": TORCH}
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
         path = project.tasks.folder_of(0) / SCALE
@@ -64,11 +71,14 @@ def checkpoint_of(project: Project) -> Checkpoint:
         head.load_state_dict(state)
         before = backbone.embed if backbone else nn.Identity()
         model = models.Classifier(nn.Sequential(before, scale, head.embed), head.head)
+        if s.kind == "images" and (runtime := recorded_runtime(s, project.tasks)) != TORCH:
+            rest = models.Classifier(nn.Sequential(scale, head.embed), head.head)
+            parts = {"network": frozen_network(s), "rest": rest, "runtime": runtime}
     else:
         model = trainable_network(s, classes)
         model.load_state_dict(state)
     side = s.side if s.kind == "images" else 0
-    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}")
+    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}", **parts)
 
 
 class RowInputs:

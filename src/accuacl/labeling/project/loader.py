@@ -96,7 +96,7 @@ def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> A
     if name == "none":
         return None
     net: Any
-    if name == "efficientnet-lite0":
+    if name.startswith("efficientnet-lite"):
         from efficientnet_lite_pytorch import EfficientNet
 
         net = EfficientNet.from_name(name)
@@ -142,6 +142,8 @@ def _pixels(path: str | Path, size: int) -> NDArray[np.uint8]:
     with Image.open(path) as opened:
         opened.draft(None, (2 * size, 2 * size))
         image = ImageOps.exif_transpose(opened)
+        if image.mode.startswith("I;16"):
+            image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
         image = (image.convert("RGBA") if image.mode == "P" else image).convert("RGB")
         if image.size != (size, size):
             image = ImageOps.fit(image, (size, size), Image.Resampling.BICUBIC)

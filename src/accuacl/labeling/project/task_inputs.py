@@ -24,8 +24,9 @@ from accuacl.base.files import make_folder, reading, replacing, write_text
 from accuacl.base.machine import cores, memory_kept
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
-from accuacl.experiments import checkpoints, device_of, models
-from accuacl.labeling.project.encoders import load_backbone, text_encoder
+from accuacl.experiments import checkpoints, device_of
+from accuacl.experiments.embed import TORCH, open_runtime
+from accuacl.labeling.project.encoders import frozen_network, image_runtime, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
@@ -195,34 +196,45 @@ def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """Vectors as the project's network sees them, if it has one that stays as it is."""
-    return vectors if not settings.has_network or not settings.frozen else _embedder(settings)(vectors)
+    if not settings.has_network or not settings.frozen:
+        return vectors
+    return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)
 
 
 def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     names, root = tasks.table(task.index)["name"], Path(task.place)
-    embed = _embedder(settings) if settings.frozen else None
-    own_code_lock = threading.Lock() if settings.own else contextlib.nullcontext()  # it may keep a state
 
-    def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
+    def decode(batch: slice) -> tuple[NDArray[np.uint8], list[int]]:
         pixels, bad = np.zeros((batch.stop - batch.start, settings.side, settings.side, 3), np.uint8), []
         for i, name in enumerate(names[batch]):
             try:
                 pixels[i] = check_image(read_inside(root, name), settings.side)
             except InputError:
                 bad.append(i)
+        return pixels, bad
+
+    def first() -> NDArray[np.uint8]:
+        """The first images that can be read."""
+        for row in range(0, task.count, BATCH):
+            pixels, bad = decode(slice(row, min(row + BATCH, task.count)))
+            if len(bad) < len(pixels):
+                return np.delete(pixels, bad, axis=0)
+        return np.empty((0, settings.side, settings.side, 3), np.uint8)
+
+    if not settings.frozen:
+        return decode
+    runtime = image_runtime(settings, tasks, first)
+    own_code = settings.own and runtime.name == TORCH
+    own_code_lock = threading.Lock() if own_code else contextlib.nullcontext()  # it may keep a state
+
+    def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
+        pixels, bad = decode(batch)
         with own_code_lock:
-            rows: NDArray[Any] = pixels if embed is None else embed(pixels)
+            rows = runtime.run(pixels)
         rows[bad] = 0
         return rows, bad
 
     return encode
-
-
-def _embedder(settings: ProjectSettings) -> Callable[[NDArray[Any]], NDArray[np.float32]]:
-    backbone = load_backbone(settings)
-    frozen = models.Frozen(backbone.embed, backbone.transform.plain)
-    device = device_of(settings.device)
-    return lambda rows: frozen.embed_all(torch.from_numpy(rows), batch=BATCH, device=device).numpy()
 
 
 def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
