@@ -1,4 +1,4 @@
-"""Wrong uses end with exit code 2 and one sentence, without a traceback, and leave nothing behind."""
+"""Wrong uses end with exit code 2 and one sentence that names what is wrong, and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 from commands import accuacl as command
-from wrong_uses import USES, place
+from wrong_uses import LINES, USES, culprits, place
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def content(folder):
 
 
 def test_there_are_enough_of_them():
-    assert len(USES) == len(set(USES)) >= 300
+    assert len(USES) == len(LINES) >= 300
 
 
 @pytest.mark.parametrize("use", USES)
@@ -43,5 +43,6 @@ def test_a_wrong_use(use, folder, monkeypatch, tmp_path):
         assert said.startswith("accuacl: "), said
         assert said.endswith((".", "?")), said
         assert "\n" not in said, said
+        assert any(culprit in said.lower() for culprit in culprits(use)), said
     assert content(folder) == before
     assert all(any(folder.iterdir()) for folder in (tmp_path / "cache").glob("*"))

@@ -1,7 +1,11 @@
-"""Wrong uses of the commands, one a line. The files that they name are made by `place`."""
+"""Wrong uses of the commands, one a line. The files that they name are made by `place`.
+
+What is wrong is the last option of the line, unless `# ...` says what the sentence must name instead.
+"""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +17,20 @@ from PIL import Image
 RUN_VALUES = """
 --benchmark nothing
 --benchmark ''
---benchmark zero.csv --classes-per-task 1
+--benchmark zero.csv --classes-per-task 1  # zero.csv
 --benchmark oneclass.csv --classes-per-task 2
---benchmark objects.npz --classes-per-task 1
+--benchmark objects.npz --classes-per-task 1  # objects.npz
 --plugin exits.py --out o
 --benchmark split-cifar
 --benchmark digits
 --benchmark cifar10
---benchmark empty
+--benchmark empty  # --classes-per-task
 --benchmark words.txt
---benchmark ragged.csv --classes-per-task 1
---benchmark quote.csv --classes-per-task 1
---benchmark texts.csv --classes-per-task 1
---benchmark nolabel.csv --classes-per-task 1
---benchmark numbers.csv
+--benchmark ragged.csv --classes-per-task 1  # ragged.csv
+--benchmark quote.csv --classes-per-task 1  # quote.csv
+--benchmark texts.csv --classes-per-task 1  # texts.csv
+--benchmark nolabel.csv --classes-per-task 1  # nolabel.csv
+--benchmark numbers.csv  # --classes-per-task
 --benchmark numbers.csv --classes-per-task 9
 --benchmark numbers.csv --classes-per-task 2 --label-column kin
 --benchmark numbers.csv --classes-per-task 2 --image-size 8
@@ -39,15 +43,15 @@ RUN_VALUES = """
 --task-column month
 --benchmark bad.json --classes-per-task 1
 --benchmark bad.jsonl --classes-per-task 1
---benchmark bad.parquet --classes-per-task 1
---benchmark bad.arrow --classes-per-task 1
---benchmark bad.npz --classes-per-task 1
---benchmark lonely.npy --classes-per-task 1
---benchmark three.npz --classes-per-task 1
---benchmark nan.npz --classes-per-task 1
---benchmark badimages --classes-per-task 1
---benchmark sizes --classes-per-task 1
---benchmark paths.csv --classes-per-task 1
+--benchmark bad.parquet --classes-per-task 1  # bad.parquet
+--benchmark bad.arrow --classes-per-task 1  # bad.arrow
+--benchmark bad.npz --classes-per-task 1  # bad.npz
+--benchmark alone/lonely.npy --classes-per-task 1  # lonely.npy
+--benchmark three.npz --classes-per-task 1  # three.npz
+--benchmark nan.npz --classes-per-task 1  # nan.npz
+--benchmark badimages --classes-per-task 1  # badimages
+--benchmark sizes --classes-per-task 1  # sizes
+--benchmark paths.csv --classes-per-task 1  # no.png
 --benchmark split-cifar10 --data-dir empty
 --benchmark split-cifar100 --data-dir words.txt
 --benchmark split-tiny-imagenet --data-dir nowhere
@@ -74,7 +78,7 @@ RUN_VALUES = """
 --classes-per-task 11
 --order backwards
 --order 3,1,1
---order 3,1,99
+--order 3,1,99  # 99
 --order 1,2,3
 --order 0,a
 --order-seed -1
@@ -129,7 +133,7 @@ RUN_VALUES = """
 --model nowhere.py:build
 --model net.py
 --model net.py:
---model net.py:missing
+--model net.py:missing  # missing
 --model net.py:text
 --model net.py:softmax
 --model net.py:training --out o
@@ -166,11 +170,11 @@ RUN_VALUES = """
 --config bad.yaml
 --config list.yaml
 --config unknown.yaml
---config seeds.yaml
---config typed.yaml
---config bool.yaml
---config boolfloat.yaml
---config twice.yaml
+--config seeds.yaml  # seeds
+--config typed.yaml  # memory
+--config bool.yaml  # seed
+--config boolfloat.yaml  # lr
+--config twice.yaml  # budget
 --plugin nowhere.py
 --plugin words.txt
 --memry 3
@@ -181,22 +185,22 @@ stray
 --out .
 --out ./
 --out full
---out full --fresh
+--out full --fresh  # mine.txt
 --seed
 """.strip().splitlines()
 
 SELECT = """
 
---pool pool.parquet
---pool pool.parquet --budget 3
---budget 3 --out out.csv
---pool nowhere.parquet --budget 3 --out out.csv
---pool empty --budget 3 --out out.csv
---pool words.txt --budget 3 --out out.csv
---pool bad.parquet --budget 3 --out out.csv
---pool numbers.parquet --budget 3 --out out.csv
---pool pool.parquet --budget -1 --out out.csv
---pool pool.parquet --budget many --out out.csv
+--pool pool.parquet  # --budget
+--pool pool.parquet --budget 3  # --out
+--budget 3 --out out.csv  # --pool
+--pool nowhere.parquet --budget 3 --out out.csv  # nowhere.parquet
+--pool empty --budget 3 --out out.csv  # empty
+--pool words.txt --budget 3 --out out.csv  # words.txt
+--pool bad.parquet --budget 3 --out out.csv  # bad.parquet
+--pool numbers.parquet --budget 3 --out out.csv  # numbers.parquet
+--pool pool.parquet --budget -1 --out out.csv  # --budget
+--pool pool.parquet --budget many --out out.csv  # --budget
 --pool pool.parquet --budget 3 --out nowhere/out.csv
 --pool pool.parquet --budget 3 --out empty
 --pool pool.parquet --budget 3 --out out.xlsx
@@ -204,7 +208,7 @@ SELECT = """
 --pool pool.parquet --budget 3 --out out.csv --strategy best
 --pool pool.parquet --budget 3 --out out.csv --strategy full
 --pool pool.parquet --budget 3 --out out.csv --strategy accuacl --memory pool.parquet
---pool pool.parquet --budget 3 --out out.csv --memory nowhere.parquet --past 5
+--pool pool.parquet --budget 3 --out out.csv --memory nowhere.parquet --past 5  # memory: there is no file
 --pool pool.parquet --budget 3 --out out.csv --memory wide.parquet --past 5
 --pool pool.parquet --budget 3 --out out.csv --labelled nowhere.parquet
 --pool pool.parquet --budget 3 --out out.csv --labelled bad.parquet
@@ -220,28 +224,28 @@ SELECT = """
 --pool pool.parquet --budget 3 --out pool.parquet
 --pool pool.parquet --budget 3 --out out.csv stray
 --pool pool.parquet --budget 3 --out out.csv --bugdet 4
---pool nanpool.parquet --budget 3 --out out.csv --strategy entropy
---pool sums.parquet --budget 3 --out out.csv --strategy entropy
+--pool nanpool.parquet --budget 3 --out out.csv --strategy entropy  # nanpool.parquet
+--pool sums.parquet --budget 3 --out out.csv --strategy entropy  # sums.parquet
 --pool pool.parquet --budget 3 --out out.csv --strategy badge --address 10.0.0.1:6379
 --pool pool.parquet --budget 3 --out out.csv --strategy badge --engine cloud
---pool norows.parquet --budget 3 --out out.csv --strategy badge
+--pool norows.parquet --budget 3 --out out.csv --strategy badge  # pool
 --pool norows.parquet --budget 3 --out out.csv --strategy entropy
 """.splitlines()[1:-1]
 
 EMBED = """
 
---data numbers.parquet --out out
+--data numbers.parquet --out out  # --run
 --data numbers.parquet --out out --run nowhere
 --data numbers.parquet --out out --run empty
 --data numbers.parquet --out out --run empty --model net.py:build
---data numbers.parquet --out out --weights words.txt
---data numbers.parquet --out words.txt --model net.py:build
+--data numbers.parquet --out out --weights words.txt  # --model
+--data numbers.parquet --out words.txt --model net.py:build  # words.txt
 --data numbers.parquet --out out --model nowhere.py:build
 --data numbers.parquet --out out --model net.py
---data numbers.parquet --out out --model net.py:missing
---data numbers.parquet --out out --model net.py:text
+--data x.npy --out out --model net.py:missing  # missing
+--data x.npy --out out --model net.py:text
 --data x.npy --out out --model net.py:small
---data x.npy --out out --model net.py:softmax
+--data x.npy --out out --model net.py:softmax  # softmax
 --model net.py:training --out o
 --data x.npy --out out --model net.py:build --weights words.txt
 --data x.npy --out out --model net.py:build --weights nowhere.safetensors
@@ -249,22 +253,22 @@ EMBED = """
 --data x.npy --out out --model net.py:build --batch 0
 --data x.npy --out out --model net.py:build --shard-rows 0
 --data x.npy --out out --model net.py:build --image-size -1
---data nowhere.npy --out out --model net.py:build
---data words.txt --out out --model net.py:build
---data empty --out out --model net.py:build
---data badimages --out out --model net.py:build
---data bad.parquet --out out --model net.py:build
---data lonely3.npy --out out --model net.py:build
---data badimages --out badimages/pool --model net.py:build
---data x.npy --model net.py:build
---out out --model net.py:build
+--data nowhere.npy --out out --model net.py:build  # nowhere.npy
+--data words.txt --out out --model net.py:build  # words.txt
+--data empty --out out --model net.py:build  # empty
+--data badimages --out out --model net.py:build  # badimages
+--data bad.parquet --out out --model net.py:build  # bad.parquet
+--data lonely3.npy --out out --model net.py:build  # lonely3.npy
+--data badimages --out badimages/pool --model net.py:build  # badimages
+--data x.npy --model net.py:build  # --out
+--out out --model net.py:build  # --data
 --data x.npy --out out --model net.py:build stray
---data x.npy --out . --model net.py:build
---data x.npy --out full --model net.py:build
---data x.npy --out full --model net.py:build --fresh
---data nanvectors.parquet --out out --model net.py:build
---data nanvectors.parquet --out deep/er/out --model net.py:build
---data rows.parquet --out out --model net.py:build
+--data x.npy --out . --model net.py:build  # . holds
+--data x.npy --out full --model net.py:build  # full
+--data x.npy --out full --model net.py:build --fresh  # full
+--data nanvectors.parquet --out out --model net.py:build  # nanvectors.parquet
+--data nanvectors.parquet --out deep/er/out --model net.py:build  # nanvectors.parquet
+--data rows.parquet --out out --model net.py:build  # rows.parquet
 --data x.npy --out out --model net.py:build --column zz
 --data x.npy --out out --model net.py:build --id-column zz
 --data sizes --out out --model net.py:build --column zz
@@ -279,13 +283,13 @@ new p --images nowhere
 new p --images empty
 new p --images words.txt
 new p --images badimages --texts texts.csv
-new p --images badimages --label-column kind
+new p --images badimages --label-column kind  # labels
 new p --images badimages --task-column task
-new p --images badimages --model resnet50
-new p --images badimages --model nowhere.py:build
-new p --images badimages --image-size 0
+new p --images sizes --model resnet50
+new p --images sizes --model nowhere.py:build
+new p --images badimages
 new p --images badimages --mean a,b,c
-new p --images badimages --std 1,2
+new p --images sizes --std 1,2
 new p --vectors nowhere.parquet
 new p --vectors words.txt
 new p --vectors bad.parquet
@@ -315,8 +319,8 @@ new p --vectors numbers.parquet --seed -1
 new p --vectors numbers.parquet --device gpu
 new p --vectors numbers.parquet --ignore x
 new p --vectors numbers.parquet --no-such 1
-new full --vectors numbers.parquet
-new words.txt --vectors numbers.parquet
+new full --vectors numbers.parquet  # full
+new words.txt --vectors numbers.parquet  # words.txt
 new p --texts nowhere.csv
 new p --texts words.txt --column body
 new p --texts blank.csv
@@ -333,27 +337,27 @@ new p --table texts.csv --id-column nothing
 new p --table texts.csv --label-column nothing
 new p --table texts.csv --ignore nothing
 add
-add nowhere --images badimages
-add full --images badimages
-add words.txt --texts texts.csv
+add nowhere --images badimages  # nowhere
+add full --images badimages  # full
+add words.txt --texts texts.csv  # words.txt
 serve nowhere
 serve full
 train nowhere
 train full
 status nowhere
 status full
-export nowhere --out out
-export full --out out
+export nowhere --out out  # nowhere
+export full --out out  # full
 forget nowhere a
 forget full a
-person nowhere add Ada
-person full add Ada
-person full remove Ada
-label nowhere --from numbers.csv
-label full --from numbers.csv
+person nowhere add Ada  # nowhere
+person full add Ada  # full
+person full remove Ada  # remove
+label nowhere --from numbers.csv  # nowhere
+label full --from numbers.csv  # full
 label
-push nowhere --label-studio http://127.0.0.1:1
-push full --label-studio http://127.0.0.1:1
+push nowhere --label-studio http://127.0.0.1:1  # nowhere
+push full --label-studio http://127.0.0.1:1  # full
 pull nowhere --label-studio http://127.0.0.1:1
 """.splitlines()[1:-1]
 
@@ -366,8 +370,8 @@ sweep nowhere.yaml
 sweep words.txt
 sweep bad.yaml
 sweep list.yaml
-sweep unknown.yaml
-sweep seeds.yaml
+sweep unknown.yaml  # colour
+sweep seeds.yaml  # seeds
 sweep grid.yaml --engine cloud
 sweep grid.yaml --workers -1
 sweep grid.yaml --only strategy
@@ -375,8 +379,8 @@ sweep grid.yaml --only colour=red
 sweep grid.yaml --only strategy=best
 sweep grid.yaml --plugin nowhere.py
 sweep grid.yaml --gpus -1
-sweep emptylist.yaml
-sweep nogrids.yaml
+sweep emptylist.yaml  # strategy
+sweep nogrids.yaml  # grids
 paper
 paper mian
 paper main --scale huge
@@ -392,11 +396,11 @@ sweep cifar.yaml --data-dir empty
 doctor --data-dir nowhere
 doctor --data-dir words.txt
 report
-report nowhere --out r.html
-report empty --out r.html
-report words.txt --out r.html
-report empty --out nowhere/r.html
-report bad.csv --out r.html
+report nowhere --out r.html  # nowhere
+report empty --out r.html  # empty
+report words.txt --out r.html  # words.txt
+report empty --out nowhere/r.html  # nowhere
+report bad.csv --out r.html  # bad.csv
 report empty --out r.docx
 report empty --format pdf
 report numbers.csv --out r.pdf
@@ -406,13 +410,25 @@ report numbers.csv --out r.html --format csv
 doctor stray
 """.strip().splitlines()
 
-USES = [
+LINES = [
     *(f"run {use}" for use in RUN_VALUES),
     *(f"select {use}" for use in SELECT),
     *(f"embed {use}" for use in EMBED),
     *(f"project {use}" for use in PROJECT),
     *OTHERS,
 ]
+USES = {use: culprit for use, _, culprit in (line.partition("  # ") for line in LINES)}
+
+
+def culprits(use: str) -> set[str]:
+    """The words of which the sentence about a wrong use must have one, in lower case."""
+    if USES[use]:
+        return {USES[use].lower()}
+    words = shlex.split(use)
+    last = max((place for place, word in enumerate(words) if word.startswith("--")), default=len(words) - 1)
+    named = [part.strip("-").lower() for word in words[last:] for part in word.split("=")]
+    return {spelt for name in named for spelt in (name, name.replace("-", "_"), name.replace("-", " "))} - {""}
+
 
 NET = """
 import torch
@@ -488,7 +504,8 @@ def place(folder: Path) -> None:
         (folder / "sizes" / split / "cat").mkdir(parents=True)
         Image.new("RGB", (side, side)).save(folder / "sizes" / split / "cat" / "0.png")
     np.save(folder / "x.npy", np.ones((4, 2), np.float32))
-    np.save(folder / "lonely.npy", np.ones((4, 2), np.float32))
+    (folder / "alone").mkdir()
+    np.save(folder / "alone" / "lonely.npy", np.ones((4, 2), np.float32))
     np.save(folder / "lonely3.npy", np.ones((4, 2, 2), np.float32))
     np.savez(folder / "three.npz", x=np.ones((4, 2)), y=np.arange(3))
     np.savez(folder / "objects.npz", x=np.array([{}]), y=np.zeros(1, int))

@@ -63,8 +63,8 @@ def select(
     memory_limit: Annotated[
         str | None,
         typer.Option(
-            help="For strategies that need the whole pool at once: memory for it, such as 500MB or 16GiB (default: 4GiB, "
-            "if free)."
+            help="For strategies that need the whole pool at once: memory for it, such as 500MB or 16GiB (default: "
+            "4GiB, if free)."
         ),
     ] = None,
     id_column: IdColumn = "id",
@@ -95,7 +95,7 @@ def select(
     options = _options(strategy, option or (), given)  # wrong ones are refused before pyarrow is loaded
     from accuacl.pools import Columns, check_place, select as select_from, write_picks
 
-    check_place(out, [*pool, *(memory or ()), *(labelled or ())], exclude or ())
+    check_place(out, exclude or (), pool=pool, memory=memory or (), labelled=labelled or ())
     start = time.perf_counter()
     with drawn(_Speed(), TimeRemainingColumn()) as draw:
         picked = select_from(

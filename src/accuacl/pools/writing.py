@@ -42,11 +42,11 @@ def _lists(matrix: NDArray[Any]) -> pa.Array:
 ENDINGS = (".parquet", ".csv", ".jsonl")
 
 
-def check_place(path: Path, sources: Sequence[str] = (), others: Sequence[Path] = ()) -> None:
+def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str]) -> None:
     """Refuse a name that could not be written to, before any work is done.
 
-    sources: files, folders and patterns of Parquet files that are read; others: other files that are read. The picks
-    may neither overwrite one of these nor be matched by a folder or pattern the next time.
+    sources: files, folders and patterns of Parquet that are read, by what they are; others: other files. The picks may
+    neither overwrite one of these nor be matched by a folder or pattern the next time.
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file, such as {path / 'picked.csv'}.")
@@ -55,8 +55,9 @@ def check_place(path: Path, sources: Sequence[str] = (), others: Sequence[Path] 
         raise InputError(f"{path} {has}; give a name that ends in {', '.join(ENDINGS)}.")
     check_new_file(path)
     read = {file.resolve() for file in others}
-    read |= {Path(file).resolve() for source in sources for file in files_of(source, "pool")}
-    if path.resolve() in read or any(_would_find(source, path) for source in sources):
+    places = [(source, name) for name, several in sources.items() for source in several]
+    read |= {Path(file).resolve() for source, name in places for file in files_of(source, name)}
+    if path.resolve() in read or any(_would_find(source, path) for source, _ in places):
         raise InputError(f"{path} is among the files that are read; give another --out.")
 
 
