@@ -1,4 +1,11 @@
-"""What a module returns, and the linear layer that made it."""
+"""Features of any torch model: the input of its last linear layer, and the softmax of its output.
+
+    from accuacl.torch import features
+    pool = features(model, loader, classes=range(10))
+
+The layer is found by running the model once and comparing what its linear layers give with what it returns. Needs the
+extra `train`.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +28,212 @@ try:
     from torch.utils.data import Dataset, IterableDataset
 except ModuleNotFoundError as error:
     raise InputError(f"accuacl.torch needs the extra `train` ({error}); {install('train')}.") from None
+
+LABELS = ("labels", "label", "targets", "target", "y")  # of a batch that is a dictionary: not for the model
+HALF = (torch.float16, torch.bfloat16)
+
+
+def features(
+    model: nn.Module,
+    loader: Iterable[Any],
+    *,
+    classes: Iterable[int],
+    layer: str = "",
+    progress: OnProgress | None = None,
+) -> Features:
+    """The input of the model's last linear layer, and the softmax of its output, for all examples of a loader.
+
+    loader: gives batches, in the order in which rows are wanted (no shuffling): tensors; tuples or lists whose first
+    entry is the input; or dictionaries, which the model gets as keyword arguments, without their labels.
+    classes: the outputs that stand for classes seen so far. The softmax is over these alone: a strategy must not take
+    a class that nobody has labelled yet for a possible answer.
+    layer: the name of the last linear layer, as in `model.named_modules()`. Unset, it is found by running the first
+    batch. Models that return the mean of two heads, such as distilled ones (deit, levit), need it: layer="head"; so do
+    those that scale their logits. What the layer gives must be part of what the model returns.
+    progress: called after every batch.
+
+    For mixed precision, call it inside `torch.autocast`. The model's mode and hooks stay as they were.
+
+    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5))
+    >>> features(net, torch.ones(6, 4).split(2), classes=[0, 1])
+    Features(n=6, d=3, K=2, float32/float32)
+    """
+    _check(model, loader)
+    check_progress(progress)
+    columns = _columns(classes)
+    total = float(len(loader)) if isinstance(loader, Sized) else 0.0
+    scale = 0.0  # of the model's output, in multiples of what the layer gives; 0: not known yet
+    embeddings: list[NDArray[Any]] = []
+    probabilities: list[NDArray[Any]] = []
+    with torch.inference_mode(), evaluating(model):
+        for number, each in enumerate(loader, 1):
+            batch = GivenBatch(model, each)
+            if batch.rows or not embeddings:
+                if batch.rows and not scale:  # an empty one shows nothing of it
+                    scale = output_scale(model, layer, batch.run, columns) if layer else 1.0
+                layer = layer or output_layer(model, batch.run)
+                h, z = in_and_out(model, layer, batch.run)
+                embeddings.append(h.float().cpu().numpy())
+                probabilities.append((_seen(z, columns).float() * scale).softmax(1).cpu().numpy())
+            if progress:
+                progress(Progress(number, max(total, number), "embedding", "preparing"))
+    if not embeddings:
+        raise InputError("the loader gave no batch; give at least one, which may be empty.")
+    return Features(np.concatenate(embeddings), np.concatenate(probabilities))
+
+
+def _check(model: Any, loader: Any) -> None:
+    if not isinstance(model, nn.Module):
+        raise InputError(f"the model is a {type(model).__name__}; give a torch.nn.Module.")
+    if isinstance(loader, Tensor | np.ndarray):
+        what = "a tensor" if isinstance(loader, Tensor) else "an array"
+        split = "x.split(256)" if isinstance(loader, Tensor) else "torch.from_numpy(x).split(256)"
+        raise InputError(f"the loader is {what}, which gives its rows one by one; give batches, such as {split}.")
+    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset):
+        raise InputError("the loader is a data set, not a loader; give DataLoader(dataset, batch_size=256).")
+    if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
+        raise InputError(
+            f"the loader is a {type(loader).__name__}, which gives no batches; give a DataLoader, or a list of batches."
+        )
+    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
+    if isinstance(sampler, SHUFFLING) or getattr(sampler, "shuffle", False) is True:
+        raise InputError(
+            f"the loader shuffles ({type(sampler).__name__}), so that row 0 would not be example 0; give one with "
+            "shuffle=False."
+        )
+
+
+def _columns(classes: Iterable[int]) -> Tensor:
+    try:
+        columns = torch.as_tensor(list(classes) if not isinstance(classes, Tensor) else classes)
+    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a number of more than 64 bits
+        columns = torch.empty(0)
+    if columns.ndim != 1 or len(columns) == 0 or columns.is_floating_point() or columns.dtype == torch.bool:
+        raise InputError(f"classes are {classes!r}; give the outputs of the classes seen so far, such as range(10).")
+    if len(set(columns.tolist())) != len(columns):
+        raise InputError("classes has an entry twice; give each class that was seen once.")
+    return columns.to(torch.int64)
+
+
+def _seen(z: Tensor, columns: Tensor) -> Tensor:
+    if columns.min() < 0 or columns.max() >= z.shape[1]:
+        raise InputError(
+            f"classes has {int(columns.min())} to {int(columns.max())} and the model {z.shape[1]} outputs, from 0 on; "
+            "give the outputs of the classes seen so far."
+        )
+    return z.index_select(1, columns.to(z.device))
+
+
+class GivenBatch:
+    """A batch as the model takes it: on its device, and in its type where that is a half precision."""
+
+    def __init__(self, model: nn.Module, batch: Any) -> None:
+        self.model = model
+        parameter = next((each for each in model.parameters() if each.is_floating_point()), torch.empty(0))
+        self.device, self.dtype = parameter.device, parameter.dtype
+        if isinstance(batch, list | tuple):
+            if not batch:
+                raise InputError("the loader gave an empty tuple; give (inputs, labels) or inputs alone.")
+            batch = batch[0]
+        if isinstance(batch, Mapping):
+            names = [name for name in batch if name not in LABELS]
+            self.arguments: tuple[Any, ...] = ()
+            self.keywords = {name: self._moved(batch[name]) for name in names}
+        elif isinstance(batch, Tensor):
+            self.arguments, self.keywords = (self._moved(batch),), {}
+        else:
+            raise InputError(
+                f"the loader gave a {type(batch).__name__}; give tensors, tuples that begin with one, or dictionaries "
+                "of the model's arguments."
+            )
+
+    @property
+    def rows(self) -> int:
+        """How many examples it has; what cannot be counted is taken for one."""
+        given = [*self.arguments, *self.keywords.values()]
+        return next((len(value) for value in given if isinstance(value, Tensor) and value.ndim), 1)
+
+    def run(self) -> Any:
+        """What the model returns. Input that one of its layers cannot take is an InputError."""
+        try:
+            return self.model(*self.arguments, **self.keywords)
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, TypeError, ValueError, IndexError) as error:
+            refusal = self._refused_arguments() or self._refused_by_a_layer(error)
+            if not refusal:
+                raise  # the model's own code, whose author needs the traceback
+            raise InputError(refusal) from error
+
+    def _moved(self, value: Any) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        half = value.is_floating_point() and self.dtype in HALF
+        return value.to(self.device, self.dtype if half else value.dtype)
+
+    def _refused_arguments(self) -> str:
+        """The sentence for arguments that the model's `forward` does not take; "" if it takes them."""
+        signature = inspect.signature(self.model.forward)
+        try:
+            signature.bind(*self.arguments, **self.keywords)
+        except TypeError:
+            takes = ", ".join(signature.parameters) or "nothing"
+            given = f"a dictionary of {', '.join(map(str, self.keywords))}" if self.keywords else "one tensor"
+            if not self.arguments and not self.keywords:
+                given = "a dictionary without inputs"
+            return f"the loader gave {given}, and the model's forward takes {takes}; give it what it takes, by name."
+        return ""
+
+    def _refused_by_a_layer(self, error: Exception) -> str:
+        """The sentence for a layer of torch's that failed, found by running the model once more; "" if none did."""
+        with _entering(self.model) as inside:
+            try:
+                self.model(*self.arguments, **self.keywords)
+            except type(error):
+                pass
+            else:
+                return ""
+            if not inside:
+                return ""
+            name, layer, given = inside[-1]
+        weight = next((p for p in layer.parameters() if p.is_floating_point()), None)
+        wants = f", whose weights are {_dtype(weight.dtype)}," if weight is not None else ""
+        inputs = [*self.arguments, *self.keywords.values()]
+        return (
+            f"the loader gave {_described(inputs)}, with which the model's layer {name!r}, {layer}{wants} was given "
+            f"{_described(given)} and failed; give inputs of the type and shape that the model was trained with."
+        )
+
+
+@contextmanager
+def _entering(model: nn.Module) -> Iterator[list[tuple[str, nn.Module, tuple[Any, ...]]]]:
+    """The layers without parts of their own that were called and have not returned yet, with what they were given."""
+    inside: list[tuple[str, nn.Module, tuple[Any, ...]]] = []
+    hooks = []
+    for name, module in model.named_modules():
+        if not any(module.children()) and type(module).__module__.startswith("torch."):
+
+            def enter(layer: nn.Module, given: tuple[Any, ...], name: str = name) -> None:
+                inside.append((name, layer, given))
+
+            hooks.append(module.register_forward_pre_hook(enter))
+            hooks.append(module.register_forward_hook(lambda *_: inside.pop() and None))
+    try:
+        yield inside
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _described(values: Any) -> str:
+    return " and ".join(
+        f"{_dtype(value.dtype)} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
+        for value in values
+    )
+
+
+def _dtype(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 def tensor_of(output: Any) -> Tensor:
@@ -85,7 +298,7 @@ def linear_outputs(module: nn.Module, run: Callable[[], Any]) -> tuple[Any, dict
 
 
 def no_logits(module: nn.Module, returned: Tensor, heads: Sequence[str] = ()) -> str:
-    """What to say of a module that returns something else than the output of a linear layer; heads: which it may be."""
+    """The sentence for a module that does not return the output of a linear layer. heads: layers that may be meant."""
     what, choice = softmax_of(returned), ""
     if len(heads) > 1 and not what:
         named = " or ".join(f"layer={name!r}" for name in heads)
@@ -96,7 +309,7 @@ def no_logits(module: nn.Module, returned: Tensor, heads: Sequence[str] = ()) ->
 
 
 def softmax_of(returned: Tensor) -> str:
-    """What a module returns that ends in a softmax or log_softmax, in words; "" for one that does not.
+    """What is wrong with the output of a module that ends in a softmax or log_softmax; "" for one that does not.
 
     >>> softmax_of(torch.tensor([[0.25, 0.75]])), softmax_of(torch.tensor([[0.25, 0.5]]))
     ('probabilities: it ends in a softmax', '')
@@ -128,11 +341,11 @@ def evaluating(model: nn.Module) -> Iterator[None]:
 
 def in_and_out(model: nn.Module, layer: str, run: Callable[[], Any]) -> tuple[Tensor, Tensor]:
     """What the layer was given and what it gave when the model ran."""
-    with _listening(model, layer) as heard:
+    with _recording(model, layer) as recorded:
         run()
-    if not heard:
+    if not recorded:
         raise _not_called(layer)
-    h, z = heard[-1]
+    h, z = recorded[-1]
     if h.ndim != 2:
         raise InputError(
             f"the layer {layer!r} was given {tuple(h.shape)}; it must be given one row for each example, so give a "
@@ -142,12 +355,12 @@ def in_and_out(model: nn.Module, layer: str, run: Callable[[], Any]) -> tuple[Te
 
 
 @contextmanager
-def _listening(model: nn.Module, layer: str) -> Iterator[list[tuple[Tensor, Tensor]]]:
-    heard: list[tuple[Tensor, Tensor]] = []
+def _recording(model: nn.Module, layer: str) -> Iterator[list[tuple[Tensor, Tensor]]]:
+    recorded: list[tuple[Tensor, Tensor]] = []
     # a copy of the output: the model may change it in place
-    hook = _named(model, layer).register_forward_hook(lambda _, given, out: heard.append((given[0], out.clone())))
+    hook = _named(model, layer).register_forward_hook(lambda _, given, out: recorded.append((given[0], out.clone())))
     try:
-        yield heard
+        yield recorded
     finally:
         hook.remove()
 
@@ -242,213 +455,8 @@ def _not_the_output(model: nn.Module, layer: str, z: Tensor, first: Tensor, outp
     )
 
 
-LABELS = ("labels", "label", "targets", "target", "y")  # of a batch that is a dictionary: not for the model
-HALF = (torch.float16, torch.bfloat16)
 SHUFFLING = (
     torch.utils.data.RandomSampler,
     torch.utils.data.SubsetRandomSampler,
     torch.utils.data.WeightedRandomSampler,
 )
-
-
-class GivenBatch:
-    """A batch as the model takes it: on its device, and in its type where that is a half precision."""
-
-    def __init__(self, model: nn.Module, batch: Any) -> None:
-        self.model = model
-        parameter = next((each for each in model.parameters() if each.is_floating_point()), torch.empty(0))
-        self.device, self.dtype = parameter.device, parameter.dtype
-        if isinstance(batch, list | tuple):
-            if not batch:
-                raise InputError("the loader gave an empty tuple; give (inputs, labels) or inputs alone.")
-            batch = batch[0]
-        if isinstance(batch, Mapping):
-            names = [name for name in batch if name not in LABELS]
-            self.arguments: tuple[Any, ...] = ()
-            self.keywords = {name: self._moved(batch[name]) for name in names}
-        elif isinstance(batch, Tensor):
-            self.arguments, self.keywords = (self._moved(batch),), {}
-        else:
-            raise InputError(
-                f"the loader gave a {type(batch).__name__}; give tensors, tuples that begin with one, or dictionaries "
-                "of the model's arguments."
-            )
-
-    @property
-    def rows(self) -> int:
-        """How many examples it has; what cannot be counted is taken for one."""
-        given = [*self.arguments, *self.keywords.values()]
-        return next((len(value) for value in given if isinstance(value, Tensor) and value.ndim), 1)
-
-    def run(self) -> Any:
-        """What the model returns. Input that one of its layers cannot take is the user's to mend, and said so."""
-        try:
-            return self.model(*self.arguments, **self.keywords)
-        except torch.OutOfMemoryError:
-            raise
-        except (RuntimeError, TypeError, ValueError, IndexError) as error:
-            refusal = self._refused_arguments() or self._refused_by_a_layer(error)
-            if not refusal:
-                raise  # the model's own code, whose author needs the traceback
-            raise InputError(refusal) from error
-
-    def _moved(self, value: Any) -> Any:
-        if not isinstance(value, Tensor):
-            return value
-        half = value.is_floating_point() and self.dtype in HALF
-        return value.to(self.device, self.dtype if half else value.dtype)
-
-    def _refused_arguments(self) -> str:
-        """What to say if the model's `forward` does not take these arguments."""
-        signature = inspect.signature(self.model.forward)
-        try:
-            signature.bind(*self.arguments, **self.keywords)
-        except TypeError:
-            takes = ", ".join(signature.parameters) or "nothing"
-            given = f"a dictionary of {', '.join(map(str, self.keywords))}" if self.keywords else "one tensor"
-            if not self.arguments and not self.keywords:
-                given = "a dictionary without inputs"
-            return f"the loader gave {given}, and the model's forward takes {takes}; give it what it takes, by name."
-        return ""
-
-    def _refused_by_a_layer(self, error: Exception) -> str:
-        """What to say if it was a layer of torch's that failed; it is found by running the model once more."""
-        with _entering(self.model) as inside:
-            try:
-                self.model(*self.arguments, **self.keywords)
-            except type(error):
-                pass
-            else:
-                return ""
-            if not inside:
-                return ""
-            name, layer, given = inside[-1]
-        weight = next((p for p in layer.parameters() if p.is_floating_point()), None)
-        wants = f", whose weights are {_dtype(weight.dtype)}," if weight is not None else ""
-        inputs = [*self.arguments, *self.keywords.values()]
-        return (
-            f"the loader gave {_said(inputs)}, with which the model's layer {name!r}, {layer}{wants} was given "
-            f"{_said(given)} and failed; give inputs of the type and shape that the model was trained with."
-        )
-
-
-@contextmanager
-def _entering(model: nn.Module) -> Iterator[list[tuple[str, nn.Module, tuple[Any, ...]]]]:
-    """The layers without parts of their own that were called and have not returned yet, with what they were given."""
-    inside: list[tuple[str, nn.Module, tuple[Any, ...]]] = []
-    hooks = []
-    for name, module in model.named_modules():
-        if not any(module.children()) and type(module).__module__.startswith("torch."):
-
-            def enter(layer: nn.Module, given: tuple[Any, ...], name: str = name) -> None:
-                inside.append((name, layer, given))
-
-            hooks.append(module.register_forward_pre_hook(enter))
-            hooks.append(module.register_forward_hook(lambda *_: inside.pop() and None))
-    try:
-        yield inside
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-def _said(values: Any) -> str:
-    return " and ".join(
-        f"{_dtype(value.dtype)} of shape {tuple(value.shape)}" if isinstance(value, Tensor) else type(value).__name__
-        for value in values
-    )
-
-
-def _dtype(dtype: torch.dtype) -> str:
-    return str(dtype).removeprefix("torch.")
-
-
-def features(
-    model: nn.Module,
-    loader: Iterable[Any],
-    *,
-    classes: Iterable[int],
-    layer: str = "",
-    progress: OnProgress | None = None,
-) -> Features:
-    """The input of the model's last linear layer, and the softmax of its output, for all examples of a loader.
-
-    loader: gives batches, in the order in which rows are wanted (no shuffling): tensors; tuples or lists whose first
-    entry is the input; or dictionaries, which the model gets as keyword arguments, without their labels.
-    classes: the outputs that stand for classes seen so far. The softmax is over these alone: a strategy must not take
-    a class that nobody has labelled yet for a possible answer.
-    layer: the name of the last linear layer, as in `model.named_modules()`. Unset, it is found by running the first
-    batch. Models that return the mean of two heads, such as distilled ones (deit, levit), need it: layer="head"; so do
-    those that scale their logits. What the layer gives must be part of what the model returns.
-    progress: called after every batch.
-
-    For mixed precision, call it inside `torch.autocast`. The model's mode and hooks stay as they were.
-
-    >>> net = nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 5))
-    >>> features(net, torch.ones(6, 4).split(2), classes=[0, 1])
-    Features(n=6, d=3, K=2, float32/float32)
-    """
-    _check(model, loader)
-    check_progress(progress)
-    columns = _columns(classes)
-    total = float(len(loader)) if isinstance(loader, Sized) else 0.0
-    scale = 0.0  # of the model's output, in multiples of what the layer gives; 0: not known yet
-    embeddings: list[NDArray[Any]] = []
-    probabilities: list[NDArray[Any]] = []
-    with torch.inference_mode(), evaluating(model):
-        for number, each in enumerate(loader, 1):
-            batch = GivenBatch(model, each)
-            if batch.rows or not embeddings:
-                if batch.rows and not scale:  # an empty one shows nothing of it
-                    scale = output_scale(model, layer, batch.run, columns) if layer else 1.0
-                layer = layer or output_layer(model, batch.run)
-                h, z = in_and_out(model, layer, batch.run)
-                embeddings.append(h.float().cpu().numpy())
-                probabilities.append((_seen(z, columns).float() * scale).softmax(1).cpu().numpy())
-            if progress:
-                progress(Progress(number, max(total, number), "embedding", "preparing"))
-    if not embeddings:
-        raise InputError("the loader gave no batch; give at least one, which may be empty.")
-    return Features(np.concatenate(embeddings), np.concatenate(probabilities))
-
-
-def _check(model: Any, loader: Any) -> None:
-    if not isinstance(model, nn.Module):
-        raise InputError(f"the model is a {type(model).__name__}; give a torch.nn.Module.")
-    if isinstance(loader, Tensor | np.ndarray):
-        what = "a tensor" if isinstance(loader, Tensor) else "an array"
-        split = "x.split(256)" if isinstance(loader, Tensor) else "torch.from_numpy(x).split(256)"
-        raise InputError(f"the loader is {what}, which gives its rows one by one; give batches, such as {split}.")
-    if isinstance(loader, Dataset) and not isinstance(loader, IterableDataset):
-        raise InputError("the loader is a data set, not a loader; give DataLoader(dataset, batch_size=256).")
-    if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
-        raise InputError(
-            f"the loader is a {type(loader).__name__}, which gives no batches; give a DataLoader, or a list of batches."
-        )
-    sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
-    if isinstance(sampler, SHUFFLING) or getattr(sampler, "shuffle", False) is True:
-        raise InputError(
-            f"the loader shuffles ({type(sampler).__name__}), so that row 0 would not be example 0; give one with "
-            "shuffle=False."
-        )
-
-
-def _columns(classes: Iterable[int]) -> Tensor:
-    try:
-        columns = torch.as_tensor(list(classes) if not isinstance(classes, Tensor) else classes)
-    except (TypeError, ValueError, RuntimeError):  # RuntimeError: a number of more than 64 bits
-        columns = torch.empty(0)
-    if columns.ndim != 1 or len(columns) == 0 or columns.is_floating_point() or columns.dtype == torch.bool:
-        raise InputError(f"classes are {classes!r}; give the outputs of the classes seen so far, such as range(10).")
-    if len(set(columns.tolist())) != len(columns):
-        raise InputError("classes has an entry twice; give each class that was seen once.")
-    return columns.to(torch.int64)
-
-
-def _seen(z: Tensor, columns: Tensor) -> Tensor:
-    if columns.min() < 0 or columns.max() >= z.shape[1]:
-        raise InputError(
-            f"classes has {int(columns.min())} to {int(columns.max())} and the model {z.shape[1]} outputs, from 0 on; "
-            "give the outputs of the classes seen so far."
-        )
-    return z.index_select(1, columns.to(z.device))

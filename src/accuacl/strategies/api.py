@@ -1,4 +1,4 @@
-"""One call for all strategies."""
+"""`select`, the one call for all strategies: their options, their answers, and the memory that they need."""
 
 from __future__ import annotations
 
@@ -19,6 +19,15 @@ from accuacl.features import Features
 from accuacl.strategies.options import check_options
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.registry import BUILT_IN, REGISTRY
+
+Strategy = TypeVar("Strategy", bound=Callable[..., object])
+Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
+UNKNOWN = 4 << 30  # bytes, where the system does not say what it has
+WITHOUT_MEMORY = {
+    "badge+memory": "badge",
+    "kcenter+memory": "kcenter",
+    "coverage+memory": "coverage",
+}  # what each is without one
 
 
 def get_strategy(name: str, **options: Any) -> Callable[[Query], Selection]:
@@ -124,13 +133,10 @@ def _shape(values: Any) -> str:
     return f"a {type(values).__name__}"
 
 
-WITHOUT_MEMORY = {"badge+memory": "badge", "kcenter+memory": "kcenter", "coverage+memory": "coverage"}  # what each is
-
-
 def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:
-    """Warn if the strategy, `past` or `lam` has no effect because no memory was given; an empty memory is one.
+    """Warn if the strategy, `past` or `lam` has no effect because no memory was given.
 
-    The first task of a stream has no past: there give an empty memory, or nothing of all this.
+    In the first task of a stream, which has no past, give an empty memory, or none of the three.
     """
     if memory is not None:
         return
@@ -147,11 +153,6 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
                 "too, or leave it out.",
                 stacklevel=3,
             )
-
-
-Strategy = TypeVar("Strategy", bound=Callable[..., object])
-Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
-UNKNOWN = 4 << 30  # bytes, where the system does not say what it has
 
 
 class TooLarge(InputError):
@@ -177,12 +178,12 @@ def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
 
 def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int:
     """How many bytes a strategy declares to need beyond the pool; 0 if it declares nothing."""
-    said: Needs | None = getattr(strategy, "needs", None)
-    return said(n, d, K) if said else 0
+    declared: Needs | None = getattr(strategy, "needs", None)
+    return declared(n, d, K) if declared else 0
 
 
 def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
-    """Refuse, with the bytes needed, before anything is allocated. instead: what may be given but a smaller pool."""
+    """Refuse, with the bytes needed, before anything is allocated. instead: another way out than a smaller pool."""
     free = available()
     if need > free:
         raise TooLarge(

@@ -1,4 +1,8 @@
-"""The Gaussian kernel between rows: upper bounds for many pairs by matrix products, exact values for a few."""
+"""Greedy facility location under a Gaussian kernel: the rows that cover all others best, exactly and lazily.
+
+Upper bounds of the kernel and of gains come from matrix products for many pairs at once; only the rows that may be
+picked next are computed by the definition.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,64 @@ SAMPLE = 1000  # rows that the width of the kernel is measured on
 SMALLEST = 1e-20  # squared distances of rows of length 1 below this are rounding errors
 FAR = 69.0  # beyond this exponent, where the kernel is 1e-30, it counts as 0
 PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
+LIMIT = 2 << 30  # bytes for the parts of the kernel that are kept
+BLOCK = 1 << 22  # numbers in a block of the kernel
+TIE = 1e-12  # gains this close, relatively, are a tie
+NOTHING = 1e-30  # less than any kernel that is not 0
+MANY = 16  # with more contenders than this, a float64 product comes before the definition
+Near = tuple[NDArray[np.int32], NDArray[np.float32]]  # columns that matter to a row, and the kernel's upper bound
+STALE, ROUGH, FINE, EXACT = range(4)  # how well the gain of a row is known
+
+
+def facility_location(
+    x: Vector,
+    squared_width: float,
+    count: int,
+    *,
+    weights: Vector | None = None,
+    start: Vector | None = None,
+    first: Sequence[int] = (),
+    rows: int = 0,
+    limit: int = LIMIT,
+    tick: Tick | None = None,
+) -> tuple[Indices, Vector]:
+    """The `count` rows that cover x best, by the kernel k(x, y) = exp(-|x - y|^2 / squared_width); and their gains.
+
+    Greedy: each pick is the row that adds most to the sum over x of weight_x * the largest kernel of x with a pick or
+    with a row of `start`; its gain is what it adds. Gains that agree to twelve digits are ties, which go to the smaller
+    index; when nothing more can be gained, the other rows follow in the order of indices. The rows in `first` are
+    picked before all others. `rows` are processed at a time (0: chosen for you), which does not change the picks.
+    `tick` is called for 2 * count in all. `x` is overwritten.
+
+    Exact and lazy: one n x n product in blocks, of which up to `limit` bytes are kept, and few more.
+
+    >>> x = np.array([[0.0], [0.1], [5.0], [5.1], [5.2]])
+    >>> picks, gains = facility_location(x, 1.0, 3)
+    >>> picks, gains.round(2)
+    (array([3, 0, 1]), array([2.98, 1.99, 0.01]))
+    """
+    tick, total = tick or (lambda more: None), min(count, len(x))
+    picks, gains = list(first)[:total], []
+    if total:
+        keep, group = distinct(x)
+        kernel = Kernel(x[keep] if len(keep) < len(x) else x, squared_width)
+        state = Coverage(kernel, np.bincount(group, weights, len(keep)).astype(np.float64), rows, limit)
+        if start is not None:
+            state.add(kernel.scaled(start))
+        gains = state.add(kernel.x[group[picks]]).tolist()
+        state.first_bounds(portion(tick, total, len(keep)))
+        tick(len(picks))
+    while len(picks) < total:
+        row, gain = state.pick()
+        if gain <= 0:
+            picks += np.setdiff1d(np.arange(len(x)), picks)[: total - len(picks)].tolist()
+            tick(total - len(gains))
+            gains += [0.0] * (total - len(gains))
+            break
+        picks.append(int(keep[row]))
+        gains.append(gain)
+        tick(1)
+    return np.array(picks, np.int64), np.array(gains)
 
 
 def unit(rows: Array) -> Vector:
@@ -160,15 +222,6 @@ def _halves(rows: Vector) -> Vector:
     for i in range(0, len(rows), 1024):
         out[i : i + 1024] = np.square(rows[i : i + 1024]).sum(axis=1) / 2
     return out
-
-
-LIMIT = 2 << 30  # bytes for the parts of the kernel that are kept
-BLOCK = 1 << 22  # numbers in a block of the kernel
-TIE = 1e-12  # gains this close, relatively, are a tie
-NOTHING = 1e-30  # less than any kernel that is not 0
-MANY = 16  # with more contenders than this, a float64 product comes before the definition
-Near = tuple[NDArray[np.int32], NDArray[np.float32]]  # columns that matter to a row, and the kernel's upper bound
-STALE, ROUGH, FINE, EXACT = range(4)  # how well the gain of a row is known
 
 
 class Coverage:
@@ -326,54 +379,3 @@ class Coverage:
         gains = more > 0
         self.covered[columns[gains]] = kernel[gains]
         return float((self.weights[columns] * more)[gains].sum())
-
-
-def facility_location(
-    x: Vector,
-    squared_width: float,
-    count: int,
-    *,
-    weights: Vector | None = None,
-    start: Vector | None = None,
-    first: Sequence[int] = (),
-    rows: int = 0,
-    limit: int = LIMIT,
-    tick: Tick | None = None,
-) -> tuple[Indices, Vector]:
-    """The `count` rows that cover x best, by the kernel k(x, y) = exp(-|x - y|^2 / squared_width); and their gains.
-
-    Greedy: each pick is the row that adds most to the sum over x of weight_x * the largest kernel of x with a pick or
-    with a row of `start`; its gain is what it adds. Gains that agree to twelve digits are ties, which go to the smaller
-    index; when nothing more can be gained, the other rows follow in the order of indices. The rows in `first` are
-    picked before all others. `rows` are processed at a time (0: chosen for you), which does not change the picks.
-    `tick` is called for 2 * count in all. `x` is overwritten.
-
-    Exact and lazy: one n x n product in blocks, of which up to `limit` bytes are kept, and few more.
-
-    >>> x = np.array([[0.0], [0.1], [5.0], [5.1], [5.2]])
-    >>> picks, gains = facility_location(x, 1.0, 3)
-    >>> picks, gains.round(2)
-    (array([3, 0, 1]), array([2.98, 1.99, 0.01]))
-    """
-    tick, total = tick or (lambda more: None), min(count, len(x))
-    picks, gains = list(first)[:total], []
-    if total:
-        keep, group = distinct(x)
-        kernel = Kernel(x[keep] if len(keep) < len(x) else x, squared_width)
-        state = Coverage(kernel, np.bincount(group, weights, len(keep)).astype(np.float64), rows, limit)
-        if start is not None:
-            state.add(kernel.scaled(start))
-        gains = state.add(kernel.x[group[picks]]).tolist()
-        state.first_bounds(portion(tick, total, len(keep)))
-        tick(len(picks))
-    while len(picks) < total:
-        row, gain = state.pick()
-        if gain <= 0:
-            picks += np.setdiff1d(np.arange(len(x)), picks)[: total - len(picks)].tolist()
-            tick(total - len(gains))
-            gains += [0.0] * (total - len(gains))
-            break
-        picks.append(int(keep[row]))
-        gains.append(gain)
-        tick(1)
-    return np.array(picks, np.int64), np.array(gains)

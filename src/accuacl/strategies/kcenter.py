@@ -1,4 +1,4 @@
-"""k-center greedy, also known as core-set."""
+"""k-center greedy, also known as core-set, with and without the replay memory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from accuacl.features import Array
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import round_off
 
-ROWS = 1024
+ROWS = 1024  # rows of the mean and of the picks' distances computed at a time
+FARTHEST_ROWS = 2048  # rows of the pool compared with centres at a time
+ACTIVE = 1500  # how many rows at most have distances that are kept up to date
+PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
 
 def kcenter(query: Query) -> Selection:
@@ -109,11 +112,6 @@ def _nearest(x: NDArray[np.float64], centres: NDArray[np.float64], earlier: bool
         near[np.triu_indices(len(x))] = np.inf
     which = near.argmin(axis=1)
     return np.where(np.isfinite(near.min(axis=1)), np.square(x - centres[which]).sum(axis=1), np.inf)
-
-
-ACTIVE = 1500  # how many rows at most have distances that are kept up to date
-FARTHEST_ROWS = 2048
-PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
 
 class Rough:

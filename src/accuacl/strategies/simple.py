@@ -1,4 +1,4 @@
-"""Uniform sampling."""
+"""Simple strategies, each a value per row: uniform, entropy, least-confidence, margin."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 from accuacl.base.randomness import hash_ids
 from accuacl.features import Array, Features
 from accuacl.strategies.ranking import Context, Ranking, Rows, Vector, row_strategy
+
+ROWS = 1024  # rows of rough entropies computed at a time
+EPS32, TINY32 = float(np.finfo(np.float32).eps), np.finfo(np.float32).tiny
 
 
 @row_strategy("id")
@@ -28,19 +31,15 @@ def uniform(context: Context) -> Ranking:
     >>> select("uniform", pool=pool, budget=4, seed=0).indices
     array([592, 282, 774, 951])
     """
-    return Ranking(exact=partial(_hashes, context.seed), scores=partial(_scores, context.seed))
+    return Ranking(exact=partial(_hashes, context.seed), scores=partial(_draws, context.seed))
 
 
 def _hashes(seed: int, rows: Rows) -> NDArray[uint64]:
     return hash_ids(seed, rows.ids)
 
 
-def _scores(seed: int, rows: Rows) -> dict[str, Vector]:
+def _draws(seed: int, rows: Rows) -> dict[str, Vector]:
     return {"draw": _hashes(seed, rows) / 2.0**64}
-
-
-ROWS = 1024
-EPS32, TINY32 = float(np.finfo(np.float32).eps), np.finfo(np.float32).tiny
 
 
 @row_strategy("probability")
@@ -58,16 +57,16 @@ def entropy(context: Context) -> Ranking:
     >>> picked.indices, picked.scores["entropy"].round(3)
     (array([1, 2]), array([0.693, 0.5  ]))
     """
-    return Ranking(exact=_exact, rough=_rough, scores=_scores_of_entropy)
+    return Ranking(exact=_minus_entropy, rough=_rough_entropy, scores=_entropy_score)
 
 
-def _exact(rows: Rows) -> Vector:
+def _minus_entropy(rows: Rows) -> Vector:
     """Minus the entropy of each row in nats, 0 log 0 = 0."""
     p = rows.probabilities.astype(np.float64)
     return np.asarray((p * np.log(np.where(p > 0, p, 1))).sum(axis=1))
 
 
-def _rough(rows: Rows) -> tuple[Vector, Vector]:
+def _rough_entropy(rows: Rows) -> tuple[Vector, Vector]:
     """The same in float32."""
     value = np.empty(len(rows))
     for start in range(0, len(rows), ROWS):
@@ -79,8 +78,8 @@ def _rough(rows: Rows) -> tuple[Vector, Vector]:
     return value, EPS32 * (64 + rows.features.K / 16) * (1 - value)
 
 
-def _scores_of_entropy(rows: Rows) -> dict[str, Vector]:
-    return {"entropy": -_exact(rows)}
+def _entropy_score(rows: Rows) -> dict[str, Vector]:
+    return {"entropy": -_minus_entropy(rows)}
 
 
 @row_strategy("probability")
@@ -97,14 +96,14 @@ def least_confidence(context: Context) -> Ranking:
     >>> select("least-confidence", pool=pool, budget=2).indices
     array([1, 2])
     """
-    return Ranking(exact=_confidence, scores=_scores_of_confidence)
+    return Ranking(exact=_confidence, scores=_confidence_score)
 
 
 def _confidence(rows: Rows) -> Vector:
     return np.asarray(rows.probabilities.max(axis=1).astype(np.float64))
 
 
-def _scores_of_confidence(rows: Rows) -> dict[str, Vector]:
+def _confidence_score(rows: Rows) -> dict[str, Vector]:
     return {"confidence": _confidence(rows)}
 
 
@@ -122,7 +121,7 @@ def margin(context: Context) -> Ranking:
     >>> select("margin", pool=pool, budget=2).indices
     array([1, 2])
     """
-    return Ranking(exact=_margin, scores=_scores_of_margin)
+    return Ranking(exact=_margin, scores=_margin_score)
 
 
 def margins(p: Array) -> Vector:
@@ -142,5 +141,5 @@ def _margin(rows: Rows) -> Vector:
     return margins(rows.probabilities)
 
 
-def _scores_of_margin(rows: Rows) -> dict[str, Vector]:
+def _margin_score(rows: Rows) -> dict[str, Vector]:
     return {"margin": _margin(rows)}
