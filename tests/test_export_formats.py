@@ -12,6 +12,7 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import NewItems, Project, export, exported_model, loader, make
+from accuacl.labeling.store import Pick, Store
 from commands import accuacl
 from processes import run_alone
 from scripted import SMALL, answer, blobs, finish, new_project, texts_project
@@ -146,6 +147,62 @@ def test_comments_and_flags_leave_too(tmp_path):
     ]
     assert [row["text"] for row in rows] == texts
     assert {(row["person"], row["task"], row["round"]) for row in rows} == {("Ada", "1", "1")}
+
+
+def test_every_answer_of_every_person_leaves(tmp_path):
+    """With the time since the item was given out, the guess that was shown, and what was taken back."""
+    now = [4e9]  # after all that has happened
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+    with Store(tmp_path / "p" / "labels.sqlite", clock=lambda: now[0], steady=lambda: 0.0) as store:
+        eva, bob = (store.person_of(store.add_person(name)) for name in ("Eva", "Bob"))
+        cat, dog = (store.add_class(name).id for name in ("cat", "dog"))
+        item = store.lease(eva).item
+        store.show_guess(eva, Pick(item, 0, {}, guess=dog))
+        now[0] += 4.25
+        store.label(eva, item, cat, "label-of-eva")
+        store.undo(eva, "undo-of-eva")
+        now[0] += 2
+        store.skip(eva, item, "skip-of-eva")
+        other = store.lease(eva).item
+        now[0] += 60
+        store.label(eva, other, dog, "other-of-eva")
+        store.correct(bob, other, cat, "bob-corrects")
+        store.merge_class(cat, dog)
+    with Project.open(tmp_path / "p") as project:
+        export(project, tmp_path / "e", None, "text", quiet)
+        names = [project.item(each).name for each in (item, item, other, other)]
+    with (tmp_path / "e" / "answers.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows] == names
+    columns = ("kind", "class", "person", "seconds", "guess_shown", "undone")
+    assert [tuple(row[name] for name in columns) for row in rows] == [
+        ("label", "dog", "Eva", "4.2", "dog", "True"),
+        ("skip", "", "Eva", "2.0", "dog", "False"),
+        ("label", "dog", "Eva", "60.0", "", "False"),
+        ("correct", "dog", "Bob", "", "", "False"),
+    ]
+    assert {(row["task"], row["round"]) for row in rows} == {("1", "1")}
+    assert all(row["time"].endswith("Z") for row in rows)
+
+
+def test_items_without_a_label_leave_with_the_class_that_the_model_gives_them(tmp_path):
+    with new_project(tmp_path / "p", 2) as project:
+        finish(project)
+        project.store.merge_class(0, 1)
+        project.add(blobs(2)[0])  # not embedded yet
+        export(project, tmp_path / "e", None, "text", quiet)
+        labelled = project.store.labels()
+    with (tmp_path / "e" / "unlabelled.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    items = [int(row["item"]) for row in rows]
+    assert sorted(items) == sorted(set(range(120)) - labelled.keys())
+    vectors = np.concatenate([blobs(0)[0].vectors, blobs(1)[0].vectors])[items]
+    classes, confidences = loader.load(tmp_path / "e").predict(vectors)
+    assert [row["class"] for row in rows] == classes
+    assert np.allclose([float(row["confidence"]) for row in rows], confidences, atol=1e-4)
+    assert [float(row["confidence"]) for row in rows] == sorted(float(row["confidence"]) for row in rows)
+    assert rows[0]["name"] == f"t{items[0] // 60}-{items[0] % 60}"
 
 
 def test_the_model_card(tmp_path):

@@ -31,6 +31,7 @@ USES = {
     "train": "project train {disk}/project",
     "person": "project person {disk}/project add Ada",
 }
+VIEWS = {"status": "project status {disk}/project"}
 OF_A_PROJECT = ("add", "label", "train", "person")
 SAYS = {"full": "no space left on device", "read-only": ("read-only file system", "may not be written to")}
 
@@ -62,7 +63,9 @@ def found(inputs, tmp_path_factory):
 
     def of(kind, **more):
         if kind not in known:
-            known[kind] = ends(kind, inputs, more.pop("uses", USES), tmp_path_factory.mktemp("disks") / kind, **more)
+            known[kind] = ends(
+                kind, inputs, more.pop("uses", USES | VIEWS), tmp_path_factory.mktemp("disks") / kind, **more
+            )
         if "skip" in known[kind]:
             pytest.skip(known[kind]["skip"])
         return known[kind]
@@ -94,6 +97,12 @@ def test_a_place_where_nobody_can_write(inputs, name):
     assert is_a_sentence(ended.stderr), ended.stderr
     assert "/proc/" in ended.stderr
     assert ".new-" not in ended.stderr
+
+
+def test_a_project_that_cannot_be_written_to_is_shown(found):
+    end = found("read-only")["status"]
+    assert (end["code"], end["err"]) == (0, ""), end
+    assert end["left"] == []
 
 
 GOING_ON = ("run", "sweep", "embed", "new, vectors", "export", "label")

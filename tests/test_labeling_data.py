@@ -233,6 +233,15 @@ def test_damaged_files_are_named(project):
         Project.open(project.directory).item(0)
 
 
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"index": 0}', b'{"colour": 1}', b"\xff"])
+def test_a_damaged_task_is_one_sentence(project, content):
+    path = project.tasks.folder_of(0) / "task.json"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"000/task\.json is damaged \(.*\); restore it from a copy\.$") as raised:
+        Project.open(project.directory).state()
+    assert "\n" not in str(raised.value)
+
+
 def test_adding_is_whole_or_not_at_all(project, tmp_path, monkeypatch):
     source = read_images(folder_of(tmp_path / "more", 3), quiet)
     real = os.rename

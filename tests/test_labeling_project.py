@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import os
 import random
 import signal
 import sys
@@ -20,6 +21,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiments import Journal, learners
 from accuacl.labeling.project import Project, ProjectSettings, make
 from accuacl.labeling.project.people_state import held_out
+from accuacl.labeling.store import Store
 from dying import project_until
 from effort import times
 from processes import Running
@@ -346,6 +348,52 @@ def test_what_is_no_project_is_said(tmp_path):
     (tmp_path / "config.json").write_text(json.dumps({"learner": "er", "benchmark": "split-digits"}))
     with pytest.raises(InputError, match="is not that of a project"):
         Project.open(tmp_path)
+
+
+def test_a_backup_is_a_project_that_goes_on_alike(tmp_path):
+    with new_project(tmp_path / "p", 2) as project:
+        project.advance()
+        answer(project)
+        project.advance()
+        answer(project, 3)
+        project.backup(tmp_path / "copy")
+        assert sorted(path.name for path in (tmp_path / "copy").iterdir()) == [
+            "config.json",
+            "journal.sqlite",
+            "labels.sqlite",
+            "tasks",
+            "weights",
+        ]
+        with pytest.raises(InputError, match="copy is a project already"):
+            project.backup(tmp_path / "copy")
+        finish(project)
+        expected = outcome(project)
+    with Project.open(tmp_path / "copy") as copy:
+        assert len(copy.store.labels()) == 11
+        finish(copy)
+        assert outcome(copy) == expected
+
+
+def test_a_backup_waits_for_a_training_and_does_not_stop_people(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules["accuacl.labeling.project.project"], "PATIENCE", 0.0)
+    with new_project(tmp_path / "p") as project:
+        project.advance()
+        with (
+            Journal(project.directory, project.settings, {}),
+            pytest.raises(InputError, match=f"another process .id {os.getpid()}. is training .*p; try again"),
+        ):
+            project.backup(tmp_path / "copy")
+        assert not (tmp_path / "copy").exists()
+        copy = Store.backup
+
+        def labelled_meanwhile(store, path):
+            answer(project, 1)
+            copy(store, path)
+
+        monkeypatch.setattr(Store, "backup", labelled_meanwhile)
+        project.backup(tmp_path / "copy")
+    with Project.open(tmp_path / "copy") as project:
+        assert len(project.store.labels()) == 1
 
 
 class Newer(ProjectSettings):

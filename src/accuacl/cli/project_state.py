@@ -32,7 +32,7 @@ ITEM = "Names of items, their numbers, or, where these could mean several, '#NUM
 
 def status(directory: Directory) -> None:
     """Show what the project is waiting for, what people have done, and how good the model is."""
-    with projects.Project.open(directory) as project:
+    with projects.Project.open(directory, view=True) as project:
         state, estimates = project.state(), project.estimates()
         classes = {label.id: label.name for label in project.store.classes()}
         people = {person.id: person.name for person in project.store.people()}

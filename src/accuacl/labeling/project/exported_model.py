@@ -35,7 +35,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
     s, written = project.settings, [out / "model.safetensors", out / "model.json", out / "model.py"]
     handle = read_steps(project.journal, "train")[-1].result
     trained = checkpoints.load_tensors(project.weights, handle)
-    seen, names, columns = handle["seen"], *_classes(project, handle["seen"])
+    seen, names, columns = handle["seen"], *class_columns(project, handle["seen"])
     head = {f"head.{key}": value for key, value in trained.items() if not s.frozen or key.startswith("embed.")}
     head |= {f"head.{key}": trained[key][seen] for key in ("head.weight", "head.bias") if key in trained}
     state: dict[str, torch.Tensor] = {k: v for k, v in head.items() if s.frozen or not k.startswith("head.embed.")}
@@ -82,7 +82,7 @@ def _copy(file: Path, to: Path) -> None:
     write_bytes(to, data)
 
 
-def _classes(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
+def class_columns(project: Project, seen: list[int]) -> tuple[list[str], list[int]]:
     """Names of the classes that the model knows, and for each column of its head which of them it counts as."""
     classes = project.store.classes()
     names, final = {c.id: c.name for c in classes}, counts_as(classes)

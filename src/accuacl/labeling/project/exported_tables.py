@@ -1,4 +1,7 @@
-"""What people answered, as tables: labels.csv and labels.parquet, skipped.csv, comments.csv.
+"""What people answered, as tables: labels.csv and labels.parquet, skipped.csv, answers.csv and comments.csv.
+
+The labels are those that count. answers.csv has every answer of every person: second opinions, what was corrected since
+and what was taken back.
 
 In a CSV file a cell that a spreadsheet would take for a formula has a ' before it.
 """
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 WHICH = ("item", "task", "round", "source", "name")
 COLUMNS = (*WHICH, "class", "person", "time", "held_out", "guess_shown")
 SKIPPED = (*WHICH, "person", "time")
+ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", "undone")
 COMMENTS = (*WHICH, "kind", "comment", "person", "time")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
 
@@ -31,7 +35,7 @@ Which = Callable[[int], dict[str, Any]]  # the columns that identify an item
 
 
 def write_answers(project: Project, out: Path, whole_places: bool = True) -> list[Path]:
-    """Write labels.csv, labels.parquet, skipped.csv and comments.csv; of texts with the text.
+    """Write labels.csv, labels.parquet, skipped.csv, answers.csv and comments.csv; of texts with the text.
 
     whole_places: sources are whole paths, not names alone.
     """
@@ -41,8 +45,9 @@ def write_answers(project: Project, out: Path, whole_places: bool = True) -> lis
     _write_csv(out / "labels.csv", (*COLUMNS, *text), labels)
     _write_parquet(out / "labels.parquet", labels, text)
     _write_csv(out / "skipped.csv", (*SKIPPED, *text), skips)
+    _write_csv(out / "answers.csv", (*ANSWERS, *text), _every_answer(project, which))
     _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project, which))
-    return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "comments.csv")]
+    return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "answers.csv", "comments.csv")]
 
 
 def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
@@ -62,6 +67,24 @@ def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
         labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
         labels.append(row | labelled)
     return labels, skips
+
+
+def _every_answer(project: Project, which: Which) -> Rows:
+    """Labels, skips, opinions and corrections, first to last."""
+    classes = {c.id: c.name for c in project.store.classes()}
+    people = {person.id: person for person in project.store.people()}
+    return [
+        which(answer.item)
+        | _who(people, answer.person, answer.time)
+        | {
+            "kind": answer.kind,
+            "class": None if answer.class_id is None else classes[answer.class_id],
+            "seconds": None if answer.seconds is None else round(answer.seconds, 1),
+            "guess_shown": None if answer.shown is None else classes[answer.shown],
+            "undone": answer.undone,
+        }
+        for answer in project.store.every_answer()
+    ]
 
 
 def _comments(project: Project, which: Which) -> Rows:

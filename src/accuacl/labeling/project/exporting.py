@@ -7,22 +7,26 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import accuacl
 from accuacl.base.errors import InputError
 from accuacl.base.files import filling, reading, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiments import read_steps
 from accuacl.labeling.project import loader
-from accuacl.labeling.project.erasing import forgotten_rows
+from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
 from accuacl.labeling.project.estimates import Estimate, Estimates
-from accuacl.labeling.project.exported_model import write_model, write_onnx
+from accuacl.labeling.project.exported_model import class_columns, write_model, write_onnx
 from accuacl.labeling.project.exported_tables import write_answers, write_csv
 from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.learned import Networks, prepared_tasks
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tasks import read_like
 
+BLOCK = 4096  # items whose predictions are made at a time
 ITEMS = {"images": "a.jpg b.jpg", "texts": "'a text' 'another text'", "vectors": "new.npy", "tables": "new.csv"}
 
 
@@ -35,7 +39,7 @@ def export(
     onnx: bool = False,
     whole_places: bool = True,
 ) -> list[Path]:
-    """Write labels, model and predictions to a new folder; returns the files written.
+    """Write labels, model, and predictions for items without a label to a new folder; the files written.
 
     predict: new data for which predictions are written too. column: of texts in a table, the one that has them.
     onnx: the model as an ONNX file too. whole_places: say where data came from by whole paths, not by names alone.
@@ -61,11 +65,41 @@ def export(
             written += write_model(project, out)
             write_text(out / "MODEL_CARD.md", model_card(project, whole_places))
             written.append(out / "MODEL_CARD.md")
+            written.append(_write_unlabelled(project, out, on_progress, whole_places))
         if onnx:
             written.append(write_onnx(out))
         if items is not None:
             written.append(_predictions(items, out, on_progress))
     return written
+
+
+def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whole_places: bool) -> Path:
+    """Predictions for every item without a label, of the tasks that have been embedded, the least certain first."""
+    prepared, tasks = prepared_tasks(project.tasks), project.tasks.all()
+    networks = Networks(project.settings, project.weights, project.tasks)
+    for made in prepared:
+        networks.open(made)
+    handle = read_steps(project.journal, "train")[-1].result
+    model, seen = networks.model(handle), np.array(handle["seen"], np.int64)
+    names, columns = class_columns(project, handle["seen"])
+    merge = np.eye(len(names), dtype=np.float32)[columns]
+    labelled, text = project.store.labels(), ("text",) if project.settings.kind == "texts" else ()
+    rows: list[list[Any]] = []
+    for task, made in zip(tasks, prepared, strict=False):
+        left_out = erased_rows(project.tasks, task).union(made["bad"])
+        ids = np.array([i for i in task.ids.tolist() if i - task.first not in left_out and i not in labelled], np.int64)
+        table, source = project.tasks.table(task.index), task.place if whole_places else Path(task.place).name
+        for start in range(0, len(ids), BLOCK):
+            block = ids[start : start + BLOCK]
+            p = networks.features(model, block, seen).probabilities @ merge
+            for item, guess, confidence in zip(block.tolist(), p.argmax(axis=1), p.max(axis=1).tolist(), strict=True):
+                row = item - task.first
+                cells = [item, task.index + 1, source, table["name"][row], names[guess], round(confidence, 4)]
+                rows.append([*cells, *(table[name][row] for name in text)])
+            on_progress(Progress(start + len(block), len(ids), f"predicting task {task.index + 1}"))
+    rows.sort(key=lambda row: row[5])
+    write_csv(out / "unlabelled.csv", [["item", "task", "source", "name", "class", "confidence", *text], *rows])
+    return out / "unlabelled.csv"
 
 
 def _predictions(items: NewItems, out: Path, on_progress: OnProgress) -> Path:

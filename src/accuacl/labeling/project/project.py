@@ -21,6 +21,7 @@ import secrets
 import shlex
 import shutil
 import sys
+import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING
 import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
-from accuacl.base.files import CannotWrite, make_folder, reading, writing
+from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
 from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
@@ -44,15 +45,18 @@ from accuacl.labeling.store import Person, Store, clean_name
 if TYPE_CHECKING:
     from accuacl.labeling.project.forgetting import ForgetReport
 
+LABELS = "labels.sqlite"
+PATIENCE = 600.0  # seconds that a backup waits for a training to end
 LIBRARIES = (("libtorch_global_deps.so", "RTLD_GLOBAL"), ("libtorch_cpu.so", "RTLD_LOCAL"))  # as torch loads them
 
 
 class Project:
     """One project's directory. Any number of processes may have it open; one at a time trains."""
 
-    def __init__(self, directory: Path, settings: ProjectSettings) -> None:
+    def __init__(self, directory: Path, settings: ProjectSettings, view: bool = False) -> None:
         self.directory, self.settings = directory, settings
-        self.store = Store(directory / "labels.sqlite")
+        self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
+        self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
         self.overlap = settings.overlap  # of the rounds that are opened from now on
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
@@ -83,19 +87,21 @@ class Project:
             return [project.add(items) for items in tasks]
 
     @classmethod
-    def open(cls, directory: Path) -> Project:
-        """The project in a directory."""
+    def open(cls, directory: Path, view: bool = False) -> Project:
+        """The project in a directory. view: to write nothing; it may then be one that cannot be written to."""
         path = Path(directory) / "config.json"
         if not path.exists():
             raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
         try:
-            return cls(Path(directory), ProjectSettings(**config))
+            return cls(Path(directory), ProjectSettings(**config), view)
         except pydantic.ValidationError as error:
             raise InputError(f"{path} cannot be used: {wrong_setting(error)}") from None
 
     def close(self) -> None:
         self.store.close()
+        if self._copy:
+            self._copy.cleanup()
 
     def __enter__(self) -> Project:
         return self
@@ -230,6 +236,16 @@ class Project:
             raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
         self.store.end_task(person, task)
 
+    def backup(self, to: Path) -> None:
+        """Copy the project to a new directory while people go on labelling; a process that trains is waited for."""
+        busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
+        left_out = shutil.ignore_patterns("lock", f"{LABELS}*", ".new-*", ".adding-*", "*.part")
+        with _whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):
+            make_folder(self.tasks.folder)
+            with Lock(self.tasks.folder / "lock", wait=True), writing(to):  # nobody adds data meanwhile
+                shutil.copytree(self.directory, aside, ignore=left_out)
+                self.store.backup(aside / LABELS)
+
     def _finished(self, task: int) -> bool:
         return bool(read_steps(self.journal, "evaluate", task=task))
 
@@ -244,7 +260,7 @@ def check_free(directory: Path) -> None:
         raise InputError(f"{directory} is a file; choose a directory for the project.")
     with reading(directory):
         empty = not directory.exists() or not any(directory.iterdir())
-    if all((directory / name).exists() for name in ("config.json", "labels.sqlite")):
+    if all((directory / name).exists() for name in ("config.json", LABELS)):
         typed = shlex.quote(str(directory))
         raise InputError(
             f"{directory} is a project already; add data with `accuacl project add {typed}`, label with "
@@ -285,6 +301,15 @@ def _load_libraries() -> None:
     dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
     for name, scope in LIBRARIES:
         dlopen(os.fsencode(folder / name), os.RTLD_NOW | getattr(os, scope))
+
+
+def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
+    """A copy of the labels: SQLite must write beside a file that it reads."""
+    folder = tempfile.TemporaryDirectory()
+    with reading(directory / LABELS):
+        for path in directory.glob(f"{LABELS}*"):
+            shutil.copyfile(path, Path(folder.name) / path.name)
+    return folder
 
 
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:

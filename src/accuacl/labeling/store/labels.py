@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from accuacl.base.errors import InputError
@@ -47,9 +48,13 @@ def turn(
     elif act is not None:
         done = undo(tx, person, act.request, seconds)
     pick = lease(tx, person, seconds, expected)
-    upcoming = ahead(tx, person, AHEAD, expected)
+    return replace(look(tx, person), done=done, pick=pick, ahead=ahead(tx, person, AHEAD, expected))
+
+
+def look(tx: Transaction, person: Person) -> Turn:
+    """What `turn` returns when nothing is done and nothing leased."""
     undo_next, own = can_undo(tx, person), own_answers(tx, person)
-    return Turn(done, pick, upcoming, status(tx), classes(tx), undo_next, own, asks_twice(tx))
+    return Turn(None, None, [], status(tx), classes(tx), undo_next, own, asks_twice(tx))
 
 
 def label(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> int:

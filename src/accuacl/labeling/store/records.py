@@ -161,6 +161,24 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class AnswerEvent:
+    """A label, skip, second opinion or correction that somebody gave, whether it counts now or not.
+
+    seconds: since the item was leased to them; None if it was not. shown: the guess that they had been shown before.
+    undone: somebody has taken it back.
+    """
+
+    kind: Literal["label", "skip", "opinion", "correct"]
+    item: int
+    class_id: int | None  # merges applied; None: skipped
+    person: int | None
+    time: float
+    seconds: float | None
+    shown: int | None
+    undone: bool
+
+
+@dataclass(frozen=True)
 class Rating:
     """What a person has labelled an item as, by themselves."""
 

@@ -15,6 +15,7 @@ from accuacl.labeling.store.labels import add_correction, guesses_shown
 from accuacl.labeling.store.opinions import gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
+    AnswerEvent,
     LabelEvent,
     Person,
     Relabelled,
@@ -72,6 +73,31 @@ def everything(tx: Transaction) -> list[Reviewed]:
         )
         for item, task, round, label, answered, person, time, guess in rows
     ]
+
+
+def every_answer(tx: Transaction) -> list[AnswerEvent]:
+    """Every answer that anybody gave, first to last."""
+    final = counts_as(classes(tx))
+    leased: dict[tuple[int, int], float] = {}
+    shown: dict[tuple[int, int], int] = {}
+    found = []
+    for kind, item, label, person, time, undone in tx.rows(
+        "SELECT kind, item, class, person, time, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) FROM events e "
+        "WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') ORDER BY id"
+    ):
+        if kind == "lease":
+            leased[item, person] = time
+        elif kind == "release":
+            leased.pop((item, person), None)
+        elif kind == "guess":
+            shown[item, person] = label
+        else:
+            since, class_id = leased.pop((item, person), None), None if label is None else final[label]
+            seconds = None if since is None or kind == "correct" else time - since
+            found.append(
+                AnswerEvent(kind, item, class_id, person, time, seconds, shown.get((item, person)), bool(undone))
+            )
+    return found
 
 
 def history(tx: Transaction, item: int) -> list[LabelEvent]:

@@ -181,6 +181,7 @@ class Store:
 
     # Answers
     turn = write(_labels.turn)
+    look = read(_labels.look)
     label = write(_labels.label)
     skip = write(_labels.skip)
     correct = write(_labels.correct)
@@ -211,6 +212,7 @@ class Store:
 
     # Review
     everything = read(_review.everything)
+    every_answer = read(_review.every_answer)
     history = read(_review.history)
     relabel = write(_review.relabel)
     last_relabel = read(_review.last_relabel)
