@@ -125,7 +125,8 @@ def table(path: Path) -> str:
     for row in rows_of(path):
         cell = (row["network"], row["side"], row["runtime"])
         found[cell][f"{row['data']} {row['labels']}"].append(float(row["accuracy"]))
-    heads = sorted({head for cells in found.values() for head in cells}, key=lambda head: (head.split()[0], len(head)))
+    names = {tuple(head.split()) for cells in found.values() for head in cells}
+    heads = [f"{data} {labels}" for data, labels in sorted(names, key=lambda name: (name[0], int(name[1])))]
     lines = ["| network | side | runtime | " + " | ".join(heads) + " |", "|---|--:|---|" + "--:|" * len(heads)]
     for cell, cells in sorted(found.items()):
         means = (f"{np.mean(cells[head]):.1f}" if cells[head] else "" for head in heads)
