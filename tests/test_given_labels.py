@@ -246,7 +246,8 @@ def test_the_command(tmp_path):
     write(tmp_path / "l.csv", [*rows_of(0, range(12)), {"name": "x", "class": "y"}])
     ended = command("project", "label", "p", "--from", "l.csv", "--new-classes", "--by", "Bob", cwd=tmp_path, width=200)
     assert ended.returncode == 2
-    assert "refused: l.csv: line 14: there is no item 'x' in this project" in ended.stdout
+    assert "refused: l.csv: line 14: there is no item 'x' in this project" in ended.stderr
+    assert "refused" not in ended.stdout
     assert "12 labels taken, 0 were there already" in ended.stdout
     write(tmp_path / "l.csv", rows_of(0, range(60)))
     ended = command("project", "label", "p", "--from", "l.csv", cwd=tmp_path, width=200)

@@ -22,6 +22,7 @@ from accuacl.experiments import Journal, learners
 from accuacl.labeling.project import Project, ProjectSettings, make
 from accuacl.labeling.project.people_state import held_out
 from accuacl.labeling.store import Store
+from commands import accuacl
 from dying import project_until
 from effort import times
 from processes import Running
@@ -372,6 +373,15 @@ def test_a_backup_is_a_project_that_goes_on_alike(tmp_path):
         assert len(copy.store.labels()) == 11
         finish(copy)
         assert outcome(copy) == expected
+
+
+def test_the_command_backup(tmp_path):
+    new_project(tmp_path / "p").close()
+    ended = accuacl("project", "backup", "p", "copy", cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "copied to copy\n"), ended.stderr
+    assert Project.open(tmp_path / "copy").state().tasks == 1
+    ended = accuacl("project", "backup", "p", "copy", cwd=tmp_path, width=300)
+    assert (ended.returncode, "copy is a project already" in ended.stderr) == (2, True)
 
 
 def test_a_backup_waits_for_a_training_and_does_not_stop_people(tmp_path, monkeypatch):

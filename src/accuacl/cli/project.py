@@ -31,6 +31,7 @@ COMMANDS = {  # by name: its module, and the line that the group's help shows
     "label": (LABELS, "Take labels that you have already from a file; those that no round asks for cost nothing."),
     "forget": (STATE, "Remove items, their labels and what was learned from them."),
     "relocate": (DATA, "Say where data are that were moved: a folder of images, or one with those of several tasks."),
+    "backup": (STATE, "Copy the project to a new directory while people go on labelling."),
     "export": (STATE, "Write the labels, the model with a file that loads it, and predictions for new data."),
     "push": (LABELS, "Let people label the open round in Label Studio."),
     "pull": (LABELS, "Take what people have answered in Label Studio: labels, corrections and skips."),

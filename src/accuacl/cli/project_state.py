@@ -109,6 +109,19 @@ def export(
         console.print("[yellow]note:[/yellow] nothing has been learned yet, so there is no model; label a round first.")
 
 
+def backup(
+    directory: Directory,
+    to: Annotated[Path, typer.Argument(metavar="TO", help="A new directory for the copy, which is a project itself.")],
+) -> None:
+    """Copy the project to a new directory while people go on labelling.
+
+    A process that trains is waited for. Data that lie outside of the project's directory are not copied.
+    """
+    with projects.Project.open(directory) as project:
+        project.backup(to)
+    console.print(f"copied to {escape(str(to))}", soft_wrap=True)
+
+
 def forget(
     directory: Directory,
     items: Annotated[list[str], typer.Argument(metavar="ITEM", help=ITEM)],
