@@ -27,9 +27,9 @@ class Inline:
     def __exit__(self, *_):
         pass
 
-    def map(self, function, items, tell=None):
+    def map(self, function, items, on_progress=None):
         for index in self.rng.permutation(len(items)).tolist():
-            report = (lambda progress, index=index: tell(index, progress)) if tell else ignore
+            report = (lambda progress, index=index: on_progress(index, progress)) if on_progress else ignore
             yield Done(index, **attempt(function, items[index], report))
 
 

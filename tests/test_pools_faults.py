@@ -30,8 +30,8 @@ IDS = np.arange(400)
 class Deadly(Local):
     """Whatever its workers are given, they are killed by it."""
 
-    def map(self, function, items, tell=None):
-        return super().map(always_dies, items, tell)
+    def map(self, function, items, on_progress=None):
+        return super().map(always_dies, items, on_progress)
 
 
 def ask(pool, strategy="accuacl", **options):

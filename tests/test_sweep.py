@@ -180,7 +180,7 @@ class Shelf:
 
     workers, cheap_progress = 1, True
 
-    def map(self, function, items, tell=None):
+    def map(self, function, items, on_progress=None):
         self.items = items
         return iter(())
 
@@ -205,12 +205,12 @@ def test_workers_elsewhere_are_given_places_that_hold_there_too(tmp_path, monkey
 
 def test_how_far_a_sweep_is_does_not_count_what_was_there(tmp_path):
     class Steady(Shelf):
-        def map(self, function, items, tell=None):
-            tell(0, Progress(0.5))  # it was half done when this start began
-            tell(0, Progress(0.75))
+        def map(self, function, items, on_progress=None):
+            on_progress(0, Progress(0.5))  # it was half done when this start began
+            on_progress(0, Progress(0.75))
             yield Done(0, failure=Failure("bug", "it failed."))
-            tell(1, Progress(0.0))
-            tell(1, Progress(0.5))
+            on_progress(1, Progress(0.0))
+            on_progress(1, Progress(0.5))
 
     wanted, table = runs_of(SMALL | {"strategy": "uniform", "seeds": [0, 1, 2]}), tmp_path / "results.csv"
     run_missing(wanted[2:], tmp_path, table, Inline())

@@ -30,7 +30,7 @@ def wrong_setting(error: pydantic.ValidationError) -> InputError:
 
 
 def one_line(error: BaseException) -> str:
-    """What a library said, on one line, to be put into a sentence of ours."""
+    """The message of a library's exception on one line, to be put into a sentence of ours."""
     return " ".join(str(error).split())
 
 

@@ -1,4 +1,4 @@
-"""What engines have in common: items of work, each of which ends with a value or a failure."""
+"""What engines have in common: items of work, each of which ends with a value or a failure; engines by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.userfile import load_file, loaded_files
 
 Function = Callable[[Any, OnProgress], Any]
-Tell = Callable[[int, Progress], None]  # which item, and how far it is
+OnItemProgress = Callable[[int, Progress], None]  # which item, and how far it is
 
 
 class BugInWorker(RuntimeError):
@@ -60,7 +60,9 @@ class Engine(Protocol):
     workers: int
     cheap_progress: bool  # whether progress reports cost nothing
 
-    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+    def map(
+        self, function: Function, items: Sequence[Any], on_progress: OnItemProgress | None = None
+    ) -> Iterator[Done]:
         """`function(item, report)` for each item; results as they come. `items[i]` is read when i starts."""
         ...
 
@@ -69,6 +71,31 @@ class Engine(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0.0) -> Engine:
+    """The engine called `name`: local processes, or a Ray cluster at `address` (unset: one on this machine).
+
+    gpus: the share of a GPU that each item takes, on Ray.
+    """
+    check(name, address, gpus)
+    if name == "local":
+        from accuacl.engines.local import Local
+
+        return Local(workers)
+    from accuacl.engines.ray import Ray
+
+    return Ray(workers, address, gpus=gpus)
+
+
+def check(name: str, address: str | None = None, gpus: float = 0.0) -> None:
+    """Refuse an engine that does not exist, and what the local one cannot do."""
+    if name not in ("local", "ray"):
+        raise InputError(f"there is no engine {name!r}; give local or ray.")
+    if name == "local" and address:
+        raise InputError(f"address is {address!r} but the engine is local; give --engine ray to use a cluster.")
+    if name == "local" and gpus:
+        raise InputError(f"gpus is {gpus:g} but the engine is local; give --engine ray to share GPUs out.")
 
 
 class KeepsWorkers:

@@ -18,7 +18,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.base.machine import cores
-from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
+from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, OnItemProgress, UserFiles, attempt
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
 
@@ -38,7 +38,9 @@ class Local(KeepsWorkers):
         self.retries = retries
         self._processes: list[_Worker] = []
 
-    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
+    def map(
+        self, function: Function, items: Sequence[Any], on_progress: OnItemProgress | None = None
+    ) -> Iterator[Done]:
         """`function(item, report)` for each item; results as they come. `function` must be importable."""
         waiting = deque((index, 0) for index in range(len(items)))
         try:
@@ -61,8 +63,8 @@ class Local(KeepsWorkers):
                     if kind == "ready":
                         worker.ready = True
                     elif kind == "progress":
-                        if tell:
-                            tell(worker.work[0][0], value)
+                        if on_progress:
+                            on_progress(worker.work[0][0], value)
                     else:
                         yield Done(worker.work.popleft()[0], **value)
         finally:
@@ -74,7 +76,7 @@ class Local(KeepsWorkers):
         code = worker.end()
         if not worker.ready and code >= 0:  # nobody killed it
             raise InputError(
-                f"a worker process could not start ({_said(code)}); a script that uses several processes must do "
+                f"a worker process could not start ({_describe(code)}); a script that uses several processes must do "
                 "so under `if __name__ == '__main__':`."
             )
         index, tried = worker.work.popleft()
@@ -82,7 +84,7 @@ class Local(KeepsWorkers):
         if tried < self.retries:
             waiting.appendleft((index, tried + 1))
         else:
-            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({_said(code)})."))
+            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({_describe(code)})."))
 
     def _release(self) -> None:
         self._dismiss(self._processes)
@@ -137,7 +139,7 @@ class _Worker:
         return self.process.exitcode or 0
 
 
-def _said(code: int) -> str:
+def _describe(code: int) -> str:
     """How a process ended, in words."""
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 

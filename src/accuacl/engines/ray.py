@@ -18,7 +18,7 @@ from typing import Any
 from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
-from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, Tell, UserFiles, attempt
+from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, OnItemProgress, UserFiles, attempt
 
 OFTEN = 0.5  # seconds between two reports of a worker, and between two readings of them
 
@@ -69,10 +69,14 @@ class Ray(KeepsWorkers):
         if self.ours:
             self.ray.shutdown()
 
-    def map(self, function: Function, items: Sequence[Any], tell: Tell | None = None) -> Iterator[Done]:
-        """`function(item, report)` for each item; results as they come. Give `tell` only for long items: it needs an
-        actor."""
-        board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if tell else None
+    def map(
+        self, function: Function, items: Sequence[Any], on_progress: OnItemProgress | None = None
+    ) -> Iterator[Done]:
+        """`function(item, report)` for each item; results as they come.
+
+        Give `on_progress` only for long items, since it needs an actor.
+        """
+        board: Any = self.ray.remote(num_cpus=0, max_restarts=-1)(_Board).remote() if on_progress else None
         asked: Any = None  # the latest request to the board, which is not waited for
         shared = self.ray.put((UserFiles(), function))  # sent once for all items
         task = self.ray.remote(num_cpus=1, num_gpus=self.gpus, max_retries=self.retries)(
@@ -85,13 +89,13 @@ class Ray(KeepsWorkers):
                 while waiting and len(running) < self.workers + 1:  # one is queued, so that no worker waits
                     index = waiting.popleft()
                     running[task.remote(shared, items[index], index, board)] = index
-                ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if tell else None)[0]
-                if tell:
+                ended = self.ray.wait(list(running), num_returns=1, timeout=OFTEN if on_progress else None)[0]
+                if on_progress:
                     asked = asked or board.take.remote()
                     if self.ray.wait([asked], timeout=0)[0]:
                         for index, progress in self._news(asked).items():
                             if index in running.values():  # ignore progress that arrives after an item has ended
-                                tell(index, progress)
+                                on_progress(index, progress)
                         asked = None
                 for ref in ended:
                     index = running.pop(ref)

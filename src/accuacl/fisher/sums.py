@@ -78,7 +78,7 @@ class FisherSum:
         return FisherSum(total, self.count + other.count, rest, max(self.terms, other.terms))
 
     def settled(self) -> FisherSum:
-        """The same sum in a single matrix, to be sent to another process."""
+        """This sum in a single matrix, to be sent to another process."""
         return FisherSum(self.total + self.rest, self.count, terms=self.terms)
 
     @property

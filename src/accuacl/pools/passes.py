@@ -1,7 +1,7 @@
 """What is done with a shard: it is read a chunk of rows at a time, checked, added up or sifted for the best rows.
 
 The functions at the top of this module run in workers; a `Sieve` finds the smallest rows of all shards with little
-work for the others, since workers are told the cut that is known when a shard is started.
+work for the others, since a worker gets the cut that is known when its shard is started.
 """
 
 from __future__ import annotations

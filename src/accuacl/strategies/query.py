@@ -53,7 +53,7 @@ class Query:
         return min(self.budget, len(self.pool))
 
     def ticker(self, total: int) -> Tick:
-        """A function to be told how much more of `total` is done, in any unit that suits the strategy."""
+        """A function to call with how much more of `total` is done, in any unit that suits the strategy."""
         return ticker(total, self.progress, "choosing")
 
 

@@ -67,7 +67,7 @@ def _minus_entropy(rows: Rows) -> Vector:
 
 
 def _rough_entropy(rows: Rows) -> tuple[Vector, Vector]:
-    """The same in float32."""
+    """Minus the entropy in float32, and a bound on its error."""
     value = np.empty(len(rows))
     for start in range(0, len(rows), ROWS):
         p = np.ascontiguousarray(rows.probabilities[start : start + ROWS], np.float32)  # rows are added up in pairs
