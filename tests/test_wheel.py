@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import site
 import subprocess
 import sys
 import venv
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import accuacl
+from accuacl.base.errors import EXTRAS
 
 ROOT = Path(__file__).parent.parent
 
@@ -73,3 +76,16 @@ def test_pages_and_recipes_are_in_the_wheel(environment):
     for path in (ROOT / "src" / "accuacl").rglob("*"):
         if path.is_file() and "__pycache__" not in path.parts:
             assert (inside / path.relative_to(ROOT / "src" / "accuacl")).is_file(), path
+
+
+def test_without_extras_the_wheel_asks_for_little(environment):
+    """torch and what belongs to extras alone is not among what a plain `pip install` brings."""
+    inside = next((environment.parent / "lib").glob("python*")) / "site-packages"
+    (distribution,) = metadata.distributions(name="accuacl", path=[str(inside)])
+    required = distribution.requires or []
+    plain = {re.split(r"[^\w-]", line)[0].lower() for line in required if "extra ==" not in line}
+    assert plain == {
+        "numpy", "scipy", "scikit-learn", "threadpoolctl", "pyarrow", "pydantic", "typer", "rich", "pyyaml", "filelock"
+    }  # fmt: skip
+    extras = set(distribution.metadata.get_all("Provides-Extra"))
+    assert extras == {*EXTRAS, "all", "docs", "dev"}
