@@ -1,4 +1,4 @@
-"""`accuacl doctor`."""
+"""`accuacl doctor`: what accuacl finds on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`accuacl embed`."""
+"""`accuacl embed`: a pool from a model and raw data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rich.progress import MofNCompleteColumn, TimeRemainingColumn
 
 from accuacl.cli.options import Fresh, IdColumn, SkipBad, TrustCode
 from accuacl.cli.screen import command, console, drawn
-from accuacl.pools import GROUP_ROWS
 
 
 def embed(
@@ -57,7 +56,7 @@ def embed(
         ),
     ] = "auto",
     batch: Annotated[int, typer.Option(min=1, help="Batch size.")] = 256,
-    shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = GROUP_ROWS,
+    shard_rows: Annotated[int, typer.Option(min=1, help="Rows per file.")] = 65_536,
     fresh: Fresh = False,
     trust_code: TrustCode = False,
 ) -> None:
@@ -71,11 +70,7 @@ def embed(
     from accuacl.experiments.embed import LABELS, ReadOptions, check_places
 
     check_places(data, out, run, model, weights)
-    from accuacl.experiments.embed import (
-        embed as write_pool,  # loads torch
-        open_for_module,
-        open_for_run,
-    )
+    from accuacl.experiments.embed import embed as write_pool, open_for_module, open_for_run  # loads torch
     from accuacl.labeling.project import open_for_embedding
 
     options = ReadOptions(image_size, column, id_column, skip_bad)

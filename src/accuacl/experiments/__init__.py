@@ -74,7 +74,6 @@ if TYPE_CHECKING:
         transform_of as transform_of,
     )
     from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState, choose as choose
-    from accuacl.experiments.steps import Oracle as Oracle
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -122,6 +121,5 @@ __getattr__, __dir__ = lazy_attributes(
             "transform_of",
         ),
         "state": ("Handle", "Ids", "LoopState", "choose"),
-        "steps": ("Oracle",),
     },
 )

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         check_places as check_places,
     )
     from accuacl.experiments.embed.runtime import (
-        AUTO as AUTO,
         BATCH as BATCH,
         IN_ORDER as IN_ORDER,
         TORCH as TORCH,
@@ -52,7 +51,6 @@ __getattr__, __dir__ = lazy_attributes(
         "pretrained": ("MEAN", "STD", "WHEELS", "is_installed", "load_pretrained"),
         "reading": ("LABELS", "check_places", "ReadOptions"),
         "runtime": (
-            "AUTO",
             "BATCH",
             "FrozenNetwork",
             "IN_ORDER",

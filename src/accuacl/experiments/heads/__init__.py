@@ -7,7 +7,7 @@
 `sums` is all that must be kept of examples.
 """
 
-from accuacl.experiments.heads.ridge import Head, fit, fit_like, sharpness
+from accuacl.experiments.heads.ridge import fit, fit_like, sharpness
 from accuacl.experiments.heads.sums import (
     Sums,
     examples_of,
@@ -20,7 +20,6 @@ from accuacl.experiments.heads.sums import (
 )
 
 __all__ = [
-    "Head",
     "Sums",
     "examples_of",
     "fit",

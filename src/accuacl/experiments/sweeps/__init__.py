@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from accuacl.experiments.sweeps.paper import (
         EFFICIENCY as EFFICIENCY,
         RECIPES as RECIPES,
-        RecipeCost as RecipeCost,
         read_recipe as read_recipe,
         recipe_costs as recipe_costs,
         recipe_runs as recipe_runs,
@@ -49,7 +48,6 @@ __getattr__, __dir__ = lazy_attributes(
             "read_recipe",
             "recipe_costs",
             "recipe_runs",
-            "RecipeCost",
             "write_recipe_table",
         ),
         "running": ("run_missing",),

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     )
     from accuacl.labeling.project.exporting import export as export
     from accuacl.labeling.project.given_labels import (
-        TakenLabels as TakenLabels,
         add_gold as add_gold,
         describe_given as describe_given,
         take_label_file as take_label_file,
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
         load_learning as load_learning,
     )
     from accuacl.labeling.project.quality import (
-        Kappa as Kappa,
         Quality as Quality,
         likely_mistakes as likely_mistakes,
         measure_quality as measure_quality,
@@ -106,12 +104,12 @@ __getattr__, __dir__ = lazy_attributes(
             "training_gain",
         ),
         "exporting": ("export",),
-        "given_labels": ("TakenLabels", "add_gold", "describe_given", "take_label_file"),
+        "given_labels": ("add_gold", "describe_given", "take_label_file"),
         "images": ("LARGEST_IMAGE", "read_images"),
         "new_items": ("NewItems", "TableOptions", "split_by_task", "task_paths"),
         "pool_map": ("PoolMap",),
         "project": ("Project", "check_free", "load_learning"),
-        "quality": ("Kappa", "Quality", "likely_mistakes", "measure_quality"),
+        "quality": ("Quality", "likely_mistakes", "measure_quality"),
         "settings": ("ProjectSettings", "check_trusted", "make", "trust_code"),
         "state": ("LearningLog", "ProjectState", "describe_budget", "describe_sample"),
         "stopping": ("Measured", "predicted_accuracy"),
