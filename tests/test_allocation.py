@@ -33,7 +33,23 @@ def test_freed_memory_is_kept_within_the_block_alone(monkeypatch):
 
 
 def test_other_c_libraries_are_left_alone(monkeypatch):
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
-    one_heap()
-    with memory_kept():
-        pass
+    """Of a library that is not GNU's nothing is called; of GNU's, the thresholds are set and set back."""
+    calls = []
+
+    class Other:
+        def mallopt(self, parameter, value):
+            calls.append((parameter, value))
+
+        def malloc_trim(self, rest):
+            calls.append(("trim", rest))
+
+    class Gnu(Other):
+        gnu_get_libc_version = None
+
+    for library, expected in ((Other(), 0), (Gnu(), 6)):
+        calls.clear()
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, library=library: library)
+        one_heap()
+        with memory_kept():
+            inside = len(calls)
+        assert (inside, len(calls)) == (expected // 2, expected)

@@ -45,7 +45,10 @@ def test_torch_float_types_with_gradients(kind):
 def test_a_softmax_in_any_type_is_accepted(dtype, K):
     logits = np.random.default_rng(0).normal(size=(200, K)) * 5
     e = np.exp(logits - logits.max(axis=1, keepdims=True))
-    Features(np.ones((200, 1)), (e / e.sum(axis=1, keepdims=True)).astype(dtype))
+    p = (e / e.sum(axis=1, keepdims=True)).astype(dtype)
+    made = Features(np.ones((200, 1)), p)
+    assert (len(made), made.K) == (200, K)
+    np.testing.assert_array_equal(made.probabilities, p)
 
 
 def test_layouts_do_not_matter():
@@ -122,3 +125,11 @@ def test_importing_the_package_is_enough_to_look_a_strategy_up():
     code = "import accuacl\nassert 'k-means++' in accuacl.strategies.REGISTRY['badge'].__doc__"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
+
+
+def test_sets_are_joined_in_order():
+    some, other = Features(H, P), Features(H[::-1].copy(), P[::-1].copy())
+    both = Features.concat([some, other, some.rows(slice(0, 0))])
+    np.testing.assert_array_equal(both.embeddings, np.concatenate([H, H[::-1]]))
+    np.testing.assert_array_equal(both.probabilities, np.concatenate([P, P[::-1]]))
+    assert Features.concat([some]) is some
