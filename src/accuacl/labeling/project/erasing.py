@@ -80,6 +80,7 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
             array[chosen] = 0
             with replacing(path) as file:
                 np.save(file, array)
+    (folder / "first.safetensors").unlink(missing_ok=True)  # embeddings that are computed again
     write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before | set(chosen))}) + "\n")
     Tasks.table.cache_clear()
 

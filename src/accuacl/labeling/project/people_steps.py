@@ -18,8 +18,10 @@ from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
+from accuacl.experiments.embed import TORCH
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
+from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
 from accuacl.labeling.project.people_state import (
@@ -34,13 +36,15 @@ from accuacl.labeling.project.picking import (
     asked_twice,
     cover_first_round,
     give_out_first,
+    in_sample_order,
     record_sample,
     rest_of_uniform,
     sample_of,
+    sample_size,
 )
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import round_limit
-from accuacl.labeling.project.task_inputs import prepare
+from accuacl.labeling.project.task_inputs import prepare, prepare_first
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import RoundIncomplete, Store, counts_as, living
 
@@ -69,24 +73,54 @@ class PeopleSteps:
     def begin(self, task: Task, before: PeopleState | None) -> PeopleState:
         if not self.journal.has("query", task=task.index, round=0):
             give_out_first(self.settings, self.on_disk, self.store, self.on_disk.all()[task.index], self.overlap)
-        pool, carried = self.pool_of(task), before.carried_over() if before else {"held": ()}
+        carried = before.carried_over() if before else {"held": ()}
         carried["held"] = (*carried["held"], {})
         rounds = 0 if self.settings.budget_total else self.settings.rounds
-        return PeopleState(task, rounds, pool, **carried)
+        self._prepare_first(PeopleState(task, rounds, task.train, **carried))
+        return PeopleState(task, rounds, self.pool_of(task), **carried)
+
+    def _prepare_first(self, state: PeopleState) -> None:
+        """Embed what the first round of a large pool looks at, if nothing of it is chosen yet.
+
+        The rest is embedded while people label (`finish_preparing`), so that nobody waits for it.
+        """
+        s, task = self.settings, state.task
+        early = s.kind == "images" and s.frozen and s.runtime != TORCH and s.first_round == "coverage" and s.sample > 0
+        begun = self.journal.has("data", task=task.index) or self.journal.has("query", task=task.index, round=0)
+        info = self.on_disk.all()[task.index]
+        if begun or not early or not Path(info.place).is_dir():
+            return
+        count, why_none = self._round_size(state)
+        size = sample_size(s.sample, count)
+        left = state.with_asked(self.store.unasked(task.index)).left
+        left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
+        if why_none or len(left) <= size:
+            return
+        order = (in_sample_order(left, s.seed) - info.first).tolist()
+        given_out = [pick.item - info.first for pick in self.store.picks(task.index, 0)]
+        self.networks.open(prepare_first(self.on_disk, info, s, order, size, given_out, self._on_items(task)))
 
     def pool_of(self, task: Task) -> Ids:
         """The task's items that can be read. Their embeddings are computed now if they are not there yet."""
-        opened = self.networks.opened
-        if task.index == len(opened):
-            info = self.on_disk.all()[task.index]
-
-            def on_items(items: Progress) -> None:
-                text = f"task {task.index + 1}: preparing {items.done:.0f}/{items.total:.0f}"
-                self.on_progress(Progress(items.done, items.total, text, "preparing"))
-
+        if task.index == len(self.networks.opened):
+            info, on_items = self.on_disk.all()[task.index], self._on_items(task)
             made = self.journal.once("data", prepare, self.on_disk, info, self.settings, on_items, task=task.index)
             self.networks.open(made)
-        return np.delete(task.train, opened[task.index]["bad"])
+        return np.delete(task.train, self.networks.opened[task.index]["bad"])
+
+    def finish_preparing(self) -> None:
+        """Embed what is left of a task whose first round was chosen from the first rows."""
+        opened = self.networks.opened
+        if opened and "first" in opened[-1]:
+            opened.pop()
+            self.pool_of(self.tasks[len(opened)])
+
+    def _on_items(self, task: Task) -> OnProgress:
+        def on_items(items: Progress) -> None:
+            text = f"task {task.index + 1}: preparing {items.done:.0f}/{items.total:.0f}"
+            self.on_progress(Progress(items.done, items.total, text, "preparing"))
+
+        return on_items
 
     def query(self, state: PeopleState) -> dict[str, Any]:
         """The picks, as in an experiment, and what the model takes each for."""
@@ -169,6 +203,7 @@ class PeopleSteps:
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None
+        self.finish_preparing()  # labels that came with the data may be anywhere in the pool
         unreadable = self.networks.unreadable()
         snapshot = {item: -1 if item in unreadable else label for item, label in snapshot.items()}
         now = self.store.labels()
@@ -192,7 +227,7 @@ class PeopleSteps:
         }
 
     def with_labels(self, state: PeopleState, answer: dict[str, Any]) -> PeopleState:
-        return with_answer(state, answer)
+        return with_answer(replace(state, pool=self.pool_of(state.task)), answer)
 
     def needs_training(self, state: PeopleState) -> bool:
         return state.last_round or not state.ended

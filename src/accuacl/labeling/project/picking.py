@@ -139,12 +139,21 @@ def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: 
 
     It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
     """
-    size = max(sample, SAMPLED * count)
+    size = sample_size(sample, count)
     if not sample or len(state.left) <= size or "sample" not in strategies.options_of(strategy):
         return state
-    hashes = hash_ids(derive(seed, "sample of the pool"), state.left.astype(np.uint64))
-    kept = np.sort(state.left[np.argsort(hashes, kind="stable")[:size]])
-    return replace(state, pool=kept)
+    return replace(state, pool=np.sort(in_sample_order(state.left, seed)[:size]))
+
+
+def sample_size(sample: int, count: int) -> int:
+    """How many items a strategy looks at, if so many are to be picked."""
+    return max(sample, SAMPLED * count)
+
+
+def in_sample_order(items: Ids, seed: int) -> Ids:
+    """Items by their hashes: a sample has the first of them."""
+    hashes = hash_ids(derive(seed, "sample of the pool"), items.astype(np.uint64))
+    return items[np.argsort(hashes, kind="stable")]
 
 
 def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleState) -> dict[str, Any]:

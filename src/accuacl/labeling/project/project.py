@@ -177,6 +177,7 @@ class Project:
             steps = PeopleSteps(self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress)
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
+            steps.finish_preparing()  # while people label the first round
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()

@@ -1,7 +1,8 @@
 """The inputs of a project's model, computed once for each task and kept: embeddings, pixels, or vectors as they are.
 
 `inputs.npy` in a task's folder is made from parts, so that after a kill the work goes on where it was. An image that
-can no longer be read by then gets a row of zeros and is left out of the pool.
+can no longer be read by then gets a row of zeros and is left out of the pool. The images of a large pool that the first
+round looks at may be embedded before the others.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import json
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,9 @@ NORM = 8.0  # the vectors that are trained on are scaled to lengths whose root m
 LIMIT = 10.0  # standard deviations at which entries are clipped
 
 BATCH = 32  # rows that are embedded together
+FIRST = "first.safetensors"  # in a task's folder, until all are there: rows that its first round looks at
 Encode = Callable[[slice], tuple[NDArray[Any], list[int]]]  # rows of a task to (inputs, which of them are bad)
+EncodeImages = Callable[[Sequence[int]], tuple[NDArray[Any], list[int]]]
 
 
 def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress: OnProgress) -> dict[str, Any]:
@@ -70,7 +73,72 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     _join(target, parts, shape)
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
+    (task_folder / FIRST).unlink(missing_ok=True)
     return dict(json.loads(made.read_text()))
+
+
+def prepare_first(
+    tasks: Tasks,
+    task: TaskInfo,
+    settings: ProjectSettings,
+    order: Sequence[int],
+    count: int,
+    also: Sequence[int],
+    on_progress: OnProgress,
+) -> dict[str, Any]:
+    """Embed images of a task before all others: the first `count` in this order that can be read, and `also` these.
+
+    What is returned describes them as `prepare` does all; `bad` are the rows known to be so by then.
+    """
+    path = tasks.folder_of(task.index) / FIRST
+    if not path.exists():
+        chosen: dict[int, NDArray[np.float32]] = {}
+        bad: list[int] = []
+        encode = _image_encoder(tasks, task, settings)
+        batches = [list(order[start : start + BATCH]) for start in range(0, len(order), BATCH)]
+        with memory_kept():
+            for rows, (embeddings, wrong) in _encoded(encode, batches, settings):
+                bad += [rows[i] for i in wrong]
+                chosen |= {row: embeddings[i] for i, row in enumerate(rows) if i not in set(wrong)}
+                on_progress(Progress(min(len(chosen), count), count, "preparing", "preparing"))
+                if len(chosen) >= count:
+                    break
+            rows = [row for row in also if row not in chosen]
+            if rows:
+                chosen |= dict(zip(rows, encode(rows)[0], strict=True))
+        numbers = np.array(sorted(chosen), np.int64)
+        embeddings = np.stack([chosen[row] for row in numbers.tolist()])
+        kept = {"numbers": numbers, "rows": embeddings, "bad": np.array(sorted(bad), np.int64)}
+        checkpoints.save_arrays(path, kept)
+    first = _load(path)
+    known = sorted({*first["bad"].tolist(), *erased_rows(tasks, task)})
+    return {"items": task.sha256, "shape": [task.count, first["rows"].shape[1]], "bad": known, "first": True}
+
+
+def _encoded(
+    encode: EncodeImages, batches: list[list[int]], settings: ProjectSettings
+) -> Iterator[tuple[list[int], tuple[NDArray[Any], list[int]]]]:
+    """Batches of images and what they become, on all cores."""
+    threads = partial(torch.set_num_threads, settings.threads)  # of each worker: the last bits depend on their number
+    return zip(batches, ordered_thread_map(encode, batches, cores(), threads), strict=True)
+
+
+class FirstRows:
+    """Some rows of an array as if all were there; any other row is an IndexError."""
+
+    def __init__(self, path: Path, shape: Sequence[int]) -> None:
+        first = _load(path)
+        self.numbers, self.rows, self.bad, self.shape = first["numbers"], first["rows"], first["bad"], tuple(shape)
+        self.dtype, self.ndim = self.rows.dtype, len(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, numbers: NDArray[np.int64]) -> NDArray[Any]:
+        where = np.minimum(np.searchsorted(self.numbers, numbers), len(self.numbers) - 1)
+        if (self.numbers[where] != numbers).any():
+            raise IndexError("a row was asked for that is not embedded yet")
+        return self.rows[where]
 
 
 def _write_parts(
@@ -105,7 +173,7 @@ def _write_parts(
 class TaskInputs:
     """The inputs of all tasks as one array, indexed by item."""
 
-    def __init__(self, arrays: Sequence[NDArray[Any]], scale: dict[str, NDArray[Any]] | None) -> None:
+    def __init__(self, arrays: Sequence[NDArray[Any] | FirstRows], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
         self.sums: NDArray[Any] | None = None  # rows that stand for examples which are gone, with ids from -1 down
         self.ends = np.cumsum([len(array) for array in arrays])
@@ -132,8 +200,11 @@ class TaskInputs:
 
 def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: ProjectSettings) -> TaskInputs:
     """The inputs of the tasks that `prepare` has made."""
-    arrays: list[NDArray[Any]] = []
+    arrays: list[NDArray[Any] | FirstRows] = []
     for index, known in enumerate(made):
+        if "first" in known:
+            arrays.append(FirstRows(tasks.folder_of(index) / FIRST, known["shape"]))
+            continue
         path = tasks.folder_of(index) / "inputs.npy"
         with reading(path):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -145,7 +216,12 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
     path = tasks.folder_of(0) / SCALE
     if not path.exists():
         centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
-        checkpoints.save_arrays(path, fit_scale(arrays[0], made[0]["bad"], centred))
+        fitted = arrays[0]
+        if isinstance(fitted, FirstRows):  # a sample of the pool
+            scale = fit_scale(fitted.rows, (), centred)
+        else:
+            scale = fit_scale(fitted, made[0]["bad"], centred)
+        checkpoints.save_arrays(path, scale)
     return TaskInputs(arrays, load_scale(tasks))
 
 
@@ -181,7 +257,11 @@ def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.flo
 def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     """How rows of the task become inputs; for images any number of threads may call it."""
     if task.kind == "images":
-        return _image_encoder(tasks, task, settings)
+        encode_images = _image_encoder(tasks, task, settings)
+        path = tasks.folder_of(task.index) / FIRST
+        if path.exists():
+            encode_images = _with_first(encode_images, FirstRows(path, (task.count,)))
+        return lambda part: encode_images(range(task.count)[part])
     if task.kind == "texts":
         texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
         return lambda part: (encode(texts[part]), [])
@@ -201,14 +281,35 @@ def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray
     return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)
 
 
-def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+def _with_first(encode: EncodeImages, first: FirstRows) -> EncodeImages:
+    """The encoder, which does not embed again what was embedded first."""
+    known = {int(row): i for i, row in enumerate(first.numbers)}
+    known_bad = set(first.bad.tolist())
+
+    def encode_rest(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
+        rows = np.zeros((len(batch), first.rows.shape[1]), first.rows.dtype)
+        bad = [i for i, row in enumerate(batch) if row in known_bad]
+        rest = [i for i, row in enumerate(batch) if row not in known and row not in known_bad]
+        for i, row in enumerate(batch):
+            if row in known:
+                rows[i] = first.rows[known[row]]
+        if rest:
+            embeddings, wrong = encode([batch[i] for i in rest])
+            rows[rest] = embeddings
+            bad += [rest[i] for i in wrong]
+        return rows, sorted(bad)
+
+    return encode_rest
+
+
+def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> EncodeImages:
     names, root = tasks.table(task.index)["name"], Path(task.place)
 
-    def decode(batch: slice) -> tuple[NDArray[np.uint8], list[int]]:
-        pixels, bad = np.zeros((batch.stop - batch.start, settings.side, settings.side, 3), np.uint8), []
-        for i, name in enumerate(names[batch]):
+    def decode(batch: Sequence[int]) -> tuple[NDArray[np.uint8], list[int]]:
+        pixels, bad = np.zeros((len(batch), settings.side, settings.side, 3), np.uint8), []
+        for i, row in enumerate(batch):
             try:
-                pixels[i] = check_image(read_inside(root, name), settings.side)
+                pixels[i] = check_image(read_inside(root, names[row]), settings.side)
             except InputError:
                 bad.append(i)
         return pixels, bad
@@ -216,7 +317,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
     def first() -> NDArray[np.uint8]:
         """The first images that can be read."""
         for row in range(0, task.count, BATCH):
-            pixels, bad = decode(slice(row, min(row + BATCH, task.count)))
+            pixels, bad = decode(range(row, min(row + BATCH, task.count)))
             if len(bad) < len(pixels):
                 return np.delete(pixels, bad, axis=0)
         return np.empty((0, settings.side, settings.side, 3), np.uint8)
@@ -227,7 +328,7 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
     own_code = settings.own and runtime.name == TORCH
     own_code_lock = threading.Lock() if own_code else contextlib.nullcontext()  # it may keep a state
 
-    def encode(batch: slice) -> tuple[NDArray[Any], list[int]]:
+    def encode(batch: Sequence[int]) -> tuple[NDArray[Any], list[int]]:
         pixels, bad = decode(batch)
         with own_code_lock:
             rows = runtime.run(pixels)
