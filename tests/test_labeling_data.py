@@ -29,6 +29,7 @@ from accuacl.labeling.project import (
     task_inputs as inputs,
 )
 from accuacl.labeling.project.images import check_image, image_type, read_inside
+from accuacl.labeling.project.loader import count_words, word_vectors
 from accuacl.labeling.project.task_inputs import TaskInputs, fit_scale, scaled
 from commands import accuacl
 from scripted import answer, finish, records
@@ -441,8 +442,8 @@ def test_words_are_scikit_learns_tf_idf_over_hashes(tmp_path):
         texts
     )
     expected = TfidfTransformer(sublinear_tf=True).fit(counts).transform(counts).toarray()
-    assert np.allclose(encoders.word_vectors(texts, tmp_path / "words.json"), expected, atol=1e-5)
-    assert encoders.word_vectors(["a word never seen"], tmp_path / "words.json").any()
+    assert np.allclose(word_vectors(texts, encoders.word_weights(tmp_path / "words.json")), expected, atol=1e-5)
+    assert word_vectors(["a word never seen"], encoders.word_weights(tmp_path / "words.json")).any()
 
 
 def test_a_project_of_texts(tmp_path):
@@ -551,7 +552,7 @@ def test_the_vector_of_a_text_never_changes(tmp_path):
     texts = ["a b b", "", "b " * 1000, *(f"word{i % 7} {'again ' * i}" for i in range(40))]
     encoders.fit_words(texts, 64, tmp_path / "words.json")
     idf = np.array(json.loads((tmp_path / "words.json").read_text())["idf"])
-    counts = encoders._counts(texts, 64).toarray()
+    counts = count_words(texts, 64).toarray()
     rows = np.where(counts > 0, (1 + np.log(np.maximum(counts, 1))) * idf, 0.0)
     expected = (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
-    assert np.array_equal(encoders.word_vectors(texts, tmp_path / "words.json"), expected)
+    assert np.array_equal(word_vectors(texts, encoders.word_weights(tmp_path / "words.json")), expected)

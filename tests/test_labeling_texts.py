@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import Project, encoders, loader, make, settings
-from accuacl.labeling.project.encoders import TokenVectors, text_encoder
+from accuacl.labeling.project.encoders import text_encoder, token_table, word_weights
 from accuacl.labeling.project.exporting import export
 from accuacl.labeling.project.tables import read_texts
 from processes import run_alone
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(settings.word_vector_files() is None, reason="th
 
 @pytest.fixture(scope="module")
 def tokens():
-    return TokenVectors(*settings.word_vector_files())
+    return loader.TokenVectors(token_table(make({"kind": "texts"})), settings.word_vector_files()[1])
 
 
 def project_of(folder, **more):
@@ -66,7 +66,7 @@ def test_a_project_of_texts_sees_word_vectors_beside_tf_idf(tmp_path, tokens):
         assert project.settings.model == "word-vectors"
         project.advance()
         rows = np.load(project.tasks.folder_of(0) / "inputs.npy")
-        tf_idf = encoders.word_vectors(TEXTS, project.tasks.folder_of(0) / "words.json")
+        tf_idf = loader.word_vectors(TEXTS, word_weights(project.tasks.folder_of(0) / "words.json"))
         np.testing.assert_array_equal(rows, np.hstack([tokens(TEXTS), tf_idf]))
 
 

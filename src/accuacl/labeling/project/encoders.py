@@ -37,6 +37,7 @@ from accuacl.experiments.embed import (
     open_runtime,
     pretrained_network,
 )
+from accuacl.labeling.project.loader import TokenVectors, count_words, word_vectors
 from accuacl.labeling.project.settings import (
     NONE,
     PRETRAINED,
@@ -50,7 +51,6 @@ from accuacl.labeling.project.tasks import Tasks
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 NETWORK = "network.json"  # in the first task's folder: what runs the network on images
-BLOCK = 4096  # tokens whose vectors are summed at a time
 
 TextEncoder = Callable[[list[str]], NDArray[np.float32]]
 
@@ -187,42 +187,29 @@ def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
     path = tasks.folder_of(0) / "words.json"
     if not path.exists():
         fit_words(tasks.table(0)["text"], settings.text_features, path)
+    weights = word_weights(path)
     if settings.model != WORD_VECTORS:
-        return lambda texts: word_vectors(texts, path)
+        return lambda texts: word_vectors(texts, weights)
     settings.check_files()
-    tokens = TokenVectors(*settings.files)
-    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, path)])
+    tokens = TokenVectors(token_table(settings), settings.files[1])
+    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, weights)])
 
 
-class TokenVectors:
-    """The mean of trained vectors, 32,000 tokens of 256 numbers each.
+def token_table(settings: ProjectSettings) -> NDArray[Any]:
+    """The trained vectors of 32,000 tokens, 256 numbers each."""
+    from safetensors.numpy import load
 
-    Call it with texts of any length: a row of length 1 for each, all zeros for a text without tokens.
-    """
-
-    def __init__(self, vectors: Path, tokenizer: Path) -> None:
-        from safetensors.numpy import load
-        from tokenizers import Tokenizer
-
-        with reading(vectors):
-            (self.table,) = load(vectors.read_bytes()).values()
-        self.tokenizer: Any = Tokenizer.from_file(str(tokenizer))
-        self.tokenizer.no_truncation()
-        self.tokenizer.no_padding()
-
-    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
-        rows = np.zeros((len(texts), self.table.shape[1]))
-        for row, encoding in zip(rows, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
-            for start in range(0, len(encoding.ids), BLOCK):
-                row += self.table[encoding.ids[start : start + BLOCK]].astype(np.float64).sum(axis=0)
-        return _unit_length(rows)
+    path = settings.files[0]
+    with reading(path):
+        (table,) = load(path.read_bytes()).values()
+    return table
 
 
 def fit_words(texts: list[str], columns: int, path: Path) -> None:
     """Learn the weights of words (their inverse document frequencies) and write them to a file."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    fitted = TfidfTransformer().fit(_counts(texts, columns))
+    fitted = TfidfTransformer().fit(count_words(texts, columns))
     write_text(path, json.dumps({"columns": columns, "idf": [round(float(x), 6) for x in fitted.idf_]}) + "\n")
 
 
@@ -230,28 +217,6 @@ def word_weights(path: Path) -> NDArray[np.float64]:
     """The weights of words that `fit_words` has written."""
     with reading(path):
         return np.array(json.loads(path.read_text())["idf"], np.float64)
-
-
-def word_vectors(texts: list[str], path: Path) -> NDArray[np.float32]:
-    """TF-IDF: a row of length 1 for each text, all zeros for a text without words."""
-    from sklearn.feature_extraction.text import TfidfTransformer
-
-    weights = word_weights(path)
-    weighting = TfidfTransformer(norm=None, sublinear_tf=True)
-    weighting.idf_ = weights
-    return _unit_length(weighting.transform(_counts(texts, len(weights))).toarray())
-
-
-def _counts(texts: list[str], columns: int) -> Any:
-    from sklearn.feature_extraction.text import HashingVectorizer
-
-    return HashingVectorizer(
-        n_features=columns, alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b"
-    ).transform(texts)
-
-
-def _unit_length(rows: NDArray[np.float64]) -> NDArray[np.float32]:
-    return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 
 def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:

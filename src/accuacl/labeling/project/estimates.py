@@ -36,11 +36,14 @@ def share(right: int, count: int) -> Estimate:
     >>> round(estimate.low, 1), estimate.value, round(estimate.high, 1)
     (49.0, 80.0, 94.3)
     """
-    p, z2 = right / count, Z * Z
-    middle, half = p + z2 / (2 * count), Z * math.sqrt(p * (1 - p) / count + z2 / (4 * count * count))
-    low = (middle - half) / (1 + z2 / count) if right else 0.0
-    high = (middle + half) / (1 + z2 / count) if right < count else 1.0
-    return Estimate(100 * p, 100 * low, 100 * high, count)
+    low, high = wilson(right / count, count)
+    return Estimate(100 * right / count, 100 * low if right else 0.0, 100 * high if right < count else 100.0, count)
+
+
+def wilson(p: float, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, which need not be a whole number of n."""
+    middle, half = p + Z * Z / (2 * n), Z * math.sqrt(p * (1 - p) / n + Z * Z / (4 * n * n))
+    return (middle - half) / (1 + Z * Z / n), (middle + half) / (1 + Z * Z / n)
 
 
 @lru_cache(maxsize=4096)  # the same few counts come again for every task and round

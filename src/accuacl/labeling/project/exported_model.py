@@ -19,7 +19,7 @@ from accuacl.base.errors import InputError, install
 from accuacl.base.files import reading, write_bytes, write_text
 from accuacl.experiments import checkpoints, read_steps
 from accuacl.labeling.project import loader, table_encoder, tables
-from accuacl.labeling.project.encoders import TokenVectors, load_backbone, word_weights
+from accuacl.labeling.project.encoders import load_backbone, token_table, word_weights
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
 from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.store import counts_as
@@ -61,7 +61,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
     if s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
     if s.model == WORD_VECTORS:
-        state["tokens"] = torch.from_numpy(TokenVectors(*s.files).table)
+        state["tokens"] = torch.from_numpy(token_table(s))
         _copy(s.files[1], out / "tokenizer.json")
         written.append(out / "tokenizer.json")
     if s.kind == "vectors":

@@ -168,32 +168,49 @@ def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -
         return _own(about, folder)
     idf = state["idf"].double().numpy()
     if about.get("texts") != "word-vectors":
-        return lambda texts: _words(texts, idf)
-    from tokenizers import Tokenizer
-
-    tokenizer, table = Tokenizer.from_file(str(folder / "tokenizer.json")), state["tokens"].numpy()
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return lambda texts: np.hstack([_tokens(texts, tokenizer, table), _words(texts, idf)])
+        return lambda texts: word_vectors(texts, idf)
+    tokens = TokenVectors(state["tokens"].numpy(), folder / "tokenizer.json")
+    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, idf)])
 
 
-def _tokens(texts: list[str], tokenizer: Any, table: NDArray[Any]) -> NDArray[np.float32]:
-    rows = np.zeros((len(texts), table.shape[1]))
-    for row, encoding in zip(rows, tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
-        row += table[encoding.ids].astype(np.float64).sum(axis=0)
-    return _unit(rows)
+class TokenVectors:
+    """The sum of trained vectors of tokens: a row of length 1 for each text, all zeros for a text without tokens."""
+
+    def __init__(self, table: NDArray[Any], tokenizer: Path) -> None:
+        from tokenizers import Tokenizer
+
+        self.table, self.tokenizer = table, Tokenizer.from_file(str(tokenizer))
+        self.tokenizer.no_truncation()
+        self.tokenizer.no_padding()
+
+    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
+        rows = np.zeros((len(texts), self.table.shape[1]))
+        for row, encoding in zip(rows, self.tokenizer.encode_batch(texts, add_special_tokens=False), strict=True):
+            for start in range(0, len(encoding.ids), 4096):  # so that a long text needs no more memory
+                row += self.table[encoding.ids[start : start + 4096]].astype(np.float64).sum(axis=0)
+        return _unit_length(rows)
 
 
-def _words(texts: list[str], idf: NDArray[np.float64]) -> NDArray[np.float32]:
-    from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
+def word_vectors(texts: list[str], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+    """TF-IDF: a row of length 1 for each text, all zeros for a text without words."""
+    from sklearn.feature_extraction.text import TfidfTransformer
 
-    hashing = HashingVectorizer(n_features=len(idf), alternate_sign=False, norm=None, token_pattern=r"(?u)\b\w+\b")
     weighting = TfidfTransformer(norm=None, sublinear_tf=True)
     weighting.idf_ = idf
-    return _unit(weighting.transform(hashing.transform(texts)).toarray())
+    return _unit_length(weighting.transform(count_words(texts, len(idf))).toarray())
 
 
-def _unit(rows: NDArray[np.float64]) -> NDArray[np.float32]:
+def count_words(texts: list[str], columns: int) -> Any:
+    """How often each text has the words that are hashed to each column."""
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    pattern = r"(?u)\b\w+\b"
+    return HashingVectorizer(n_features=columns, alternate_sign=False, norm=None, token_pattern=pattern).transform(
+        texts
+    )
+
+
+def _unit_length(rows: NDArray[np.float64]) -> NDArray[np.float32]:
     return (rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)).astype(np.float32)
 
 

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.experiments import read_steps
-from accuacl.labeling.project.estimates import Estimate, Z, share
+from accuacl.labeling.project.estimates import Estimate, share, wilson
 from accuacl.labeling.project.settings import STATISTICS
 from accuacl.labeling.store import Rating, Store, counts_as
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
+
+FEWEST = 5  # labels, below which the model knows too little to doubt one
 
 
 @dataclass(frozen=True)
@@ -133,18 +135,9 @@ def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
     """
     if chance >= 1 - 1e-12:
         return None
-    low, high = _wilson(agreement, n)
+    low, high = wilson(agreement, n)
     value, low, high = ((part - chance) / (1 - chance) for part in (agreement, low, high))
     return Kappa(value, max(-1.0, low), min(1.0, high), 100 * agreement, n)
-
-
-def _wilson(p: float, n: int) -> tuple[float, float]:
-    """Wilson's interval of a share, which need not be a whole number of n."""
-    middle, root = p + Z * Z / (2 * n), Z * (p * (1 - p) / n + Z * Z / (4 * n * n)) ** 0.5
-    return (middle - root) / (1 + Z * Z / n), (middle + root) / (1 + Z * Z / n)
-
-
-FEWEST = 5  # labels, below which the model knows too little to doubt one
 
 
 def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
