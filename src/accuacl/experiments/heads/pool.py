@@ -3,7 +3,8 @@
 `self`: the head predicts a sample of each task's pool; rows with the largest margins count as if they were labelled so,
 with a small weight, classes are balanced again, and the head is solved once more. Whether that helps is judged on true
 labels alone: in each of five folds the head is fitted, and taught by the pool, without the fold's labels. Pseudo-labels
-are used only if the log loss of these left-out labels does not rise.
+are not used if they lose more left-out labels (right without the pool, wrong with it) than they gain, by more than
+one standard deviation of such a difference, the root of both together.
 
 `smooth`: rows move towards their neighbours in the pool, before the head, when it is fitted and when it predicts.
 """
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import no_such
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss
+from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness
 from accuacl.experiments.heads.kernel import (
     KernelHead,
     LandmarkProblem,
@@ -69,7 +70,7 @@ def fit_with_pool(
     """The head for labelled rows x and samples of unlabelled rows, one of each task (`sample_ids`).
 
     Held-out rows must not be among either. The head's `learned` says how many pseudo-labels it has learned from, and
-    the log loss of left-out labels without and with them. blocks: the columns that `smooth` treats apart.
+    how many left-out labels were `gained` and `lost` by them. blocks: the columns that `smooth` treats apart.
     """
     if mode not in POOL_LEARNING:
         raise no_such("way of learning from the pool", mode, POOL_LEARNING)
@@ -89,19 +90,14 @@ def fit_with_pool(
 def _self_trained(
     head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]], order: NDArray[np.intp]
 ) -> KernelHead:
-    """The head taught by its own predictions, unless that makes left-out labels less likely."""
+    """The head taught by its own predictions, unless it loses left-out labels by them."""
     classes = len(head.bias)
     left_out = _left_out_by_folds(head, rows, labels, [pool[::JUDGED_BY] for pool in pools])
     known = ~np.isnan(left_out[0]).any(axis=1)
-    counts = np.bincount(labels[known], minlength=classes)
-    weights = 1 / counts[labels[known]]
-    sharpness = [best_sharpness(outputs[known], labels[known], weights) for outputs in left_out]
-    before, after = (
-        log_loss(outputs[known], labels[known], weights, beta)
-        for outputs, beta in zip(left_out, sharpness, strict=True)
-    )
-    learned = {"pseudo_labels": 0.0, "loss_without_pool": before, "loss_with_pool": after}
-    if not known.any() or after > before:
+    before, after = (outputs[known].argmax(axis=1) == labels[known] for outputs in left_out)
+    gained, lost = int((after & ~before).sum()), int((before & ~after).sum())
+    learned = {"pseudo_labels": 0.0, "gained": float(gained), "lost": float(lost)}
+    if not known.any() or lost - gained > np.sqrt(lost + gained):
         return replace(head, learned=learned)
     kept, guesses = zip(*(_pseudo_labels(head.logits(pool)) for pool in pools), strict=True)
     taught = np.concatenate([pool[row] for pool, row in zip(pools, kept, strict=True)])
@@ -111,14 +107,15 @@ def _self_trained(
     step = max(1, -(-len(taught) // SUPPORT))
     landmarks = np.append(np.arange(len(rows)), np.arange(len(rows), len(every), step))
     support, coefficients, bias = LandmarkProblem(every, head.terms, landmarks, own, given).solution(head.ridge)
-    beta, place = sharpness[1], np.argsort(order)
+    counts = np.bincount(labels[known], minlength=classes)
+    beta = best_sharpness(left_out[1][known], labels[known], 1 / counts[labels[known]])
     return replace(
         head,
         support=every[support],
         coefficients=beta * widened(coefficients, seen, classes, 0.0),
         bias=beta * widened(bias[None], seen, classes, -1.0)[0],
         sharpness=beta,
-        loo=beta * left_out[1][place],
+        loo=beta * left_out[1][np.argsort(order)],
         learned=learned | {"pseudo_labels": float(len(taught))},
     )
 
