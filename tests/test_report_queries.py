@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
-import sqlite3
 
 import pytest
 
@@ -87,18 +85,3 @@ def test_the_processor_is_named(tmp_path, monkeypatch):
     assert "Machines: Abacus 9000 @ 1 Hz, " in page.text
     monkeypatch.setattr(machine, "CPU_INFO", tmp_path / "gone")
     assert machine.cpu_name()
-
-
-def test_a_run_of_an_older_version_did_not_record_it(tmp_path, recwarn):
-    """And going on with it says nothing of that."""
-    folder = tmp_path / "run"
-    run(make(SMALL), folder)
-    with sqlite3.connect(folder / "journal.sqlite") as db:
-        ((key, text),) = db.execute("SELECT rowid, result FROM steps WHERE kind = 'environment'")
-        old = json.loads(text)
-        assert old.pop("processor")
-        db.execute("UPDATE steps SET result = ? WHERE rowid = ?", (json.dumps(old), key))
-        db.execute("DELETE FROM steps WHERE kind = 'result'")
-    run(make(SMALL), folder)
-    assert not [w for w in recwarn if "was begun with" in str(w.message)]
-    assert "Machines: x86" in check(report.write([folder], tmp_path / "r.html").read_text()).text

@@ -1,4 +1,4 @@
-"""Statistics of a report: gains against the paper's own, the sign-flip test against brute force, rank agreement."""
+"""Statistics of a report: paired differences from a baseline, the sign-flip test against brute force, the paper's."""
 
 from __future__ import annotations
 
@@ -8,99 +8,81 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from accuacl.experiments.report import documents, paper, paper as agreement, significance
+from accuacl.base.errors import InputError
+from accuacl.experiments.report import comparison, documents, paper
+from accuacl.experiments.report.comparison import (
+    Baseline,
+    compare,
+    difference_tables,
+    find_baseline,
+    holm,
+    sign_flip_test,
+)
 from accuacl.experiments.report.document import Table
-from accuacl.experiments.report.gains import changes, mean_gain, sentences
-from accuacl.experiments.report.groups import BASELINES, defaults, make_groups
-from accuacl.experiments.report.paper import agreement_table
-from accuacl.experiments.report.significance import differences, holm, sign_flip_test, significance_table
+from accuacl.experiments.report.groups import BASELINES, make_groups
 from test_report_rows import grid, made_up, with_metrics
 
-
-def compared(groups):
-    """What a report says about significance, and its table."""
-    comparisons = significance.compare(groups)
-    return significance.sentences(comparisons), significance_table(comparisons)
-
-
+UNIFORM = Baseline("strategy", "uniform")
 few_numbers = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=9)
 
 
+def texts(table, group=0):
+    """The cells of a table's rows, by their heads; what is small stands behind the value."""
+    return {row.heads[0]: [f"{c.text} {c.small}".strip() for c in row.cells] for row in table.groups[group].rows}
+
+
 def test_gains_of_the_papers_own_table():
-    accuracy, forgetting = paper.main_cells("average_accuracy"), paper.main_cells("forgetting")
-    everywhere = mean_gain(changes(accuracy, "accuacl", BASELINES), changes(forgetting, "accuacl", BASELINES))
-    assert (round(everywhere.accuracy, 1), round(everywhere.less_forgetting, 1)) == (23.8, 17.0)
-    assert everywhere.pairs == 24 * 5 + 8  # BAIT has values in eight cells
-    uniform = mean_gain(changes(accuracy, "accuacl", ["uniform"]), changes(forgetting, "accuacl", ["uniform"]))
-    assert (round(uniform.accuracy, 1), round(uniform.less_forgetting, 1)) == (10.0, 11.8)
-    assert str(uniform) == "+10.0 % average accuracy and 11.8 % less forgetting"
+    for baselines, gains, pairs in ((BASELINES, (23.8, 17.0), 24 * 5 + 8), (["uniform"], (10.0, 11.8), 24)):
+        accuracy, forgetting = (paper.papers_changes(baselines, metric) for metric in paper.MAIN_METRICS)
+        assert round(100 * np.mean(list(accuracy.values())), 1) == gains[0]
+        assert round(-100 * np.mean(list(forgetting.values())), 1) == gains[1]
+        assert len(accuracy) == pairs  # BAIT has values in eight cells
 
 
-def test_gains_leave_out_full_what_is_missing_and_what_has_no_base():
-    cells = [{"accuacl": 12.0, "uniform": 10.0, "full": 99.0}, {"accuacl": 5.0, "uniform": 0.0}, {"uniform": 3.0}]
-    assert changes(dict(enumerate(cells)), "accuacl", BASELINES) == {(0, "uniform"): pytest.approx(0.2)}
-    assert mean_gain({}, {}) is None
-
-
-def test_gains_in_words():
+def test_gains_of_our_runs_by_hand():
     values = {"uniform": (10, 40), "entropy": (8, 50), "accuacl": (12, 30), "full": (50, 1)}
     rows = [
         with_metrics(made_up(strategy=name, seed=s, memory=100), a + s, f)
         for name, (a, f) in values.items()
         for s in (-1, 1)
     ]
-    said = sentences(make_groups(rows))
-    assert said[0].startswith(
-        "accuacl compared with the strongest baseline, uniform: +20.0 % average accuracy and 25.0 % less"
-    )
-    assert said[1].startswith(
-        "accuacl compared with all baselines (uniform, entropy): +35.0 % average accuracy and 32.5 % less"
-    )
-    assert "(mean relative change over 2 pairs of a cell and a baseline)" in said[1]
-    assert "The paper has +23.8 % average accuracy and 17.0 % less forgetting over all its cells" in said[1]
-    assert len(said) == 2
+    cells = texts(paper.gain_table(make_groups(rows)))
+    assert cells["uniform"][:2] == ["+20.0 %", "-25.0 %"]
+    assert cells["all of uniform, entropy"][:2] == ["+35.0 %", "-32.5 %"]
+    assert cells["all of uniform, entropy"][-1] == "2"
+    assert list(cells) == ["uniform", "all of uniform, entropy"]
     better = [with_metrics(row, 20, 10) if row["strategy"] == "entropy" else row for row in rows]
-    first, second, third = sentences(make_groups(better))
-    assert first.startswith("accuacl compared with the strongest baseline, entropy: -40.0 % average accuracy")
-    assert second.startswith("accuacl compared with uniform: +20.0 %")
-    assert "all baselines" in third
+    assert texts(paper.gain_table(make_groups(better)))["entropy, the strongest"][:2] == ["-40.0 %", "+200.0 %"]
     odd = [with_metrics(row, 1, 90) for row in grid(strategy=["uniform", "accuacl"], memory=100, lr=0.5)]
-    assert sentences(make_groups(rows + odd)) == said  # another setting is not the paper's table
-    (alone,) = sentences(make_groups(odd))  # but if there is nothing else, without the paper's
-    assert alone.endswith("+0.0 % average accuracy and 0.0 % less forgetting (relative change in one cell).")
-    kept = ("strategy", "seed", "memory")
-    other = [row | defaults(row["benchmark"], "paper") | {name: row[name] for name in kept} for row in rows]
-    both = sentences(make_groups(rows + other))
-    assert [text.split(",")[0] for text in both] == ["At cpu scale"] * 2 + ["At paper scale"] * 2
-    assert sentences(make_groups(grid(strategy=["uniform", "entropy"]))) == []
-    assert sentences(make_groups(grid(strategy="accuacl"))) == []
+    assert texts(paper.gain_table(make_groups(rows + odd))) == cells  # another setting is not the paper's table
+    assert paper.gain_table(make_groups(odd)) is None
+    assert paper.gain_table(make_groups(grid(strategy=["uniform", "entropy"]))) is None
+    assert paper.gain_table(make_groups(grid(strategy="accuacl"))) is None
+
+
+def test_gains_are_of_the_seeds_that_both_have():
+    values = {"uniform": {0: 10, 1: 20, 2: 90}, "accuacl": {0: 12, 1: 24}}
+    rows = [with_metrics(made_up(strategy=s, seed=i), a, a) for s, by in values.items() for i, a in by.items()]
+    rows += [with_metrics(made_up(strategy="uniform", seed=0, memory=200), 0, 0)]  # nothing to be relative to
+    rows += [with_metrics(made_up(strategy="accuacl", seed=0, memory=200), 5, 5)]
+    cells = texts(paper.gain_table(make_groups(rows)))["uniform"]
+    assert cells[:2] == ["+20.0 %", "+20.0 %"]
+    assert cells[-1] == "1"
 
 
 def test_the_papers_gain_is_over_exactly_our_pairs():
     names = {"er": ["uniform", "accuacl"], "gss": ["badge", "kcenter", "accuacl"], "der++": ["uniform"]}
     rows = [row for learner, some in names.items() for row in grid(learner=learner, strategy=some, memory=[100, 200])]
     rows += grid(learner="er", strategy=["uniform", "accuacl"], memory=123)  # the paper has no such cell
-    said = sentences(make_groups(rows))[-1]
-    theirs = [paper.main_cells(metric) for metric in ("average_accuracy", "forgetting")]
+    cells = texts(paper.gain_table(make_groups(rows)))["all of uniform, kcenter, badge"]
     ours = [("er", "uniform"), ("gss", "badge"), ("gss", "kcenter")]
-    parts = []
-    for cells in theirs:
-        values = [
-            cells["split-cifar10", memory, learner] | {"base": base} for memory in (100, 200) for learner, base in ours
-        ]
-        parts.append(100 * np.mean([(cell["accuacl"] - cell[cell["base"]]) / cell[cell["base"]] for cell in values]))
-    assert "(mean relative change over 7 pairs of a cell and a baseline). " in said
-    expected = (
-        f"{parts[0]:+.1f} % average accuracy and {-parts[1]:.1f} % less forgetting over the 6 of these that it has."
-    )
-    assert said.endswith(f"over all its cells, {expected}")
-
-
-def test_uniform_alone_is_not_all_baselines():
-    (said,) = sentences(make_groups(grid(strategy=["uniform", "accuacl"], memory=100)))
-    assert said.startswith("accuacl compared with uniform: ")
-    assert "The paper has +10.0 % average accuracy and 11.8 % less forgetting over all its cells, " in said
-    assert "23.8" not in said
+    expected = []
+    for metric in ("average_accuracy", "forgetting"):
+        of_paper = paper.main_cells(metric)
+        values = [(of_paper["split-cifar10", memory, name], base) for memory in (100, 200) for name, base in ours]
+        expected.append(100 * np.mean([(cell["accuacl"] - cell[base]) / cell[base] for cell, base in values]))
+    assert cells[2:4] == [f"{change:+.1f} %" for change in expected]
+    assert cells[-1] == "7"
 
 
 @pytest.mark.parametrize(
@@ -117,13 +99,12 @@ def test_uniform_alone_is_not_all_baselines():
         {"benchmark": "split-digits", "memory": 50},
     ],
 )
-def test_other_settings_have_gains_but_not_the_papers(setting):
+def test_other_settings_have_no_value_of_the_papers(setting):
     rows = grid(**({"benchmark": "split-cifar100", "memory": 500, "strategy": ["uniform", "accuacl"]} | setting))
     groups = make_groups(rows)
-    (said,) = sentences(groups)
-    assert said.startswith("accuacl compared with uniform: ")
-    assert "paper" not in said
-    assert agreement.cells_of_paper(groups) == []
+    gains = paper.gain_table(groups)
+    assert gains is None or texts(gains)["uniform"][2:4] == ["-", "-"]
+    assert paper.cells_of_paper(groups) == []
     (table,) = [
         block for block in documents.many_runs(rows).blocks if isinstance(block, Table) and "learning" in block.note
     ]
@@ -133,7 +114,7 @@ def test_other_settings_have_gains_but_not_the_papers(setting):
 
 def test_settings_that_change_no_result_keep_the_papers_values():
     rows = grid(strategy=["uniform", "accuacl"], memory=100, threads=2, evaluate="round")
-    assert "The paper has" in sentences(make_groups(rows))[0]
+    assert "-" not in texts(paper.gain_table(make_groups(rows)))["uniform"]
 
 
 @given(few_numbers)
@@ -165,7 +146,7 @@ def test_many_pairs_are_sampled_reproducibly_and_near_the_exact_p():
     d = np.random.default_rng(0).normal(0.4, 1.0, 16)
     exact = sign_flip_test(d)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(significance, "FLIPS", 50_000)  # of 65,536
+        patch.setattr(comparison, "FLIPS", 50_000)  # of 65,536
         sampled = sign_flip_test(d)
         assert sampled == sign_flip_test(d)
     assert sampled == pytest.approx(exact, abs=0.005)
@@ -184,11 +165,15 @@ def test_pairs_are_of_the_same_cell_and_seed():
     rows = grid(strategy=["uniform", "accuacl"], learner=["er", "gss"], seed=[0, 1])
     rows += grid(strategy="accuacl", learner="er", seed=[7])  # uniform has no seed 7
     rows += grid(strategy="accuacl", learner="der++", seed=[0])  # nor this learner
-    pairs = differences(make_groups(rows), "accuacl", "uniform", "average_accuracy")
+    ((pooled,),) = compare(make_groups(rows), UNIFORM).values()
     by = {(r["learner"], r["strategy"], r["seed"]): r["average_accuracy"] for r in rows}
     expected = [by[name, "accuacl", s] - by[name, "uniform", s] for name in ("er", "gss") for s in (0, 1)]
-    assert pairs.values == pytest.approx(expected)
-    assert (pairs.cells, pairs.seeds) == (2, 2)
+    assert pooled.differences["average_accuracy"] == pytest.approx(expected)
+    assert (pooled.label, len(pooled.cells), pooled.seeds) == ("accuacl", 2, {0, 1})
+    by_cell = compare(make_groups(rows), UNIFORM, by_cell=True)
+    title = "split-cifar10, memory 100, 1000 labels a task (cpu scale)"
+    assert list(by_cell) == [f"{title}, er", f"{title}, gss"]
+    assert [one.pairs for (one,) in by_cell.values()] == [2, 2]
 
 
 def test_the_same_run_counts_once():
@@ -198,94 +183,116 @@ def test_the_same_run_counts_once():
     other = [row | {"memory": 400} for row in rows[:4]]
     changed = [row | ({"accuracy_matrix": [[1.0]]} if row["strategy"] == "accuacl" else {}) for row in other]
     for some, pairs, cells in ((rows[:8], 2, 1), (rows, 4, 2), (rows[:4] + changed, 4, 2)):
-        found = differences(make_groups(some), "accuacl", "uniform", "average_accuracy")
-        assert (len(found.values), found.cells, found.seeds) == (pairs, cells, 2)
+        ((found,),) = compare(make_groups(some), UNIFORM).values()
+        assert (found.pairs, len(found.cells), len(found.seeds)) == (pairs, cells, 2)
 
 
-def test_gains_are_of_the_seeds_that_both_have_and_of_each_run_once():
-    values = {"uniform": {0: 10, 1: 20, 2: 90}, "accuacl": {0: 12, 1: 24}}
-    rows = [with_metrics(made_up(strategy=s, seed=i), a, a) for s, by in values.items() for i, a in by.items()]
-    said = sentences(make_groups(rows))[0]
-    expected = "accuacl compared with uniform: +20.0 % average accuracy and 20.0 % more forgetting (relative change in"
-    assert said.startswith(f"{expected} one cell)")
-    rows += [row | {"memory": 200} for row in rows]  # both larger than all labels
-    assert sentences(make_groups(rows))[0].startswith(f"{expected} one cell)")
+def test_too_few_seeds_cannot_tell():
+    for seeds, says in (
+        ([0], "1 seed cannot tell"),
+        ([0, 1, 2], "3 seeds cannot tell"),
+        (list(range(5)), "5 seeds cannot tell"),
+        (list(range(6)), "0.031 better"),
+    ):
+        rows = [with_metrics(made_up(strategy="uniform", seed=s), 10 + s, 50) for s in seeds]
+        rows += [with_metrics(made_up(strategy="accuacl", seed=s), 30 + s, 70) for s in seeds]
+        (table,) = difference_tables(make_groups(rows), UNIFORM)
+        cells = texts(table)["accuacl"]
+        assert cells[0] == "+20.00"
+        assert cells[1] == says
+        assert cells[2] == "+20.00"
+        assert cells[3] == says.replace("better", "worse")
+    many = grid(strategy=["uniform", "accuacl"], memory=[100, 200, 300], learner=["er", "gss", "er-ace"])
+    assert texts(difference_tables(make_groups(many), UNIFORM)[0])["accuacl"][1] == "1 seed cannot tell"
+    two = grid(strategy=["uniform", "accuacl"], memory=[100, 200], seed=[0, 1])
+    assert texts(difference_tables(make_groups(two), UNIFORM)[0])["accuacl"][1] == "4 pairs cannot tell"
 
 
-def test_one_seed_is_never_sure():
-    rows = [
-        with_metrics(made_up(strategy=s, memory=m, learner=name), a, 1 / a)
-        for s, a in (("uniform", 10), ("accuacl", 20))
-        for m in (100, 200, 300)
-        for name in ("er", "gss", "er-ace")
-    ]
-    said, table = compared(make_groups(rows))
-    assert said == ["All runs of accuacl that can be compared share one seed, which is too few to test a difference."]
-    assert [cell.rank for cell in table.groups[0].rows[0].cells] == [""] * 6
-    assert table.groups[0].rows[0].cells[1].text == "0.004"
-    assert "Pairs that share a seed are treated as independent" in table.note
-
-
-def test_the_summary_is_about_the_same_cells_and_each_scale_apart():
-    axes = {"strategy": ["uniform", "accuacl"], "seed": [0, 1]}
-    usual_ones = grid(learner=["er", "gss", "der++"], memory=[100, 200], **axes)
-    rows = [with_metrics(row, 20 if row["strategy"] == "accuacl" else 10) for row in usual_ones]
-    odd = [with_metrics(row, 10 if row["strategy"] == "accuacl" else 90) for row in grid(labels=[10, 20, 30], **axes)]
-    said, table = compared(make_groups(rows + odd))
-    assert said[0].startswith("In average accuracy, accuacl is significantly better than uniform (")
-    assert [group.title for group in table.groups] == ["accuacl minus", "accuacl, all settings pooled, minus"]
-    assert [group.rows[0].cells[-2].text for group in table.groups] == ["12", "18"]
-    assert "left out" not in table.note
-    said, table = compared(make_groups(odd))
-    assert said[0].endswith("paired by seed and cell, with different settings).")
-    assert [group.title for group in table.groups] == ["accuacl, all settings pooled, minus"]
-    assert " (mean relative change over 3 cells with different settings)." in sentences(make_groups(odd))[0]
-    kept = ("strategy", "learner", "seed", "memory")
-    other = [
-        row | defaults(row["benchmark"], "paper") | {name: row[name] for name in kept} | {"average_accuracy": 20}
-        for row in rows
-    ]
-    said, table = compared(make_groups(rows + other))
-    assert said[0].startswith("At cpu scale, in average accuracy, accuacl is significantly better than uniform")
-    assert said[2].startswith(
-        "At paper scale, in average accuracy, accuacl is not significantly different from uniform"
-    )
-    assert [group.title for group in table.groups] == ["accuacl at cpu scale minus", "accuacl at paper scale minus"]
-    short, _ = agreement.sentences(agreement.cells_of_paper(make_groups(rows + other)))
-    assert [text.split(" average")[0] for text in short[::2]] == [
-        f"At {scale} scale, the best strategy in" for scale in ("cpu", "paper")
-    ]
-    assert all("of 6 cells" in text for text in short)
-
-
-def test_what_is_sure_is_said_and_what_is_not_too():
+def test_p_is_corrected_for_the_number_of_rows():
     rows = []
     for s in range(8):
         noise = [0.3, -0.2][s % 2]
-        for name, a, f in (("uniform", 10, 40), ("entropy", 20 + noise, 20), ("kcenter", 14.9 + noise, 30)):
+        for name, a, f in (("uniform", 15, 30), ("entropy", 20 + noise, 20), ("kcenter", 14.9 + noise, 30)):
             rows.append(with_metrics(made_up(strategy=name, seed=s), a, f))
-        rows.append(with_metrics(made_up(strategy="accuacl", seed=s), 15, 30))
-    said, table = compared(make_groups(rows))
-    assert (
-        "significantly better than uniform; significantly worse than entropy; not significantly different from kcenter"
-        in said[0]
-    )
-    assert "In forgetting, accuacl is significantly better than uniform; significantly worse than entropy" in said[1]
-    cells = {line.heads[0]: [cell.text for cell in line.cells] for line in table.groups[0].rows}
-    assert cells["uniform"] == ["+5.00", "0.008", "-10.00", "0.008", "8", "1"]  # 2 / 2^8
+        rows.append(with_metrics(made_up(strategy="accuacl", seed=s), 10, 40))
+    (table,) = difference_tables(make_groups(rows), UNIFORM)
+    cells = texts(table)
+    assert cells["accuacl"] == ["-5.00", "0.023 worse", "+10.00", "0.023 worse", "8", "1", "8"]  # 3 x 2 / 2^8
+    assert cells["entropy"][:2] == ["+5.05", "0.023 better"]
+    assert cells["kcenter"][1] == f"{sign_flip_test([0.2, -0.3] * 4):.3f}"
+    ranks = {row.heads[0]: [cell.rank for cell in row.cells] for row in table.groups[0].rows}
+    assert ranks["entropy"] == ["", "best", "", "best", "", "", ""]
+    assert set(ranks["accuacl"]) == {""}
 
 
-def test_runs_that_begin_alike_count_once():
-    rows = grid(strategy=["uniform", "accuacl"], seed=[0, 1]) + grid(
-        strategy=["uniform", "accuacl"], tasks=3, seed=[0, 1]
+def test_cells_with_seeds_enough_are_tested_apart():
+    rows = grid(strategy=["uniform", "accuacl"], memory=[100, 200], seed=list(range(6)))
+    pooled, by_cell = difference_tables(make_groups(rows), UNIFORM)
+    assert pooled.caption == "Differences from uniform, over all cells"
+    assert texts(pooled)["accuacl"][-3:] == ["12", "2", "6"]
+    assert [group.title.split(",")[1] for group in by_cell.groups] == [" memory 100", " memory 200"]
+    assert texts(by_cell, 1)["accuacl"][-3:] == ["6", "1", "6"]
+    few = grid(strategy=["uniform", "accuacl"], memory=[100, 200], seed=[0, 1])
+    assert len(difference_tables(make_groups(few), UNIFORM)) == 1
+
+
+def test_scales_are_apart_and_runs_that_stop_early_left_out():
+    axes = {"strategy": ["uniform", "accuacl"], "seed": [0, 1]}
+    rows = grid(**axes) + grid(**axes, tasks=3)
+    (table,) = difference_tables(make_groups(rows), UNIFORM)
+    assert texts(table)["accuacl"][-3:] == ["2", "1", "2"]
+    (early,) = difference_tables(make_groups(rows[4:]), UNIFORM)
+    assert texts(early)["accuacl"][-3:] == ["2", "1", "2"]
+    (both,) = difference_tables(make_groups(rows[:4] + grid(**axes, scale="paper")), UNIFORM)
+    assert [group.title for group in both.groups] == ["cpu scale", "paper scale"]
+
+
+def test_the_baseline_by_any_name():
+    rows = grid(
+        strategy=["uniform", "accuacl"], learner=["er", "der++"], memory_policy=["paper", "coverage"], seed=[0, 1]
     )
-    _, table = compared(make_groups(rows))
-    assert [cell.text for cell in table.groups[0].rows[0].cells[-2:]] == ["2", "1"]
-    left_out = "Runs that stop early or go on longer than usual are left out."
-    assert left_out in table.note
-    for all_alike in (rows[:4], rows[4:]):
-        _, table = compared(make_groups(all_alike))
-        assert left_out not in table.note
+    rows += grid(strategy="accuacl", learner="er", lam=[0.5], seed=[0, 1])
+    groups = make_groups(rows)
+    for name, baseline, labels, pairs in (
+        ("uniform", Baseline("strategy", "uniform"), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
+        ("accuacl", Baseline("strategy", "accuacl"), ["uniform", "accuacl, lam 0.5"], [8, 2]),
+        ("er", Baseline("learner", "er"), ["der++"], [8]),
+        ("coverage", Baseline("memory_policy", "coverage"), ["paper"], [8]),
+        ("memory-policy=paper", Baseline("memory_policy", "paper"), ["coverage"], [8]),
+        ("lambda=0.5", Baseline("lam", "0.5"), ["unset"], [2]),
+    ):
+        assert find_baseline(name, groups) == baseline
+        (compared,) = compare(groups, baseline).values()
+        assert {one.label: one.pairs for one in compared} == dict(zip(labels, pairs, strict=True)), name
+    for wrong, says in (
+        ("entropy", "no run has the baseline 'entropy'; the runs have strategy uniform, accuacl"),
+        ("labels=3", "no run has the baseline 'labels=3'; the runs have labels 1000"),
+        ("memry=3", "there is no setting 'memry'; did you mean memory?"),
+    ):
+        with pytest.raises(InputError) as refused:
+            find_baseline(wrong, groups)
+        assert says in str(refused.value)
+
+
+def test_the_usual_baseline():
+    for axes, expected in (
+        ({"strategy": ["accuacl", "uniform"]}, Baseline("strategy", "uniform")),
+        ({"strategy": ["accuacl", "badge"]}, Baseline("strategy", "badge")),
+        ({"learner": ["gss", "er"]}, Baseline("learner", "er")),
+        ({"memory_policy": ["coverage", "paper"]}, Baseline("memory_policy", "paper")),
+        ({"source": ["new", "old"], "strategy": ["accuacl", "uniform"]}, Baseline("source", "new")),
+        ({"strategy": ["uniform", "full"]}, None),
+        ({"labels": [10, 20]}, None),
+    ):
+        assert find_baseline("", make_groups(grid(**axes))) == expected
+
+
+def test_a_learner_without_memory_is_compared_with_every_memory():
+    rows = grid(learner="er", memory=[100, 200], strategy="uniform", seed=[0, 1])
+    rows += grid(learner="finetune", memory=0, strategy="uniform", seed=[0, 1])
+    for baseline, label in (("er", "finetune"), ("finetune", "er")):
+        ((found,),) = compare(make_groups(rows), find_baseline(baseline, make_groups(rows))).values()
+        assert (found.label, found.pairs, len(found.cells)) == (label, 4, 2)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=8))
@@ -294,27 +301,20 @@ def test_kendall_against_all_pairs(points):
     signs = [(np.sign(a - c), np.sign(b - d)) for (a, b), (c, d) in itertools.combinations(points, 2)]
     ordered = sum(abs(a) for a, _ in signs) * sum(abs(b) for _, b in signs)
     if not ordered:
-        assert agreement.kendall(x, y) is None
+        assert paper.kendall(x, y) is None
     else:
-        assert agreement.kendall(x, y) == pytest.approx(sum(a * b for a, b in signs) / np.sqrt(ordered))
+        assert paper.kendall(x, y) == pytest.approx(sum(a * b for a, b in signs) / np.sqrt(ordered))
 
 
 def test_where_the_papers_ordering_holds_and_where_not():
     theirs = {"uniform": 10.9, "entropy": 9.9, "accuacl": 14.1}  # split-cifar100, M=500, er
     rows = [with_metrics(made_up(benchmark="split-cifar100", memory=500, strategy=s), a, -a) for s, a in theirs.items()]
-    cells = agreement.cells_of_paper(make_groups(rows))
-    short, said = agreement.sentences(cells)
-    table = agreement_table(cells)
-    assert short[0] == "The best strategy in average accuracy is the paper's best in 1 of 1 cell."
-    assert (
-        said[0]
-        == "The paper's best in average accuracy is best here too in split-cifar100, memory 500 (cpu scale) with er."
-    )
-    assert [cell.text for cell in table.groups[0].rows[0].cells][:2] == ["accuacl", "accuacl"]
-    assert table.groups[0].rows[0].cells[4].text == "1.00"
+    table = paper.agreement_table(paper.cells_of_paper(make_groups(rows)))
+    assert "The best by A is the paper's best in 1 of 1 cells." in table.note
+    assert texts(table)["er"][:2] == ["accuacl", "accuacl"]
+    assert texts(table)["er"][4] == "1.00"
     worse = [row | ({"average_accuracy": 1.0} if row["strategy"] == "accuacl" else {}) for row in rows]
-    short, said = agreement.sentences(agreement.cells_of_paper(make_groups(worse)))
-    assert "0 of 1" in short[0]
-    assert said[0].endswith("uniform is best in average accuracy (10.9), in the paper accuacl (here 1.0).")
-    assert agreement.cells_of_paper(make_groups(grid(benchmark="split-digits", strategy=["uniform", "accuacl"]))) == []
-    assert agreement.sentences([]) == ([], [])
+    table = paper.agreement_table(paper.cells_of_paper(make_groups(worse)))
+    assert "The best by A is the paper's best in 0 of 1 cells." in table.note
+    assert texts(table)["er"][:2] == ["uniform", "accuacl"]
+    assert paper.cells_of_paper(make_groups(grid(benchmark="split-digits", strategy=["uniform", "accuacl"]))) == []

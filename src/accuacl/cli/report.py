@@ -1,4 +1,4 @@
-"""`accuacl report`."""
+"""`accuacl report`: tables and plots of finished runs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,13 @@ def report(
         str, typer.Option(help=f"One of {', '.join(reports.FORMATS)} (default: by the suffix of --out, or html).")
     ] = "",
     only: Only = None,
+    baseline: Annotated[
+        str,
+        typer.Option(
+            help="What all else is compared with, paired by seed: a strategy, learner, memory policy or path, or a "
+            "setting such as labels=100 (default: the first path if several have the same runs, else uniform)."
+        ),
+    ] = "",
     title: Annotated[str, typer.Option(help="The report's title.")] = "",
     data_dir: Annotated[
         Path | None,
@@ -45,8 +52,9 @@ def report(
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
-    Several runs are averaged over their seeds and nothing else; a single run has its accuracy matrix, curves, recall
-    and picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
+    Several runs are averaged over their seeds and nothing else, and compared with a baseline; two directories that
+    hold the same runs are compared with each other. A single run has its accuracy matrix, curves, confusion matrix and
+    picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
     read: list[str] = []
     written = reports.write(
@@ -58,7 +66,8 @@ def report(
         figures=figures,
         figure_type=figure_type,
         choose=(lambda rows: narrow(rows, only, dict.__getitem__)) if only else None,
-        tell=read.append,
+        baseline=baseline,
+        on_read=read.append,
     )
     console.print(escape(" ".join(read)), soft_wrap=True)
     console.print(f"written: {escape(str(written))}", soft_wrap=True)

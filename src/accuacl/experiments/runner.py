@@ -96,7 +96,7 @@ def _finish(
     return {
         **metrics.summary(matrix),
         "accuracy_matrix": matrix,
-        **{name: last[name] for name in ("recall", "recall_by_task") if name in last},
+        **{name: last[name] for name in ("recall", "recall_by_task", "confusion") if name in last},
         "calibration_error": last["calibration_error"],
         **_by_class(steps, journal),
         "weights": weights["file"] if weights else None,

@@ -168,19 +168,32 @@ class ExperimentSteps:
         """Accuracy on each task so far, recall of each class and calibration, predicting among the seen classes."""
         self._report(state, "testing", "testing", (self.config.epochs, self.config.epochs))
         model, seen = self._model(state.weights), state.seen
-        accuracy, by_task, confidences, hits = [], [], [], []
+        accuracy, by_task, confidences, hits, answers = [], [], [], [], []
         for task in self.tasks[: state.task.index + 1]:
             rows = self.test_of(task)
             inputs = InputRows(self.data.test.inputs, rows)
             truth = self.stream.to_model(self.data.test.labels[rows])
             _, p = self._predict(model, inputs, seen)
-            right = seen[p.argmax(axis=1)] == truth
+            predicted = seen[p.argmax(axis=1)]
+            right = predicted == truth
             accuracy.append(100 * float(right.mean()))
             by_task.append({int(c): (int(right[truth == c].sum()), int((truth == c).sum())) for c in np.unique(truth)})
             confidences.append(p.max(axis=1).astype(np.float64))
             hits.append(right)
+            answers.append(np.stack([truth, predicted]))
         error = metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits))
-        return {"accuracy": accuracy, **self._recall(by_task), "calibration_error": error}
+        result = {"accuracy": accuracy, **self._recall(by_task), "calibration_error": error}
+        if state.task.index == len(self.tasks) - 1:
+            result["confusion"] = self._confusion(np.concatenate(answers, axis=1))
+        return result
+
+    def _confusion(self, answers: Ids) -> dict[str, dict[str, int]]:
+        """How often each class was taken for which, by name. answers: the true classes, and the predicted ones."""
+        names = [self.data.classes[c] for c in self.stream.order]
+        confusion: dict[str, dict[str, int]] = {}
+        for (truth, predicted), count in zip(*np.unique(answers.T, axis=0, return_counts=True), strict=True):
+            confusion.setdefault(names[truth], {})[names[predicted]] = int(count)
+        return confusion
 
     def _recall(self, by_task: list[dict[int, tuple[int, int]]]) -> dict[str, Any]:
         """The recall of each class by name; and by task too, in streams that test a class in several tasks.

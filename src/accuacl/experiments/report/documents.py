@@ -1,14 +1,15 @@
-"""The report of many runs, from the summary to the commands."""
+"""The two documents: the report of many runs, from the summary to the commands, and the report of a single run."""
 
 from __future__ import annotations
 
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from accuacl.base.errors import InputError
 from accuacl.experiments import (
     BUILT_IN,
     CLASS_METRICS,
@@ -19,18 +20,8 @@ from accuacl.experiments import (
     read_result,
     read_steps,
 )
-from accuacl.experiments.report import (
-    bars,
-    bars as query_costs,
-    curves,
-    gains,
-    paper,
-    run_figures,
-    run_figures as class_figures,
-    run_figures as contact_sheet,
-    significance,
-)
-from accuacl.experiments.report.curves import discovery
+from accuacl.experiments.report import bars, curves, paper, run_figures
+from accuacl.experiments.report.comparison import difference_tables, find_baseline
 from accuacl.experiments.report.document import (
     Block,
     Code,
@@ -44,14 +35,15 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import Group, Row, defaults, make_groups, show
+from accuacl.experiments.report.groups import SETUP_SETTINGS, Group, Row, defaults, make_groups, show
 from accuacl.experiments.report.metrics import METRICS, number
-from accuacl.experiments.report.paper import agreement_table
-from accuacl.experiments.report.run_figures import stream_map
-from accuacl.experiments.report.significance import significance_table
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
 
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings
+SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
+SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
+CLASSES = 24  # classes that a table of confusions has: all of them, or those with the lowest recall
+ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")  # settings that every command names
 
 
 def many_runs(
@@ -62,14 +54,16 @@ def many_runs(
     notices: Sequence[str] = (),
     source: str = "",
     query_times: Sequence[Row] = (),
+    baseline: str = "",
 ) -> Document:
     """The report of these rows.
 
     command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
-    sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost.
+    sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost. baseline:
+    what all else is compared with, a name or setting=value; "": the usual one.
     """
     if not rows:
-        return Document(title or query_costs.TITLE, [*query_costs.cost_blocks(query_times), Points([source])])
+        return Document(title or bars.TITLE, [*bars.cost_blocks(query_times), Points([source])])
     groups = make_groups(rows)
     report = Document(title or f"Results: {', '.join(dict.fromkeys(str(group['benchmark']) for group in groups))}")
     add = report.blocks.append
@@ -77,27 +71,23 @@ def many_runs(
     if unfinished:
         is_left = "unfinished run is" if unfinished == 1 else "unfinished runs are"
         add(Text(f"{unfinished} {is_left} left out.", notice=True))
-    report.blocks.extend(stream_notices(rows, notices))
-    comparisons = significance.compare(groups)
-    cells_of_paper = paper.cells_of_paper(groups)
-    agreed, orderings = paper.sentences(cells_of_paper)
-    summary = [*gains.sentences(groups), *significance.sentences(comparisons), *agreed]
-    if summary:
-        add(Heading("Summary"))
-        add(Points(summary))
-    for setup in _setups(groups):
-        add(Heading(setup[0].title))
-        report.blocks.extend(comparison_tables(setup))
-        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup), discovery(setup)]
-        report.blocks.extend([figure for figure in figures if figure])
+    report.blocks.extend(data_notices(rows, notices))
+    compared = find_baseline(baseline, groups)
+    differences = difference_tables(groups, compared) if compared else []
+    if baseline and not differences:
+        raise InputError(f"no run has a pair with the baseline {baseline!r}, all other settings and the seed the same.")
+    _section(report, "Summary", [*differences, *([gains] if (gains := paper.gain_table(groups)) else [])])
+    for setup, bounds in _setups(groups):
+        figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
+        figures.append(curves.discovery(setup))
+        tables = comparison_tables(setup, bounds)
+        _section(report, setup[0].title, [*tables, *(figure for figure in figures if figure)])
     _section(report, "Task orders", order_tables(groups))
     fixed_order = [group for group in groups if group["order"] != "tasks"]
     _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])
-    if comparisons:
-        _section(report, "Significance", [significance_table(comparisons)])
-    if cells_of_paper:
-        _section(report, "Agreement with the paper", [Points([*agreed, *orderings]), agreement_table(cells_of_paper)])
-    _section(report, query_costs.TITLE, query_costs.cost_blocks(query_times))
+    if cells := paper.cells_of_paper(groups):
+        _section(report, "Agreement with the paper", [paper.agreement_table(cells)])
+    _section(report, bars.TITLE, bars.cost_blocks(query_times))
     facts = [*([source] if source else []), *provenance(rows)]
     _section(report, "Where these results come from", [Points(facts)])
     if command:
@@ -106,18 +96,25 @@ def many_runs(
     return report
 
 
-def _setups(groups: Sequence[Group]) -> list[list[Group]]:
-    """The groups of each setup that has a section of its own; permuted orders of the tasks have another section."""
+def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
+    """The groups of each setup that has a section of its own, and its bounds; permuted orders have another section."""
     varied = {group for alike, _ in varied_settings(groups) for group in alike}
     setups: dict[object, list[Group]] = {}
     for group in groups:
         if group["order"] != "tasks":
             setups.setdefault(group.setup, []).append(group)
-    return [
-        setup
-        for setup in setups.values()
-        if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW
-    ]
+    found = []
+    for setup in setups.values():
+        alike = [g for g in groups if g["order"] != "tasks" and _without_memory(g) == _without_memory(setup[0])]
+        if all(group.bound for group in setup) and not all(group.bound for group in alike):
+            continue  # in the tables of the other memories
+        if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW:
+            found.append((setup, [group for group in alike if group.bound and group not in setup]))
+    return found
+
+
+def _without_memory(group: Group) -> list[object]:
+    return [group[name] for name in SETUP_SETTINGS if name != "memory"]
 
 
 def _section(report: Document, title: str, blocks: Sequence[Block]) -> None:
@@ -125,53 +122,45 @@ def _section(report: Document, title: str, blocks: Sequence[Block]) -> None:
         report.blocks.extend([Heading(title), *blocks])
 
 
-SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
-SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
-
-
 def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, source: str = "") -> Document:
     """The report of the run in this directory. data_dir: where its images lie. source: a sentence on its origin."""
     (group,) = make_groups([row])
     what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
     stream = f", {words}" if (words := describe_stream(row)) else ""
-    report = Document(title or f"{what}, memory {group['memory']}{stream}, seed {group['seed']}")
+    size = f"memory {group['memory']}, {group['labels']} labels a task"
+    report = Document(title or f"{what}, {size}{stream}, seed {group['seed']}")
     add = report.blocks.append
-    report.blocks.extend(stream_notices([row]))
+    report.blocks.extend(data_notices([row]))
+    result, regular = read_result(run), is_class_incremental(row)
     add(Heading("Result"))
     add(Points([_metric(group, metric) for metric in SHOWN if row.get(metric) is not None]))
     if paper.value(("main",), group, "average_accuracy") and paper.protocol(group):
         add(Text(paper.protocol(group)))
     if row.get("accuracy_matrix"):
         report.blocks.extend([run_figures.heat_map(row["accuracy_matrix"]), *run_figures.curves(row)])
-    result = read_result(run)
-    if not is_class_incremental(row) and "stream" in result:
-        add(Heading("The stream"))
-        add(stream_map(result["stream"]["pools"], _class_names(run, result)))
-    recall = result["recall"]
-    if recall:
-        add(Heading("Recall of each class"))
-        add(Text(_extremes(recall)))
-        add(run_figures.recall(recall, len(row.get("accuracy_matrix") or [0]) if is_class_incremental(row) else 1))
+    if not regular and "stream" in result:
+        _section(report, "The stream", [run_figures.stream_map(result["stream"]["pools"], _class_names(run, result))])
+    if result["recall"]:
+        add(Heading("Classes"))
+        add(run_figures.recall(result["recall"], len(row.get("accuracy_matrix") or [0]) if regular else 1))
+        if result.get("confusion"):
+            report.blocks.extend(_confusion(result["confusion"], result["recall"]))
     if result.get("recall_by_task"):
-        add(class_figures.recall_by_task(result["recall_by_task"]))
-    if result.get("forgetting_by_class") and not is_class_incremental(row):
-        add(class_figures.forgetting(result["forgetting_by_class"]))
+        add(run_figures.recall_by_task(result["recall_by_task"]))
+    if result.get("forgetting_by_class") and not regular:
+        add(run_figures.forgetting(result["forgetting_by_class"]))
     report.blocks.extend(_class_findings(result))
-    found = discovery([group])
+    found = curves.discovery([group])
     report.blocks.extend([found] if found else [])
     if row.get("picked"):
-        add(Heading("What was picked"))
-        add(run_figures.picks(row["picked"]))
-    pictures, problem = contact_sheet.contact_sheets(run, data_dir)
+        _section(report, "What was picked", [run_figures.picks(row["picked"])])
+    pictures, problem = run_figures.contact_sheets(run, data_dir)
     report.blocks.extend([Heading("Picked images", 3), *pictures] if pictures else [])
     if problem:
         add(Text(f"No picked images are shown: {problem}"))
-    add(Heading("Time"))
-    add(_seconds(row))
-    add(Heading("Settings"))
-    add(_settings(row))
-    add(Heading("Where these results come from"))
-    add(Points([*([source] if source else []), *provenance([row])]))
+    _section(report, "Time", [_seconds(row)])
+    _section(report, "Settings", [_settings(row)])
+    _section(report, "Where these results come from", [Points([*([source] if source else []), *provenance([row])])])
     add(commands("To reproduce this run", [group]))
     return report
 
@@ -189,7 +178,7 @@ def _class_names(run: Path, result: dict[str, Any]) -> list[str]:
 
 
 def _class_findings(result: dict[str, Any]) -> list[Points]:
-    """What was forgotten most, and how many labels the rarest class got; results of older versions do not say it."""
+    """What was forgotten most, and how many labels the rarest class got; tables of older results lack it."""
     if "forgetting_by_class" not in result:
         return []
     fallen = sorted(result["forgetting_by_class"].items(), key=lambda item: -item[1])[:5]
@@ -201,15 +190,22 @@ def _class_findings(result: dict[str, Any]) -> list[Points]:
     return [Points(points)]
 
 
-def _extremes(recall: dict[str, float]) -> str:
-    ranking = sorted(recall.items(), key=lambda item: item[1])
-    if len(ranking) <= 10:
-        return f"From lowest to highest: {_classes(ranking)}."
-    return f"Lowest: {_classes(ranking[:5])}. Highest: {_classes(ranking[:-6:-1])}."
-
-
-def _classes(ranking: Sequence[tuple[str, float]]) -> str:
-    return ", ".join(f"{name} ({value:.0f} %)" for name, value in ranking)
+def _confusion(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, float]) -> list[Block]:
+    """The confusion matrix of few classes, and by which others the worst classes are swallowed."""
+    figures: list[Block] = [run_figures.confusion(confusion, list(recall))] if len(recall) <= CLASSES else []
+    rows = []
+    for name in sorted(recall, key=lambda name: recall[name])[:CLASSES]:
+        counts = confusion.get(name, {})
+        wrong = sorted(
+            ((count, other) for other, count in counts.items() if other != name), key=lambda w: (-w[0], w[1])
+        )
+        total = max(1, sum(counts.values()))
+        swallowed = ", ".join(f"{other} ({100 * count / total:.0f} %)" for count, other in wrong[:3])
+        rows.append(TableRow([name], [TableCell(number(recall[name])), TableCell(swallowed or "-")]))
+    columns = [TableColumn("recall (%)"), TableColumn("taken for", text=True)]
+    few = f" of the {CLASSES} classes with the lowest recall" if len(recall) > CLASSES else " of each class"
+    caption = f"Recall at the end{few}, and the classes that its test examples were most often taken for"
+    return [*figures, Table(caption, ["class"], columns, [TableGroup("", rows)])]
 
 
 def _seconds(row: Row) -> Table:
@@ -230,9 +226,6 @@ def _settings(row: Row) -> Table:
     return Table("All settings", ["setting"], columns, [TableGroup("", rows)])
 
 
-ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")
-
-
 def commands(title: str, groups: Sequence[Group]) -> Code:
     """The commands that reproduce the groups; the title names what needs a plugin's file besides."""
     own = dict.fromkeys(str(g[setting]) for g in groups for setting in BUILT_IN if g[setting] not in BUILT_IN[setting])
@@ -243,7 +236,7 @@ def commands(title: str, groups: Sequence[Group]) -> Code:
 
 def command(group: Group) -> str:
     """One line of shell that does all runs of the group again."""
-    default = defaults(group["benchmark"], group["scale"])
+    default = defaults(group["benchmark"], group["scale"], group["learner"])
     words = ["accuacl", "run"]
     for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
         if name == OPTIONS:
@@ -266,26 +259,25 @@ def overview(rows: Sequence[Row]) -> str:
 
 
 def provenance(rows: Sequence[Row]) -> list[str]:
-    """Runs, hours, seeds, versions and machines, as sentences."""
+    """Runs, hours, versions and machines, as sentences."""
     recorded = [row["seconds_cpu"] for row in rows if row.get("seconds_cpu")]
     total = sum(recorded)
     hours = f"{total / 3600:,.2f} CPU hours" if total > 360 else f"{total:,.0f} CPU seconds"
     if len(recorded) < len(rows):
         hours = f"{hours} in the {_runs(len(recorded))} that recorded it" if recorded else "CPU time not recorded"
-    said = [
+    facts = [
         f"{_runs(len(rows))}, {hours}.",
-        f"Seeds: {', '.join(_seeds(rows))}.",
         f"Versions of accuacl: {_counted(rows, 'version')}.",
         f"Machines: {_counted(rows, 'machine')}.",
     ]
     finished = sorted(str(row["finished"]) for row in rows if row.get("finished"))
     if finished:
         several = finished[0] != finished[-1]
-        said.append(f"Finished between {finished[0]} and {finished[-1]}." if several else f"Finished {finished[0]}.")
-    return said
+        facts.append(f"Finished between {finished[0]} and {finished[-1]}." if several else f"Finished {finished[0]}.")
+    return facts
 
 
-def stream_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Text]:
+def data_notices(rows: Sequence[Row], others: Sequence[str] = ()) -> list[Text]:
     """What must be known before anything else: the others, and the notes of the rows, each once."""
     texts = dict.fromkeys([*others, *(str(row.get("note") or "").strip() for row in rows)])
     return [Text(text if text.endswith(".") else f"{text}.", notice=True) for text in texts if text]

@@ -13,7 +13,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import making, write_bytes
 from accuacl.experiments.report.document import FAINT, Block, Document, Figure, Heading, LineStyle, Picture
-from accuacl.experiments.report.page import STYLE
+from accuacl.experiments.report.page import STYLE, wrapped
 
 TYPES = {  # each with the metadata to leave out, so that the same plot gives the same bytes
     "svg": {"Date": None, "Creator": None},
@@ -69,7 +69,7 @@ def draw(figure: Figure, type: str) -> bytes:
     with matplotlib.rc_context(STYLE | FILE_STYLE):
         plot = Plot(figsize=(columns * width, rows * height), layout="constrained")
         for panel, axes in zip(figure.panels, plot.subplots(rows, columns, squeeze=False).flat, strict=False):
-            axes.set_title(panel.title)
+            axes.set_title(wrapped(panel.title, width))
             panel.draw(axes)
         for axes in plot.axes[len(figure.panels) :]:
             axes.set_visible(False)

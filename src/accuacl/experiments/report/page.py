@@ -6,6 +6,7 @@ import base64
 import html
 import io
 import re
+import textwrap
 from collections.abc import Callable
 from importlib import resources
 from typing import Any
@@ -26,7 +27,7 @@ def render(report: Document) -> str:
         lstrip_blocks=True,
     )
     environment.globals |= {
-        "panel": lambda panel, prefix: Markup(svg_panel(panel, prefix)),
+        "panel": lambda panel, prefix, columns: Markup(svg_panel(panel, prefix, columns)),
         "swatch": lambda style, prefix: Markup(swatch(style, prefix)),
         "base64": lambda data: base64.b64encode(data).decode(),
     }
@@ -38,6 +39,7 @@ def render(report: Document) -> str:
     )
 
 
+PAGE = 12.0  # inches: the width of the page that figures fill
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "accuacl",  # the same plot gives the same bytes
@@ -66,16 +68,24 @@ STYLE: dict[Any, Any] = {
 }
 
 
-def svg_panel(plot: Panel, prefix: str) -> str:
-    """The panel as an <svg> element; `prefix` begins its ids, so that they are unique on the page."""
+def svg_panel(plot: Panel, prefix: str, columns: int = 4) -> str:
+    """The panel as an <svg> element, as wide as a column of the page; `prefix` makes its ids unique on the page."""
+    width, height = plot.size
+    if plot.stretch:
+        width = max(width, PAGE / max(1, columns))
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
         if plot.title:
-            axes.set_title(plot.title)
+            axes.set_title(wrapped(plot.title, width))
         plot.draw(axes)
 
-    return _svg(draw, plot.size, prefix, f'role="img" aria-label="{html.escape(plot.alt)}"', "constrained")
+    return _svg(draw, (width, height), prefix, f'role="img" aria-label="{html.escape(plot.alt)}"', "constrained")
+
+
+def wrapped(title: str, inches: float) -> str:
+    """The title in lines that fit above a panel of this width."""
+    return textwrap.fill(title, max(12, int(12 * inches)))
 
 
 def swatch(style: LineStyle, prefix: str) -> str:

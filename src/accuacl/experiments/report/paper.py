@@ -1,4 +1,4 @@
-"""The paper's own figures, and how its protocol differs from that of our runs."""
+"""The paper's own figures: its values beside ours, how its protocol differs, and whether the conclusions agree."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import (
+    BASELINES,
     NEUTRAL_SETTINGS,
     SETUP_SETTINGS,
     Cell,
@@ -18,7 +20,6 @@ from accuacl.experiments.report.groups import (
     describe,
     has_default_settings,
     show,
-    with_scale,
 )
 from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, MeanStd, number, ranks
 
@@ -103,18 +104,6 @@ def _key(table: str, group: Group, metric: str) -> Key:
     return table, group["benchmark"], group["memory"], group.learner, group.strategy, metric
 
 
-def kendall(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """Kendall's rank correlation (tau-b): 1 the same order, -1 the opposite; None where one of them has no order.
-
-    >>> kendall([1, 2, 3], [3, 2, 1])
-    -1.0
-    """
-    from scipy.stats import kendalltau
-
-    tau = float(kendalltau(x, y).statistic)
-    return None if math.isnan(tau) else tau
-
-
 def cells_of_paper(groups: Sequence[Group]) -> list[list[Group]]:
     """The groups of each cell in which the paper has values for at least two of our strategies."""
     cells: dict[Cell, list[Group]] = {}
@@ -145,56 +134,25 @@ class Ordering:
         return kendall([a for a, _ in both], [b for _, b in both]) if len(both) > 2 else None
 
 
-def names(groups: Sequence[Group]) -> str:
-    return ", ".join(group.strategy for group in groups) or "-"
+def _best(groups: Sequence[Group], values: Sequence[MeanStd | None], metric: str) -> list[str]:
+    ranked = zip(groups, ranks(values, METRICS[metric]), strict=True)
+    return [group.strategy for group, rank in ranked if rank == "best"]
 
 
-def sentences(cells: Sequence[Sequence[Group]]) -> tuple[list[str], list[str]]:
-    """How often the best strategy is the paper's, by scale and metric; and where it is, and where it is not."""
-    scales = list(dict.fromkeys(str(groups[0]["scale"]) for groups in cells))
-    counts, details = [], []
-    for scale in scales:
-        for metric in MAIN_METRICS:
-            count, more = _sentences([groups for groups in cells if groups[0]["scale"] == scale], metric)
-            counts.append(with_scale(count, scale if len(scales) > 1 else ""))
-            details += more
-    return counts, details
+def kendall(x: Sequence[float], y: Sequence[float]) -> float | None:
+    """Kendall's rank correlation (tau-b): 1 the same order, -1 the opposite; None where one of them has no order.
 
+    >>> kendall([1, 2, 3], [3, 2, 1])
+    -1.0
+    """
+    from scipy.stats import kendalltau
 
-def _sentences(cells: Sequence[Sequence[Group]], metric: str) -> tuple[str, list[str]]:
-    agreeing: dict[str, list[str]] = {}  # learners by setup
-    differing = []
-    name = METRICS[metric].plain_name
-    for groups in cells:
-        ordering, title, learner = Ordering(groups, metric), groups[0].title, groups[0].learner
-        if ordering.agrees:
-            agreeing.setdefault(title, []).append(learner)
-        elif ordering.best and ordering.papers_best:
-            best, papers_best = ordering.best, ordering.papers_best
-            differing.append(
-                f"In {title} with {learner}, {names(best)} is best in {name} ({best[0].mean_std(metric)}), "
-                f"in the paper {names(papers_best)} (here {papers_best[0].mean_std(metric) or '-'})."
-            )
-    count = sum(len(learners) for learners in agreeing.values())
-    total = count + len(differing)
-    sentence = f"The best strategy in {name} is the paper's best in {count} of {total} cell{'s' * (total != 1)}."
-    where = "; ".join(f"{title} with {', '.join(learners)}" for title, learners in agreeing.items())
-    return sentence, ([f"The paper's best in {name} is best here too in {where}."] if where else []) + differing
-
-
-def _best(groups: Sequence[Group], values: Sequence[MeanStd | None], metric: str) -> list[Group]:
-    return [group for group, rank in zip(groups, ranks(values, METRICS[metric]), strict=True) if rank == "best"]
-
-
-NOTE = (
-    "Compared are the strategies that both have, without full. Kendall's tau is given for three strategies or more: 1 "
-    "if the order of their means is the paper's, -1 if it is the opposite, about 0 if they are unrelated. Bold: best "
-    "in the paper too."
-)
+    tau = float(kendalltau(x, y).statistic)
+    return None if math.isnan(tau) else tau
 
 
 def agreement_table(cells: Sequence[Sequence[Group]]) -> Table:
-    """A row for each of these cells."""
+    """Which strategy is best here and in the paper, and how alike their orders are: a row for each of these cells."""
     columns = [
         TableColumn("ours", "best by A", text=True),
         TableColumn("paper", "best by A", muted=True, text=True),
@@ -204,16 +162,97 @@ def agreement_table(cells: Sequence[Sequence[Group]]) -> Table:
         TableColumn("F", "Kendall's tau"),
         TableColumn("strategies"),
     ]
-    titles = dict.fromkeys(groups[0].title for groups in cells)
-    row_groups = [TableGroup(title, [_row(groups) for groups in cells if groups[0].title == title]) for title in titles]
+    orderings = [[Ordering(groups, metric) for metric in MAIN_METRICS] for groups in cells]
+    titles: dict[str, list[TableRow]] = {}
+    for groups, by_metric in zip(cells, orderings, strict=True):
+        best, taus = [], []
+        for ordering in by_metric:
+            best.append(TableCell(", ".join(ordering.best) or "-", rank="best" if ordering.agrees else ""))
+            best.append(TableCell(", ".join(ordering.papers_best) or "-"))
+            taus.append(TableCell("-" if ordering.tau is None else number(ordering.tau, 2)))
+        row = TableRow([groups[0].learner], [*best, *taus, TableCell(str(len(groups)))])
+        titles.setdefault(groups[0].title, []).append(row)
+    counts = [
+        f"The best by {METRICS[metric].short} is the paper's best in {sum(o[i].agrees for o in orderings)} of "
+        f"{len(cells)} cells."
+        for i, metric in enumerate(MAIN_METRICS)
+    ]
+    note = (
+        f"{' '.join(counts)} Compared are the strategies that both have, without full. Kendall's tau is given for "
+        "three strategies or more: 1 if the order of their means is the paper's, -1 if it is the opposite, about 0 if "
+        "they are unrelated. Bold: best in the paper too."
+    )
+    row_groups = [TableGroup(title, rows) for title, rows in titles.items()]
     caption = "Order of the strategies, here and in the paper"
-    return Table(caption, ["learner"], columns, row_groups, NOTE, grouped_by="setup")
+    return Table(caption, ["learner"], columns, row_groups, note, grouped_by="setup")
 
 
-def _row(groups: Sequence[Group]) -> TableRow:
-    cells, taus = [], []
-    for ordering in (Ordering(groups, metric) for metric in MAIN_METRICS):
-        cells.append(TableCell(names(ordering.best), rank="best" if ordering.agrees else ""))
-        cells.append(TableCell(names(ordering.papers_best)))
-        taus.append(TableCell("-" if ordering.tau is None else number(ordering.tau, 2)))
-    return TableRow([groups[0].learner], [*cells, *taus, TableCell(str(len(groups)))])
+Changes = dict[tuple[tuple[Any, ...], str], float]  # the relative change by cell and baseline
+
+
+def gain_table(groups: Sequence[Group]) -> Table | None:
+    """The paper's headline: AccuACL's mean relative gain over its baselines, ours and the paper's in the same cells.
+
+    Runs with other settings than the benchmark's defaults are left out; None where there is nothing to compare.
+    """
+    usual = [group for group in groups if has_default_settings(group)]
+    gains = {name: sum(c.values()) / len(c) for name in BASELINES if (c := our_changes(usual, [name], MAIN_METRICS[0]))}
+    comparisons = {"uniform": ["uniform"]} if "uniform" in gains else {}
+    if len(gains) > 1:
+        hardest = min(gains, key=lambda name: gains[name])
+        comparisons |= {f"{hardest}, the strongest": [hardest]} if hardest != "uniform" else {}
+        comparisons[f"all of {', '.join(gains)}"] = list(gains)
+    rows = []
+    for name, baselines in comparisons.items():
+        ours = [our_changes(usual, baselines, metric) for metric in MAIN_METRICS]
+        papers = [papers_changes(baselines, metric) for metric in MAIN_METRICS]
+        same = [
+            {key: there[key[0][:3], key[1]] for key in here if (key[0][:3], key[1]) in there}
+            for here, there in zip(ours, papers, strict=True)
+        ]
+        cells = [TableCell(_percent(changes)) for metrics in (ours, same, papers) for changes in metrics]
+        rows.append(TableRow([name], [*cells, TableCell(str(len(ours[0])))]))
+    columns = [
+        TableColumn(METRICS[metric].head, shared, muted=shared != "ours")
+        for shared in ("ours", "paper, same cells", "paper, all its cells")
+        for metric in MAIN_METRICS
+    ]
+    note = (
+        "Mean over cells and baselines of (accuacl - baseline) / baseline in percent, as the paper measures it. Runs "
+        "with other than the default settings are left out."
+    )
+    caption = "Relative gain of accuacl over the paper's baselines"
+    table = Table(caption, ["baseline"], [*columns, TableColumn("pairs")], [TableGroup("", rows)], note)
+    return table if rows else None
+
+
+def our_changes(groups: Sequence[Group], baselines: Sequence[str], metric: str) -> Changes:
+    """(accuacl - baseline) / baseline of our runs, from the means over the seeds that both have."""
+    cells: dict[tuple[Any, ...], dict[str, dict[int, float]]] = {}
+    for group in groups:
+        cell = (group["benchmark"], group["memory"], group.learner, group["scale"])
+        cells.setdefault(cell, {}).setdefault(group.strategy, group.values(metric))
+    changes = {}
+    for cell, by_strategy in cells.items():
+        for baseline in baselines:
+            ours, theirs = by_strategy.get("accuacl", {}), by_strategy.get(baseline, {})
+            seeds = ours.keys() & theirs.keys()
+            mine, base = (sum(values[seed] for seed in seeds) for values in (ours, theirs))
+            if base > 0:
+                changes[cell, baseline] = (mine - base) / base
+    return changes
+
+
+def papers_changes(baselines: Sequence[str], metric: str) -> Changes:
+    """(accuacl - baseline) / baseline in the paper's main table, where it has both."""
+    return {
+        (cell, baseline): (means["accuacl"] - means[baseline]) / means[baseline]
+        for cell, means in main_cells(metric).items()
+        for baseline in baselines
+        if "accuacl" in means and baseline in means
+    }
+
+
+def _percent(changes: Changes) -> str:
+    """The mean of the changes in percent; "-" if there are none."""
+    return f"{round(100 * sum(changes.values()) / len(changes), 1) + 0.0:+.1f} %" if changes else "-"

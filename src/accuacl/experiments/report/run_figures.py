@@ -1,4 +1,4 @@
-"""Figures of a single run: its accuracy matrix, curves over tasks and rounds, recall, and what was picked."""
+"""Figures of a single run: its accuracies, its classes, its stream, its picks and the images that were picked."""
 
 from __future__ import annotations
 
@@ -22,30 +22,53 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMED = 24  # an axis names its classes if there are no more than this
+WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
+ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
+SIDE, GAP = 32, 2  # pixels of such an image, and between two
+
+Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
 
 
 def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
     """Accuracy on each task (across) after each task (down)."""
-    count = len(matrix)
     values = np.array([[np.nan if x is None else x for x in line] for line in matrix], float)
+    tasks = [str(task + 1) for task in range(len(matrix))]
 
     def draw(axes: Axes) -> None:
-        axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=100)
-        for t, j in zip(*np.nonzero(np.isfinite(values)), strict=True):
-            color = "black" if values[t, j] > 55 else "white"
-            axes.text(j + 0.5, t + 0.5, number(values[t, j]), ha="center", va="center", color=color, fontsize=8)
-        axes.set_xticks(np.arange(count) + 0.5, [str(j + 1) for j in range(count)])
-        axes.set_yticks(np.arange(count) + 0.5, [str(t + 1) for t in range(count)])
-        axes.invert_yaxis()
-        axes.grid(False)
-        axes.tick_params(length=0)
+        draw_grid(axes, values, tasks, tasks, digits=1)
         axes.set_xlabel("on task")
         axes.set_ylabel("after task")
 
     last = ", ".join(number(x) for x in values[-1])
-    alt = f"Heat map of the accuracy matrix, {count} by {count}. After the last task, accuracy on each task is {last}."
-    side = max(2.4, 0.8 + 0.42 * count)
-    return Figure("Accuracy (%) on each task after each task.", [Panel("", draw, alt, (side + 0.6, side))], columns=1)
+    alt = (
+        f"Heat map of the accuracy matrix, {len(tasks)} by {len(tasks)}. After the last task, accuracy on each task is "
+        f"{last}."
+    )
+    side = max(2.4, 0.8 + 0.42 * len(tasks))
+    return _alone("Accuracy (%) on each task after each task.", draw, alt, (side + 0.6, side))
+
+
+def confusion(counts: Mapping[str, Mapping[str, int]], classes: Sequence[str]) -> Figure:
+    """The share of each class's test examples (down) that was taken for each class (across), in percent."""
+    table = np.array([[counts.get(name, {}).get(other, 0) for other in classes] for name in classes], float)
+    shares = 100 * table / np.maximum(table.sum(axis=1, keepdims=True), 1)
+
+    def draw(axes: Axes) -> None:
+        draw_grid(axes, np.where(table > 0, shares, np.nan), classes, classes)
+        axes.tick_params(axis="x", rotation=45 if max(map(len, classes)) > 3 else 0)
+        axes.set_xlabel("predicted")
+        axes.set_ylabel("true class")
+
+    off = shares.copy()
+    np.fill_diagonal(off, 0)
+    true, predicted = divmod(int(off.argmax()), len(classes))
+    alt = (
+        f"Confusion matrix of {len(classes)} classes; the largest confusion: {off.max():.0f} % of {classes[true]} "
+        f"taken for {classes[predicted]}."
+    )
+    side = max(2.6, 1.4 + 0.32 * len(classes))
+    caption = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
+    return _alone(caption, draw, alt, (side + 0.6, side))
 
 
 def curves(row: Row) -> list[Figure]:
@@ -97,26 +120,33 @@ def recall(by_class: Mapping[str, float], tasks: int) -> Figure:
     each = max(1, len(names) // max(1, tasks))
 
     def draw(axes: Axes) -> None:
-        colors = [(BLUE, ORANGE)[i // each % 2] for i in range(len(names))]
-        axes.bar(range(len(names)), values, color=colors, width=0.8)
-        if len(names) <= NAMED:
-            axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
-        elif tasks == 1:
-            axes.set_xlabel("class")
-        else:
+        _draw_bars(axes, names, values, [(BLUE, ORANGE)[i // each % 2] for i in range(len(names))])
+        if len(names) > NAMED and tasks > 1:
             starts = range(0, len(names), each)
             axes.set_xticks([start + (each - 1) / 2 for start in starts], [str(i + 1) for i in range(len(starts))])
             axes.set_xlabel("task")
         axes.set_ylim(0, 100)
-        axes.set_xlim(-0.7, len(names) - 0.3)
-        axes.grid(False, axis="x")
         axes.set_ylabel("recall (%)")
 
     low, middle, high = np.quantile(values, (0, 0.5, 1))
     alt = f"Recall of {len(names)} classes: lowest {low:.0f} %, median {middle:.0f} %, highest {high:.0f} %."
     colours = ", tasks in alternating colours" if tasks > 1 else ""
-    caption = f"Recall at the end, classes in order of arrival{colours}."
-    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
+    return _alone(f"Recall at the end, classes in order of arrival{colours}.", draw, alt)
+
+
+def forgetting(by_class: Mapping[str, float]) -> Figure:
+    """Points of recall that each class has lost since its task was learned; below zero it has gained."""
+    names, values = list(by_class), list(by_class.values())
+
+    def draw(axes: Axes) -> None:
+        _draw_bars(axes, names, values, [BLUE] * len(names))
+        axes.axhline(0, color=INK, linewidth=1)
+        axes.set_ylabel("forgetting (points)")
+
+    low, middle, high = np.quantile(values, (0, 0.5, 1))
+    alt = f"Forgetting of {len(names)} classes: lowest {low:.0f}, median {middle:.0f}, highest {high:.0f} points."
+    caption = "Forgetting of each class since its task was learned, mean over the earlier tasks that test it."
+    return _alone(caption, draw, alt)
 
 
 def picks(picked: Sequence[Sequence[int]]) -> Figure:
@@ -138,28 +168,7 @@ def picks(picked: Sequence[Sequence[int]]) -> Figure:
     ranges = [f"task {t + 1} from {min(counts)} to {max(counts)}" for t, counts in enumerate(picked)]
     alt = f"Labels that classes got: {', '.join(ranges)}."
     caption = "Labels that each class of a task got, classes in order of arrival; the line is an even share."
-    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
-
-
-def forgetting(by_class: Mapping[str, float]) -> Figure:
-    """Points of recall that each class has lost since its task was learned; below zero it has gained."""
-    names, values = list(by_class), list(by_class.values())
-
-    def draw(axes: Axes) -> None:
-        axes.bar(range(len(names)), values, color=BLUE, width=0.8)
-        axes.axhline(0, color=INK, linewidth=1)
-        if len(names) <= NAMED:
-            axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
-        else:
-            axes.set_xlabel("class")
-        axes.set_xlim(-0.7, len(names) - 0.3)
-        axes.grid(False, axis="x")
-        axes.set_ylabel("forgetting (points)")
-
-    low, middle, high = np.quantile(values, (0, 0.5, 1))
-    alt = f"Forgetting of {len(names)} classes: lowest {low:.0f}, median {middle:.0f}, highest {high:.0f} points."
-    caption = "Forgetting of each class since its task was learned, mean over the earlier tasks that test it."
-    return Figure(caption, [Panel("", draw, alt, (7.4, 2.6))], columns=1)
+    return _alone(caption, draw, alt)
 
 
 def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
@@ -168,18 +177,7 @@ def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
     values = np.array([[by_class.get(name, np.nan) for by_class in tasks] for name in names])
 
     def draw(axes: Axes) -> None:
-        axes.pcolormesh(np.ma.masked_invalid(values), cmap="cividis", vmin=0, vmax=100)
-        if len(names) <= NAMED:
-            for c, t in zip(*np.nonzero(np.isfinite(values)), strict=True):
-                color = "black" if values[c, t] > 55 else "white"
-                axes.text(t + 0.5, c + 0.5, f"{values[c, t]:.0f}", ha="center", va="center", color=color, fontsize=7)
-            axes.set_yticks(np.arange(len(names)) + 0.5, names)
-        else:
-            axes.set_yticks([])
-        axes.set_xticks(np.arange(len(tasks)) + 0.5, [str(t + 1) for t in range(len(tasks))])
-        axes.invert_yaxis()
-        axes.grid(False)
-        axes.tick_params(length=0)
+        draw_grid(axes, values, names, [str(t + 1) for t in range(len(tasks))])
         axes.set_xlabel("in the tests of task")
         axes.set_ylabel("class")
 
@@ -187,16 +185,12 @@ def recall_by_task(tasks: Sequence[Mapping[str, float]]) -> Figure:
     alt = (
         f"Map of the recall of {len(names)} classes by {len(tasks)} tasks; mean over the classes of each task: {means}."
     )
-    size = (min(7.4, 1.6 + 0.42 * len(tasks)), min(4.5, 0.9 + 0.2 * len(names)))
     caption = "Recall at the end of each class in the tests of each task; white: it is not tested there."
-    return Figure(caption, [Panel("", draw, alt, size)], columns=1)
-
-
-NAMED_CLASSES = 24  # an axis names its classes if there are no more than this
+    return _alone(caption, draw, alt, _map_size(len(names), len(tasks)))
 
 
 def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure:
-    """pools: how many examples of each class, in their order, each task has."""
+    """How many examples of each class (down) each task (across) has. pools: by task, classes in their order."""
     counts = np.array(pools, float).T
 
     def draw(axes: Axes) -> None:
@@ -207,36 +201,72 @@ def stream_map(pools: Sequence[Sequence[int]], classes: Sequence[str]) -> Figure
         f"Map of {len(classes)} classes by {len(pools)} tasks; the largest pool of a class has {counts.max():.0f} "
         f"examples, a task has up to {present} classes."
     )
-    size = (min(7.4, 1.6 + 0.42 * len(pools)), min(4.5, 0.9 + 0.2 * len(classes)))
     caption = "The stream: examples of each class in each task's pool; the darker, the more; white: none."
-    return Figure(caption, [Panel("", draw, alt, size)], columns=1)
+    return _alone(caption, draw, alt, _map_size(len(classes), len(pools)))
 
 
-def draw_map(axes: Axes, counts: np.ndarray, classes: Sequence[str]) -> None:
-    """counts: (classes, tasks). Colours are by logarithm, for tails are long."""
+def draw_map(axes: Axes, counts: NDArray[Any], classes: Sequence[str]) -> None:
+    """counts: (classes, tasks). Colours are logarithmic, because the largest pools are far larger than the others."""
     from matplotlib.colors import LogNorm
 
-    top = max(2.0, float(counts.max(initial=0)))
-    axes.pcolormesh(np.ma.masked_less(counts, 1), cmap="cividis_r", norm=LogNorm(1, top))
-    if len(classes) <= NAMED_CLASSES:
-        for c, t in zip(*np.nonzero(counts), strict=True):
-            color = "white" if counts[c, t] ** 2 > top else "black"  # beyond the middle of the colours
-            axes.text(t + 0.5, c + 0.5, f"{counts[c, t]:.0f}", ha="center", va="center", color=color, fontsize=7)
-    axes.invert_yaxis()
-    axes.grid(False)
-    tasks = range(counts.shape[1])
-    axes.set_xticks([t + 0.5 for t in tasks], [str(t + 1) for t in tasks])
-    if len(classes) <= NAMED_CLASSES:
-        axes.set_yticks([c + 0.5 for c in range(len(classes))], list(classes))
-    axes.tick_params(length=0)
+    norm = LogNorm(1, max(2.0, float(counts.max(initial=0))))
+    tasks = [str(t + 1) for t in range(counts.shape[1])]
+    draw_grid(axes, np.where(counts >= 1, counts, np.nan), classes, tasks, norm=norm, cmap="cividis_r")
     axes.set_xlabel("task")
     axes.set_ylabel("class")
 
 
-ROUNDS, EACH = 3, 12  # rounds that a sheet shows, and picks of a round
-SIDE, GAP = 32, 2  # pixels
+def draw_grid(
+    axes: Axes,
+    values: NDArray[Any],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    *,
+    digits: int = 0,
+    norm: Any = None,
+    cmap: str = "cividis",
+) -> None:
+    """Coloured cells with their values, NaN left white; names and values only where there are few rows.
 
-Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
+    norm: of the colours; None: percent.
+    """
+    from matplotlib.colors import Normalize
+
+    norm = norm or Normalize(0, 100)
+    axes.pcolormesh(np.ma.masked_invalid(values), cmap=cmap, norm=norm)
+    if len(rows) <= NAMED:
+        for r, c in zip(*np.nonzero(np.isfinite(values)), strict=True):
+            light = float(norm(values[r, c])) > 0.55 if cmap == "cividis" else float(norm(values[r, c])) < 0.5
+            color = "black" if light else "white"
+            text = number(values[r, c], digits)
+            axes.text(c + 0.5, r + 0.5, text, ha="center", va="center", color=color, fontsize=8 if digits else 7)
+        axes.set_yticks(np.arange(len(rows)) + 0.5, list(rows))
+    else:
+        axes.set_yticks([])
+    axes.set_xticks(np.arange(len(columns)) + 0.5, list(columns))
+    axes.invert_yaxis()
+    axes.grid(False)
+    axes.tick_params(length=0)
+
+
+def _draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colors: Sequence[str]) -> None:
+    """A bar for each class, with its name where there are few."""
+    axes.bar(range(len(names)), values, color=colors, width=0.8)
+    if len(names) <= NAMED:
+        axes.set_xticks(range(len(names)), names, rotation=45 if max(map(len, names)) > 3 else 0)
+    else:
+        axes.set_xlabel("class")
+    axes.set_xlim(-0.7, len(names) - 0.3)
+    axes.grid(False, axis="x")
+
+
+def _alone(caption: str, draw: Any, alt: str, size: tuple[float, float] = WIDE) -> Figure:
+    """A figure of one panel; one with a size of its own keeps it on a wide page."""
+    return Figure(caption, [Panel("", draw, alt, size, stretch=size == WIDE)], columns=1)
+
+
+def _map_size(rows: int, columns: int) -> tuple[float, float]:
+    return min(7.4, 1.6 + 0.42 * columns), min(4.5, 0.9 + 0.2 * rows)
 
 
 def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str]:

@@ -1,4 +1,4 @@
-"""What tables have in common: means in cells, columns beside the paper's, and how many seeds there are."""
+"""Tables of means over seeds: strategies side by side, task orders, varied settings, and all means as CSV."""
 
 from __future__ import annotations
 
@@ -91,22 +91,25 @@ SPECS = (
 CLASSES = Spec(
     "By class",
     metrics=("class_accuracy", "example_accuracy", "class_forgetting", "found_mean", "rarest_end"),
-)  # where the stream is not tidy, or classes are not alike
+)  # where the stream is irregular, or classes are of different sizes
 UNEVEN = 1.0  # points between the mean over classes and the mean over examples
 SPECIAL = {name for spec in SPECS for name in spec.needs}
 
 
-def comparison_tables(groups: Sequence[Group]) -> list[Table]:
-    """The tables that fit one setup; a table is left out if a later, more special one has all of its groups."""
+def comparison_tables(groups: Sequence[Group], bounds: Sequence[Group] = ()) -> list[Table]:
+    """The tables that fit one setup; a table is left out if a later, more special one has all of its groups.
+
+    bounds: runs of the same setup that rehearse nothing, or train on everything together, whatever the memory.
+    """
     chosen = [(spec, _chosen(spec, groups)) for spec in SPECS]
     tables = [
-        _table(spec, mine)
+        _table(spec, mine, () if spec.strategies else bounds)
         for i, (spec, mine) in enumerate(chosen)
         if mine and not any(set(mine) <= set(more) for _, more in chosen[i + 1 :])
     ]
     known = any(group.mean_std(CLASSES.metrics[0]) for group in groups)
     if known and (not is_class_incremental(groups[0].rows[0]) or any(_is_uneven(group) for group in groups)):
-        tables.append(_table(CLASSES, groups))
+        tables.append(_table(CLASSES, groups, bounds))
     return tables
 
 
@@ -125,8 +128,8 @@ def _chosen(spec: Spec, groups: Sequence[Group]) -> list[Group]:
     return sorted(chosen, key=lambda group: spec.strategies.index(group["strategy"]))  # stable: variants stay together
 
 
-def _table(spec: Spec, groups: Sequence[Group]) -> Table:
-    """A row for each strategy, grouped by learner; ours and the paper's side by side."""
+def _table(spec: Spec, groups: Sequence[Group], bounds: Sequence[Group]) -> Table:
+    """A row for each strategy, grouped by learner; ours and the paper's side by side; then the bounds."""
     metrics = [metric for metric in spec.metrics if any(group.mean_std(metric) for group in groups)]
     in_paper = {m for m in metrics if any(paper.value(spec.papers, group, m) for group in groups)}
     columns = [column for metric in metrics for column in columns_beside_paper(metric, metric in in_paper)]
@@ -134,6 +137,12 @@ def _table(spec: Spec, groups: Sequence[Group]) -> Table:
     for learner in dict.fromkeys(group.learner for group in groups):
         mine = [group for group in groups if group.learner == learner]
         row_groups.append(TableGroup(learner, _rows(spec, mine, metrics, in_paper, usual_seeds(groups))))
+    if bounds:
+        rows = [
+            TableRow([f"{group.bound}: {group.learner}, {group.strategy}"], _bound_cells(group, metrics, in_paper))
+            for group in sorted(bounds, key=lambda group: group.bound)
+        ]
+        row_groups.append(TableGroup("bounds", rows))
     note = _note(spec, groups, metrics, any(c.rank for part in row_groups for row in part.rows for c in row.cells))
     if in_paper:
         note = f"{note} {paper.protocol(groups[0])}".strip()
@@ -152,6 +161,13 @@ def _rows(
             if metric in in_paper:
                 row.append(mean_cell(paper.value(spec.papers, group, metric), metric))
     return [TableRow([g.strategy], row, g["strategy"] == "full") for g, row in zip(groups, rows, strict=True)]
+
+
+def _bound_cells(group: Group, metrics: Sequence[str], in_paper: set[str]) -> list[TableCell]:
+    cells = []
+    for metric in metrics:
+        cells += [mean_cell(group.mean_std(metric), metric), *([TableCell("")] if metric in in_paper else [])]
+    return cells
 
 
 def _note(spec: Spec, groups: Sequence[Group], metrics: Sequence[str], ranked: bool) -> str:

@@ -1,4 +1,4 @@
-"""Finished runs as rows, from tables of results and from the directories of runs."""
+"""Write the report of finished runs, which are read from tables of results and from the directories of runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, page, text_formats
 from accuacl.experiments.report.document import FORMATS
-from accuacl.experiments.report.groups import Row, make_groups
+from accuacl.experiments.report.groups import SOURCE, Row, make_groups
 from accuacl.experiments.report.tables import means_csv
 from accuacl.experiments.sweeps import has_query_times, read_query_times
 
@@ -28,15 +28,85 @@ NESTED = {
     "found": 2,
     "rarest_labels": 2,
 }  # lists in lists, and how deep
+FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", QUERIES)
+FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of other formats
+
+
+def write(
+    paths: Sequence[Path],
+    out: Path | None = None,
+    format: str = "",
+    title: str = "",
+    data_dir: Path | None = None,
+    command: str = "",
+    figures: Path | None = None,
+    figure_type: str = "",
+    choose: Callable[[list[Row]], list[Row]] | None = None,
+    notices: Sequence[str] = (),
+    baseline: str = "",
+    on_read: Callable[[str], None] = lambda sentence: None,
+) -> Path:
+    """Write the report of the runs and tables at `paths`; returns the file.
+
+    A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
+    seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
+
+    `format`: html, md, latex or csv; unset, what the suffix of `out` says.
+
+    `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
+    folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
+    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `baseline`: what
+    all else is compared with: a strategy, learner, memory policy or path, or a setting as name=value. `on_read`: called
+    with a sentence that says which tables and runs were read.
+    """
+    if not paths:
+        raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
+    single = len(paths) == 1 and is_run(paths[0])
+    format = _format(format, out)
+    out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format][0]}"
+    _check_out(out, paths)
+    _check_figures(figures, figure_type, format, out)
+    sources = read(paths)
+    queries = {table: read_query_times(table) for table in query_tables(paths)}
+    source = describe(sources, queries)
+    rows = merge(sources)
+    if not rows and not any(queries.values()):
+        raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
+    if not rows and (choose or format == "csv"):
+        raise InputError(f"{paths[0]} holds query times and no runs; leave out --only and --format csv.")
+    on_read(source)
+    if choose:
+        rows = choose(rows)
+    if single and baseline:
+        raise InputError("a single run has nothing to be compared with; leave out --baseline or give more runs.")
+    if single:
+        report = documents.one_run(paths[0], rows[0], title, data_dir, source)
+    else:
+        # Nobody knows which of the unfinished runs would have been chosen.
+        unfinished = 0 if choose else count_unfinished(paths)
+        query_times = [row for table in queries.values() for row in table]
+        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times, baseline)
+    if figures:
+        report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
+    if format == "csv":
+        text = means_csv(make_groups(rows))
+    elif format == "html":
+        text = page.render(report)
+    else:
+        render = text_formats.render_latex if format == "latex" else text_formats.render_markdown
+        text = render(report, out.parent)
+    write_text(out, text)
+    return out
 
 
 @dataclass(frozen=True)
 class RowSource:
-    """A table of results or the directory of a run, and the rows read from it."""
+    """A table of results or the directory of a run, the rows read from it, and the path that it was found at."""
 
     path: Path
     rows: list[Row]
     is_table: bool
+    given: Path
 
 
 def read(paths: Sequence[Path]) -> list[RowSource]:
@@ -46,7 +116,7 @@ def read(paths: Sequence[Path]) -> list[RowSource]:
     is all runs and all tables called results.csv in it and below; no other file is opened. Tables of query times are
     left to `query_tables`.
     """
-    return [source for path in paths if not has_query_times(path) for source in _read(path)]
+    return [source for path in paths if not has_query_times(path) for source in _read(path, path)]
 
 
 def query_tables(paths: Sequence[Path]) -> list[Path]:
@@ -61,19 +131,33 @@ def _query_tables(path: Path) -> list[Path]:
 
 
 def merge(sources: Sequence[RowSource]) -> list[Row]:
-    """The rows of all sources, each run once: the one that finished last, if a run was found several times."""
-    newest: dict[tuple[Any, ...], Row] = {}
-    for row in (row for source in sources for row in source.rows):
-        key = tuple(row[name] for name in Config.model_fields)
-        if key not in newest or str(row.get("finished") or "") >= str(newest[key].get("finished") or ""):
-            newest[key] = row
-    return list(newest.values())
+    """The rows of all sources, each run once: the one that finished last, if a run was found several times.
+
+    If two of the given paths, neither of them inside the other, have the same run, finished at different times, the
+    rows of all paths are kept, and their column `source` says which they are from: a report then compares the paths.
+    """
+    paths = list(dict.fromkeys(source.given for source in sources))
+    newest: dict[tuple[Any, ...], dict[Path, Row]] = {}
+    for given, row in ((source.given, row) for source in sources for row in source.rows):
+        by_path = newest.setdefault(tuple(row[name] for name in Config.model_fields), {})
+        if _finished(row) >= _finished(by_path.get(given, {})):
+            by_path[given] = row
+    nested = any(one.resolve() in other.resolve().parents for one in paths for other in paths)
+    if nested or all(len({_finished(row) for row in by_path.values()}) == 1 for by_path in newest.values()):
+        return [max(by_path.values(), key=_finished) for by_path in newest.values()]
+    names = {path: path.name if [p.name for p in paths].count(path.name) == 1 else str(path) for path in paths}
+    return [by_path[path] | {SOURCE: names[path]} for path in paths for by_path in newest.values() if path in by_path]
+
+
+def _finished(row: Row) -> str:
+    return str(row.get("finished") or "")
 
 
 def describe(sources: Sequence[RowSource], queries: Mapping[Path, Sequence[Row]] | None = None) -> str:
     """Where the rows were read from, as a sentence; queries: rows of query times by their table.
 
-    >>> describe([RowSource(Path("a/results.csv"), [{}, {}], True), RowSource(Path("runs/x"), [{}], False)])
+    >>> table, run = Path("a/results.csv"), Path("runs/x")
+    >>> describe([RowSource(table, [{}, {}], True, table), RowSource(run, [{}], False, run)])
     'Read from a/results.csv (2 rows), runs/x (a run).'
     """
     names = [f"{s.path} ({len(s.rows)} row{'s' * (len(s.rows) > 1)})" for s in sources if s.is_table]
@@ -96,15 +180,51 @@ def is_run(path: Path) -> bool:
     return (path / "result.json").is_file()
 
 
-def _read(path: Path) -> list[RowSource]:
+def _format(given: str, out: Path | None) -> str:
+    """The format that is asked for, by its name, by the suffix of the file or by both."""
+    if given and given not in FORMATS:
+        raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
+    suffix = out.suffix.removeprefix(".").lower() if out else ""
+    meant = next((name for name, suffixes in FORMATS.items() if suffix in suffixes), "")
+    if given and not meant and suffix not in FOREIGN:
+        meant = given  # in a file of any name
+    if suffix and (not meant or given not in ("", meant)):
+        name = given or "a report"
+        wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
+        raise InputError(f"{out} has an unsupported extension for {name}; use .{' or .'.join(wanted)}.")
+    return meant or "html"
+
+
+def _check_out(out: Path, paths: Sequence[Path]) -> None:
+    """Refuse a file that cannot be written, and one that results are kept in."""
+    check_new_file(out)
+    if out.resolve() in {path.resolve() for path in paths}:
+        raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
+    if out.name in FILES_OF_RUNS and any(path.resolve() in out.resolve().parents for path in paths):
+        raise InputError(f"{out} has the name of a file that runs keep; give another --out.")
+
+
+def _check_figures(figures: Path | None, figure_type: str, format: str, out: Path) -> None:
+    """Refuse a folder and a type of figures that the format cannot show."""
+    if figure_type and not figures:
+        raise InputError("a figure type without a folder for figures; give --figures too.")
+    if figures and figures.exists() and not figures.is_dir():
+        raise InputError(f"{figures} is a file; give a folder for the figures.")
+    if figure_type == "svg" and format == "latex":
+        raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
+    if figures and format == "latex" and set(text_formats.link(figures, out.parent)) & set("%#{}~\\ "):
+        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
+
+
+def _read(path: Path, given: Path) -> list[RowSource]:
     if is_run(path):
-        return [_read_run(path)]
+        return [_read_run(path, given)]
     if path.is_file():
-        return [_read_table(path)]
+        return [_read_table(path, given)]
     if not path.is_dir():
         raise InputError(f"there is no {path}; give a results.csv, a run's directory or one that holds runs.")
-    sources = [_read_table(table) for table in sorted(path.rglob(TABLE))]
-    sources += [_read_run(result.parent) for result in sorted(path.rglob("result.json"))]
+    sources = [_read_table(table, given) for table in sorted(path.rglob(TABLE))]
+    sources += [_read_run(result.parent, given) for result in sorted(path.rglob("result.json"))]
     if not sources and not _query_tables(path):
         tables = [table.name for table in sorted(path.glob("*.csv"))]
         what_to_do = "finish a run first or give another folder"
@@ -115,17 +235,17 @@ def _read(path: Path) -> list[RowSource]:
     return sources
 
 
-def _read_table(path: Path) -> RowSource:
+def _read_table(path: Path, given: Path) -> RowSource:
     rows = read_csv(path)
     if not rows:
         raise InputError(f"{path} has no rows; give a table with at least one run.")
-    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True)
+    return RowSource(path, [_checked(f"{path}, row {i + 1}", row) for i, row in enumerate(rows)], True, given)
 
 
-def _read_run(run: Path) -> RowSource:
+def _read_run(run: Path, given: Path) -> RowSource:
     if not (run / "journal.sqlite").is_file():
         raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
-    return RowSource(run, [_checked(str(run), run_row(run))], False)
+    return RowSource(run, [_checked(str(run), run_row(run))], False, given)
 
 
 def _checked(where: str, row: Row) -> Row:
@@ -152,107 +272,3 @@ def _is_nested(value: Any, depth: int) -> bool:
     if depth:
         return isinstance(value, list) and bool(value) and all(_is_nested(item, depth - 1) for item in value)
     return value is None or (isinstance(value, int | float) and math.isfinite(value))
-
-
-FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", QUERIES)
-
-FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of what no format is
-
-
-def write(
-    paths: Sequence[Path],
-    out: Path | None = None,
-    format: str = "",
-    title: str = "",
-    data_dir: Path | None = None,
-    command: str = "",
-    figures: Path | None = None,
-    figure_type: str = "",
-    choose: Callable[[list[Row]], list[Row]] | None = None,
-    notices: Sequence[str] = (),
-    tell: Callable[[str], None] = lambda sentence: None,
-) -> Path:
-    """Write the report of the runs and tables at `paths`; returns the file.
-
-    A single run has a report of its own, written beside it unless `out` is given; several runs are averaged over their
-    seeds, by default in report.html here; tables of query times (efficiency.csv) get a section of their own.
-
-    `format`: html, md, latex or csv; unset, what the suffix of `out` says.
-
-    `data_dir`: where the images of a single run lie. `command`: the one that made all runs, to be shown. `figures`: a
-    folder for every figure as a file of type `figure_type` (svg, pdf or png; by default svg, for LaTeX pdf), which
-    Markdown and LaTeX then show. `choose`: keeps some of the rows. `notices`: sentences to begin with. `tell`: gets a
-    sentence that says which tables and runs were read.
-    """
-    if not paths:
-        raise InputError("no path was given; give a results.csv, a run's directory or one that holds runs.")
-    single = len(paths) == 1 and is_run(paths[0])
-    format = _format(format, out)
-    out = out or (paths[0] if single else Path()) / f"report.{FORMATS[format][0]}"
-    _check_out(out, paths)
-    _check_figures(figures, figure_type, format, out)
-    sources = read(paths)
-    queries = {table: read_query_times(table) for table in query_tables(paths)}
-    source = describe(sources, queries)
-    rows = merge(sources)
-    if not rows and not any(queries.values()):
-        raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
-    if not rows and (choose or format == "csv"):
-        raise InputError(f"{paths[0]} holds query times and no runs; leave out --only and --format csv.")
-    tell(source)
-    if choose:
-        rows = choose(rows)
-    if single:
-        report = documents.one_run(paths[0], rows[0], title, data_dir, source)
-    else:
-        # Nobody knows which of the unfinished runs would have been chosen.
-        unfinished = 0 if choose else count_unfinished(paths)
-        query_times = [row for table in queries.values() for row in table]
-        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times)
-    if figures:
-        report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
-    if format == "csv":
-        text = means_csv(make_groups(rows))
-    elif format == "html":
-        text = page.render(report)
-    else:
-        render = text_formats.render_latex if format == "latex" else text_formats.render_markdown
-        text = render(report, out.parent)
-    write_text(out, text)
-    return out
-
-
-def _format(given: str, out: Path | None) -> str:
-    """The format that is asked for, by its name, by the suffix of the file or by both."""
-    if given and given not in FORMATS:
-        raise InputError(f"format is {given!r}; give one of {', '.join(FORMATS)}.")
-    suffix = out.suffix.removeprefix(".").lower() if out else ""
-    meant = next((name for name, suffixes in FORMATS.items() if suffix in suffixes), "")
-    if given and not meant and suffix not in FOREIGN:
-        meant = given  # in a file of any name
-    if suffix and (not meant or given not in ("", meant)):
-        name = given or "a report"
-        wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
-        raise InputError(f"{out} is no file for {name}; end its name in .{' or .'.join(wanted)}.")
-    return meant or "html"
-
-
-def _check_out(out: Path, paths: Sequence[Path]) -> None:
-    """Refuse a file that cannot be written, and one that results are kept in."""
-    check_new_file(out)
-    if out.resolve() in {path.resolve() for path in paths}:
-        raise InputError(f"{out} is what the report is made from and would be lost; give another --out.")
-    if out.name in FILES_OF_RUNS and any(path.resolve() in out.resolve().parents for path in paths):
-        raise InputError(f"{out} has the name of a file that runs keep; give another --out.")
-
-
-def _check_figures(figures: Path | None, figure_type: str, format: str, out: Path) -> None:
-    """Refuse a folder and a type of figures that the format cannot show."""
-    if figure_type and not figures:
-        raise InputError("a figure type without a folder for figures; give --figures too.")
-    if figures and figures.exists() and not figures.is_dir():
-        raise InputError(f"{figures} is a file; give a folder for the figures.")
-    if figure_type == "svg" and format == "latex":
-        raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
-    if figures and format == "latex" and set(text_formats.link(figures, out.parent)) & set("%#{}~\\ "):
-        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")

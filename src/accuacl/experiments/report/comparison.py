@@ -1,0 +1,268 @@
+"""Paired comparisons with a baseline: any strategy, learner, memory policy or setting against the same runs without it.
+
+Two runs are a pair if they have the same seed and all settings in common but the one that is compared. Differences are
+tested by flipping their signs, and p is corrected by Holm's method for the number of rows in the table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from accuacl.base.errors import InputError, near
+from accuacl.base.randomness import numpy_generator
+from accuacl.experiments import ALIASES, Config, learners
+from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
+from accuacl.experiments.report.groups import LEARNER_OPTIONS, LEARNER_SETTINGS, SOURCE, STRATEGY_SETTINGS, Group, show
+from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, number
+
+FLIPS = 100_000  # random sign flips; up to 16 pairs have no more than this, and all of them are tried
+LEVEL = 0.05
+BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """The runs that all others are compared with: those whose label in this setting is `label`."""
+
+    setting: str
+    label: str
+
+    def of(self, group: Group) -> str:
+        """What the group is called in this setting: its strategy or learner with its options, or the value."""
+        if self.setting == "strategy":
+            return group.strategy.removesuffix(f", from {group[SOURCE]}")
+        if self.setting == "learner":
+            return ", ".join([str(group["learner"]), *group.changed(LEARNER_OPTIONS)])
+        return show(group[self.setting])
+
+    def ignored(self, group: Group) -> set[str]:
+        """The settings in which the group and its baseline may differ."""
+        if self.setting == "strategy":
+            return {"strategy", *STRATEGY_SETTINGS} - {SOURCE}
+        if self.setting == "learner":
+            entry = learners.REGISTRY.get(group["learner"])
+            return {"learner", *LEARNER_OPTIONS, *(entry.fixed if entry else ())}
+        return {self.setting, "lam_from"} if self.setting == "lam" else {self.setting}
+
+    def cell(self, group: Group) -> str:
+        """In words, what the group has in common with its baseline."""
+        ignored = self.ignored(group)
+        words = [group.title_without(tuple(ignored))]
+        for name, settings in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
+            words += [str(group[name])] if name not in ignored else []
+            words += group.changed([setting for setting in settings if setting not in ignored])
+        return ", ".join(words)
+
+    def __str__(self) -> str:
+        return self.label if self.setting in BY_NAME else f"{self.setting.replace('_', ' ')} {self.label}"
+
+
+def find_baseline(given: str, groups: Sequence[Group]) -> Baseline | None:
+    """The baseline that was given, as a name or as setting=value; "": the usual one, or None if there is none.
+
+    The usual one is the first directory of several, else uniform or the first strategy, else the first learner or
+    memory policy, whichever of these differs.
+    """
+    if not given:
+        return _usual(groups)
+    name, _, value = given.partition("=")
+    name = ALIASES.get(name.strip().replace("-", "_"), name.strip().replace("-", "_"))
+    if "=" in given and name not in (*Config.model_fields, SOURCE):
+        meant = near(name, Config.model_fields)
+        raise InputError(f"there is no setting {name!r}; {f'did you mean {meant}?' if meant else 'give another.'}")
+    places = [Baseline(name, value.strip())] if "=" in given else [Baseline(s, given.strip()) for s in BY_NAME]
+    for place in places:
+        if any(place.of(group) == place.label for group in groups):
+            return place
+    known = {setting: _labels(Baseline(setting, ""), groups) for setting in [place.setting for place in places]}
+    listed = "; ".join(f"{setting.replace('_', ' ')} {', '.join(labels)}" for setting, labels in known.items())
+    raise InputError(f"no run has the baseline {given!r}; the runs have {listed}.")
+
+
+def _usual(groups: Sequence[Group]) -> Baseline | None:
+    for setting, first in ((SOURCE, ""), ("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper")):
+        labels = [label for label in _labels(Baseline(setting, ""), groups) if label != "full"]
+        if len(labels) > 1:
+            return Baseline(setting, first if first in labels else labels[0])
+    return None
+
+
+def _labels(baseline: Baseline, groups: Sequence[Group]) -> list[str]:
+    return list(dict.fromkeys(baseline.of(group) for group in groups))
+
+
+@dataclass
+class Compared:
+    """A label's differences from the baseline, by metric, and the cells and seeds that they are from."""
+
+    label: str
+    differences: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in MAIN_METRICS})
+    cells: set[str] = field(default_factory=set)
+    seeds: set[int] = field(default_factory=set)
+
+    @property
+    def pairs(self) -> int:
+        return len(self.differences[MAIN_METRICS[0]])
+
+    @property
+    def cannot_tell(self) -> str:
+        """That there are too few pairs, if no differences of as many could have a p below the level; or ""."""
+        if len(self.seeds) == 1:
+            return "1 seed cannot tell"
+        too_few = 2 / 2**self.pairs > LEVEL
+        return f"{self.pairs} {'seeds' if len(self.cells) == 1 else 'pairs'} cannot tell" if too_few else ""
+
+
+def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
+    """By scale, or by cell, what differs from the baseline in all of its cells that have both; `full` is left out.
+
+    Runs with the same accuracies are the same run and count once: without this, a setting that made no difference (a
+    memory that was never full) would make one pair count twice.
+    """
+    bases = [group for group in groups if baseline.of(group) == baseline.label]
+    found: dict[str, dict[str, Compared]] = {}
+    known: set[tuple[str, ...]] = set()
+    for group, base in ((group, base) for group in groups for base in bases if _match(group, base, baseline)):
+        if group in bases or (baseline.setting == "strategy" and group["strategy"] == "full"):
+            continue
+        common = min(group, base, key=lambda one: len(baseline.ignored(one)))
+        cell, label = baseline.cell(common), baseline.of(group)
+        where = cell if by_cell else f"{group['scale']} scale"
+        by_metric = {metric: (group.values(metric), base.values(metric)) for metric in MAIN_METRICS}
+        for seed in sorted(set.intersection(*(set(values) for pair in by_metric.values() for values in pair))):
+            runs = (label, _identity(group, seed), _identity(base, seed))
+            if all(runs) and runs in known:
+                continue
+            known.add(runs)
+            compared = found.setdefault(where, {}).setdefault(label, Compared(label))
+            compared.cells.add(cell)
+            compared.seeds.add(seed)
+            for metric, (ours, theirs) in by_metric.items():
+                compared.differences[metric].append(ours[seed] - theirs[seed])
+    return {where: list(by_label.values()) for where, by_label in found.items()}
+
+
+def _match(group: Group, base: Group, baseline: Baseline) -> bool:
+    ignored = {"seed", *baseline.ignored(group), *baseline.ignored(base)}
+    return all(group[name] == base[name] for name in (*Config.model_fields, SOURCE) if name not in ignored)
+
+
+def _identity(group: Group, seed: int) -> str:
+    """The benchmark, learner, seed and accuracies of a run, whatever its settings; "" if these were not recorded."""
+    matrix = next(row.get("accuracy_matrix") for row in group.rows if row["seed"] == seed)
+    return json.dumps([group["benchmark"], group["learner"], seed, matrix]) if matrix else ""
+
+
+def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table]:
+    """The differences over all cells and, where cells have seeds enough to tell, in each of them.
+
+    Runs that stop early, or go on longer, begin like the others: where there are others, they are left out.
+    """
+    whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
+    groups = whole if compare(whole, baseline) else groups
+    pooled, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
+    several = max((len(c.cells) for rows in pooled.values() for c in rows), default=0) > 1
+    tables = [_table(f"Differences from {baseline}{', over all cells' if several else ''}", pooled, len(pooled) > 1)]
+    if several and any(len(compared.seeds) > 5 for rows in by_cell.values() for compared in rows):
+        tables.append(_table(f"Differences from {baseline}, in each cell", by_cell, True))
+    return tables if pooled else []
+
+
+def _table(caption: str, found: dict[str, list[Compared]], titled: bool) -> Table:
+    columns = []
+    for metric in MAIN_METRICS:
+        columns += [TableColumn("difference", METRICS[metric].head), TableColumn("p", METRICS[metric].head)]
+    columns += [TableColumn("pairs"), TableColumn("cells"), TableColumn("seeds")]
+    every = [compared for rows in found.values() for compared in rows]
+    able = [compared for compared in every if not compared.cannot_tell]
+    corrected = {
+        metric: dict(zip(map(id, able), holm([sign_flip_test(c.differences[metric]) for c in able]), strict=True))
+        for metric in MAIN_METRICS
+    }
+    row_groups = [
+        TableGroup(where if titled else "", [_row(compared, corrected) for compared in rows])
+        for where, rows in found.items()
+    ]
+    return Table(caption, ["runs"], columns, row_groups, NOTE, grouped_by="cell")
+
+
+def _row(compared: Compared, corrected: dict[str, dict[int, float]]) -> TableRow:
+    cells = []
+    for metric in MAIN_METRICS:
+        mean = float(np.mean(compared.differences[metric]))
+        cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
+        p = corrected[metric].get(id(compared))
+        if p is None:
+            cells.append(TableCell("", compared.cannot_tell))
+        else:
+            better = (mean > 0) == METRICS[metric].larger
+            verdict = ("better" if better else "worse") if p < LEVEL else ""
+            cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
+    counts = (compared.pairs, len(compared.cells), len(compared.seeds))
+    return TableRow([compared.label], [*cells, *(TableCell(str(count)) for count in counts)])
+
+
+NOTE = (
+    "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
+    "with identical accuracies count once, and runs that stop early or go on longer are left out if there are others. "
+    "Two-sided p from a sign-flip test (all flips for up to "
+    f"{int(np.log2(FLIPS))} pairs, {FLIPS:,} random ones for more), corrected for the number of rows by Holm's method. "
+    "With n pairs p is at least 2 / 2^n, so that five or fewer cannot tell. Pairs from different cells that share a "
+    f"seed are treated as independent. Bold: better with p < {LEVEL}."
+)
+
+
+def sign_flip_test(differences: ArrayLike, seed: int = 0) -> float:
+    """Two-sided p: how often |mean| is at least as large when the sign of every difference is chance.
+
+    >>> sign_flip_test([1.0, 2.0, 3.0])  # the smallest that three pairs can give
+    0.25
+    """
+    from scipy.stats import permutation_test
+
+    d = np.asarray(differences, np.float64)
+    if d.ndim != 1 or not len(d):
+        raise InputError(f"differences have the shape {d.shape}; give a sequence of at least one.")
+    if len(d) == 1:  # which permutation_test does not take
+        return 1.0
+    test = permutation_test(
+        (d,),
+        _absolute_sum,
+        permutation_type="samples",
+        alternative="greater",
+        vectorized=True,
+        n_resamples=FLIPS,
+        batch=10_000,
+        rng=numpy_generator(seed),
+    )
+    return float(test.pvalue)
+
+
+def _absolute_sum(differences: NDArray[np.float64], axis: int = -1) -> NDArray[np.float64]:
+    return np.round(np.abs(np.sum(differences, axis)), 9)  # sums that are equal but for rounding count as equal
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """p-values corrected for their number: the smallest times n, the next times n - 1, and so on, never falling.
+
+    >>> [round(p, 3) for p in holm([0.03, 0.01, 0.2])]
+    [0.06, 0.03, 0.2]
+    """
+    corrected, worst = [0.0] * len(ps), 0.0
+    for rank, i in enumerate(np.argsort(ps, kind="stable").tolist()):
+        worst = max(worst, min(1.0, (len(ps) - rank) * ps[i]))
+        corrected[i] = worst
+    return corrected
+
+
+def p_value(p: float) -> str:
+    """
+    >>> p_value(0.125), p_value(0.03125), p_value(0.00001)
+    ('0.125', '0.031', '< 0.001')
+    """
+    return "< 0.001" if p < 0.001 else number(p, 3)
