@@ -37,7 +37,7 @@ from accuacl.experiments.embed import (
     open_runtime,
     pretrained_network,
 )
-from accuacl.labeling.project.loader import TokenVectors, count_words, word_vectors
+from accuacl.labeling.project.loader import SPACES, TokenVectors, count_words, word_vectors
 from accuacl.labeling.project.settings import (
     NONE,
     PRETRAINED,
@@ -186,13 +186,13 @@ def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
         return _own_text_encoder(settings)
     path = tasks.folder_of(0) / "words.json"
     if not path.exists():
-        fit_words(tasks.table(0)["text"], settings.text_features, path)
-    weights = word_weights(path)
+        fit_words(tasks.table(0)["text"], settings.text_features, path, settings.words)
+    weights, words = word_weights(path), settings.words
     if settings.model != WORD_VECTORS:
-        return lambda texts: word_vectors(texts, weights)
+        return lambda texts: word_vectors(texts, weights, words)
     settings.check_files()
     tokens = TokenVectors(token_table(settings), settings.files[1])
-    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, weights)])
+    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, weights, words)])
 
 
 def token_table(settings: ProjectSettings) -> NDArray[Any]:
@@ -205,11 +205,11 @@ def token_table(settings: ProjectSettings) -> NDArray[Any]:
     return table
 
 
-def fit_words(texts: list[str], columns: int, path: Path) -> None:
+def fit_words(texts: list[str], columns: int, path: Path, words: str = SPACES) -> None:
     """Learn the weights of words (their inverse document frequencies) and write them to a file."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
-    fitted = TfidfTransformer().fit(count_words(texts, columns))
+    fitted = TfidfTransformer().fit(count_words(texts, columns, words))
     write_text(path, json.dumps({"columns": columns, "idf": [round(float(x), 6) for x in fitted.idf_]}) + "\n")
 
 

@@ -57,7 +57,7 @@ def write_model(project: Project, out: Path) -> list[Path]:
         scale = load_scale(project.tasks)
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
     if s.kind == "texts":
-        about["texts"] = "own" if s.own else s.model
+        about |= {"texts": "own" if s.own else s.model, "words": s.words}
     if s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
     if s.model == WORD_VECTORS:

@@ -17,6 +17,7 @@ import csv
 import importlib.util
 import io
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -166,11 +167,11 @@ def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -
     """From texts to rows of numbers."""
     if about.get("texts") == "own":
         return _own(about, folder)
-    idf = state["idf"].double().numpy()
+    idf, words = state["idf"].double().numpy(), about.get("words", SPACES)
     if about.get("texts") != "word-vectors":
-        return lambda texts: word_vectors(texts, idf)
+        return lambda texts: word_vectors(texts, idf, words)
     tokens = TokenVectors(state["tokens"].numpy(), folder / "tokenizer.json")
-    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, idf)])
+    return lambda texts: np.hstack([tokens(texts), word_vectors(texts, idf, words)])
 
 
 class TokenVectors:
@@ -191,23 +192,49 @@ class TokenVectors:
         return _unit_length(rows)
 
 
-def word_vectors(texts: list[str], idf: NDArray[np.float64]) -> NDArray[np.float32]:
+SPACES, SCRIPTS = "spaces", "scripts"  # how words are told apart
+# Scripts without spaces between words: Chinese, Japanese, Thai, Lao, Burmese and Khmer.
+SPACELESS = (
+    r"\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+    r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+TOKEN = re.compile(rf"([{SPACELESS}]+)|(?:(?![{SPACELESS}])\w)+")
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text; in scripts without spaces, single characters and pairs of them.
+
+    >>> words_of("Wi-Fi 坏了")
+    ['wi', 'fi', '坏', '了', '坏了']
+    """
+    words: list[str] = []
+    for token in TOKEN.finditer(text.lower()):
+        run = token[0]
+        if token[1] is None:
+            words.append(run)
+        else:
+            words += [run[i : i + n] for n in (1, 2) for i in range(len(run) - n + 1)]
+    return words
+
+
+def word_vectors(texts: list[str], idf: NDArray[np.float64], words: str = SPACES) -> NDArray[np.float32]:
     """TF-IDF: a row of length 1 for each text, all zeros for a text without words."""
     from sklearn.feature_extraction.text import TfidfTransformer
 
     weighting = TfidfTransformer(norm=None, sublinear_tf=True)
     weighting.idf_ = idf
-    return _unit_length(weighting.transform(count_words(texts, len(idf))).toarray())
+    return _unit_length(weighting.transform(count_words(texts, len(idf), words)).toarray())
 
 
-def count_words(texts: list[str], columns: int) -> Any:
-    """How often each text has the words that are hashed to each column."""
+def count_words(texts: list[str], columns: int, words: str = SPACES) -> Any:
+    """How often each text has the words that are hashed to each column.
+
+    words: "spaces": they are runs of letters and digits; "scripts": those of `words_of`.
+    """
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    pattern = r"(?u)\b\w+\b"
-    return HashingVectorizer(n_features=columns, alternate_sign=False, norm=None, token_pattern=pattern).transform(
-        texts
-    )
+    how: dict[str, Any] = {"analyzer": words_of} if words == SCRIPTS else {"token_pattern": r"(?u)\b\w+\b"}
+    return HashingVectorizer(n_features=columns, alternate_sign=False, norm=None, **how).transform(texts)
 
 
 def _unit_length(rows: NDArray[np.float64]) -> NDArray[np.float32]:

@@ -122,6 +122,11 @@ class ProjectSettings(Settings):
     mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
     std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
+    words: Literal["spaces", "scripts"] = Field(
+        "spaces",
+        description="For texts: where TF-IDF words end, at spaces and signs alone (spaces), or characters and pairs of "
+        "them where a script has no spaces, as Chinese, Japanese and Thai (scripts). Unset: scripts.",
+    )
     epochs: int = Field(
         50, ge=1, description="Epochs of training after each round. Unset: 50, for networks that are trained 30."
     )
@@ -294,6 +299,7 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
         "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
         "runtime": "auto" if kind == "images" and not trained else "torch",
+        "words": "scripts" if kind == "texts" else "spaces",
     }
 
 
