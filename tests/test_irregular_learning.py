@@ -12,8 +12,8 @@ from accuacl.base.randomness import torch_generator
 from accuacl.experiments import checkpoints, learners, make, read_steps, run
 from accuacl.experiments.data import load
 from accuacl.experiments.learners.round import evenly
-from accuacl.experiments.memory import Memory, agreement, class_balanced
-from accuacl.experiments.memory.policies import NEIGHBOURS, votes
+from accuacl.experiments.memory import Memory, class_balanced
+from accuacl.experiments.memory.policies import NEIGHBOURS, agreement, votes
 from effort import examples, times
 
 SMALL = {"benchmark": "split-digits", "tasks": 2, "labels": 12, "rounds": 1, "epochs": 1, "memory": 8, "pool": 60}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.memory import Memory, class_balanced, coverage, herding
-from accuacl.experiments.memory.policies import coverage_order, herding_order
+from accuacl.experiments.memory import Memory, class_balanced
+from accuacl.experiments.memory.policies import coverage, coverage_order, herding, herding_order
 from accuacl.strategies.facility import unit
 from effort import times
 

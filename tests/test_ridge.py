@@ -8,8 +8,8 @@ import torch
 from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.heads import fit, sharpness
-from accuacl.experiments.heads.ridge import STEP, LeaveOneOut, loss
+from accuacl.experiments.heads import fit_ridge as fit
+from accuacl.experiments.heads.ridge import STEP, LeaveOneOut, loss, sharpness
 from effort import examples
 
 

@@ -28,6 +28,12 @@ if TYPE_CHECKING:
         decode_all as decode_all,
         reading_image as reading_image,
     )
+    from accuacl.experiments.data.columns import (
+        LABELS as LABELS,
+        LISTS as LISTS,
+        list_column as list_column,
+        vectors_of as vectors_of,
+    )
     from accuacl.experiments.data.dataset import (
         Dataset as Dataset,
         InputRows as InputRows,
@@ -63,12 +69,6 @@ if TYPE_CHECKING:
         read_columnar as read_columnar,
         read_table as read_table,
     )
-    from accuacl.experiments.data.tables import (
-        LABELS as LABELS,
-        LISTS as LISTS,
-        list_column as list_column,
-        vectors_of as vectors_of,
-    )
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -89,6 +89,6 @@ __getattr__, __dir__ = lazy_attributes(
             "Task",
         ),
         "table_files": ("check_column", "DataTable", "read_columnar", "read_table"),
-        "tables": ("LABELS", "LISTS", "list_column", "vectors_of"),
+        "columns": ("LABELS", "LISTS", "list_column", "vectors_of"),
     },
 )

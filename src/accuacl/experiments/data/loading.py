@@ -1,7 +1,7 @@
 """Load a data set by its name or path: the published ones, and the user's own in any layout that can be read.
 
 `load` finds the layout and reads vectors at once; images are decoded once into a cache and memory-mapped from there.
-The modules cifar, folders, parquet, arrays and tables know one kind of layout each.
+The modules cifar, folders, parquet, arrays and columns know one kind of layout each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, near
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.randomness import rank
-from accuacl.experiments.data import arrays, cifar, folders, parquet, splits, tables
+from accuacl.experiments.data import arrays, cifar, columns, folders, parquet, splits
 from accuacl.experiments.data.cache import DecodeOptions, build_cache, read_cache
 from accuacl.experiments.data.dataset import (
     ColumnNames,
@@ -77,7 +77,7 @@ def load(
 
     name: digits (always there), cifar10, cifar100, tiny-imagenet; or a file or folder, here or in data_dir: images
     (train/<class>/*, test/<class>/*), NumPy arrays (see `arrays`), tables (CSV, TSV, JSON, JSON lines,
-    Parquet, Arrow; see `tables`); or a folder with such a file or folder for each task: task-1, task-2, ...
+    Parquet, Arrow; see `columns`); or a folder with such a file or folder for each task: task-1, task-2, ...
     Without a test split, a fifth of each class is held out, with a warning.
     data_dir: where published data sets lie, each in a folder of its name or not; default: $ACCUACL_DATA.
     cache_dir: where decoded images are kept for the next start; default: $ACCUACL_CACHE or ~/.cache/accuacl.
@@ -156,7 +156,7 @@ def holds_vectors(place: Path) -> bool:
     if fields is not None:
         return arrays.are_vectors(fields)
     files = find_tables(first)
-    return files is not None and not tables.name_images(files)
+    return files is not None and not columns.name_images(files)
 
 
 def holds_tasks(place: Path) -> bool:
@@ -167,7 +167,7 @@ def holds_tasks(place: Path) -> bool:
     if fields is not None:
         return "train_task" in fields
     files = find_tables(place)
-    return files is not None and tables.has_column(files, "task")
+    return files is not None and columns.has_column(files, "task")
 
 
 def is_task(path: Path) -> bool:
@@ -229,8 +229,8 @@ def _load_own(name: str, place: Path, cache_dir: Path | None, options: DecodeOpt
         raise InputError(f"{place} is not a table, so it has no column {column!r}; leave out {option}.")
     if fields:
         data, held_out = arrays.read(name, place, fields), arrays.held_out(fields)
-    elif files and not tables.name_images(files):
-        data, held_out = tables.read_vectors(name, files, named)
+    elif files and not columns.name_images(files):
+        data, held_out = columns.read_vectors(name, files, named)
     else:
         source = _find_images(place, files, named)
         data, held_out = _load_images(name, source, cache_dir, options), splits.READING in source.reading
@@ -248,7 +248,7 @@ def _load_own(name: str, place: Path, cache_dir: Path | None, options: DecodeOpt
 def _find_images(place: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
     """The images in a folder, or in these tables of it."""
     if files:
-        return parquet.find_own(files, named) if tables.hold_images(files) else tables.find_images(files, named)
+        return parquet.find_own(files, named) if columns.hold_images(files) else columns.find_images(files, named)
     source = folders.find_tiny(place) or folders.find(place)
     if source is None:
         raise InputError(

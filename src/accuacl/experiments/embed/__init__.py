@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     )
     from accuacl.experiments.embed.runtime import (
         BATCH as BATCH,
-        IN_ORDER as IN_ORDER,
         TORCH as TORCH,
         FrozenNetwork as FrozenNetwork,
         Runtime as Runtime,
@@ -53,7 +52,6 @@ __getattr__, __dir__ = lazy_attributes(
         "runtime": (
             "BATCH",
             "FrozenNetwork",
-            "IN_ORDER",
             "Runtime",
             "TORCH",
             "choose_runtime",
