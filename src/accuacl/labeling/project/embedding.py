@@ -93,7 +93,7 @@ class RowInputs:
         self.names, self.rows = items.names, list[Any](items.texts or items.shown or [])
         self.settings, self.tasks = project.settings, project.tasks
         self.files: list[str] = [str(file), *map(str, project.settings.files)]
-        if not project.settings.own:
+        if not project.settings.own and not project.settings.sentence_model:
             self.files.append(str(first / ("words.json" if kind == "texts" else FILE)))
         self.reading: list[Any] = [column]
 

@@ -37,7 +37,7 @@ from accuacl.experiments.embed import (
     open_runtime,
     pretrained_network,
 )
-from accuacl.labeling.project.loader import SPACES, TokenVectors, count_words, word_vectors
+from accuacl.labeling.project.loader import SPACES, SentenceModel, TokenVectors, count_words, word_vectors
 from accuacl.labeling.project.settings import (
     NONE,
     PRETRAINED,
@@ -163,6 +163,8 @@ def check_model(settings: ProjectSettings) -> None:
         choose_runtime(frozen_network(settings), images, device_of(settings.device), settings.runtime)  # may warn
     if settings.kind == "texts" and settings.own:
         _own_text_encoder(settings)
+    if settings.sentence_model:
+        _sentence_model(settings)(["a text"])
     if settings.model == SCRATCH:
         warnings.warn(
             "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
@@ -184,6 +186,8 @@ def text_encoder(settings: ProjectSettings, tasks: Tasks) -> TextEncoder:
     """From texts to vectors, one row each. The weights of words are learned from the first task, and then stay."""
     if settings.own:
         return _own_text_encoder(settings)
+    if settings.sentence_model:
+        return _sentence_model(settings)
     path = tasks.folder_of(0) / "words.json"
     if not path.exists():
         fit_words(tasks.table(0)["text"], settings.text_features, path, settings.words)
@@ -217,6 +221,22 @@ def word_weights(path: Path) -> NDArray[np.float64]:
     """The weights of words that `fit_words` has written."""
     with reading(path):
         return np.array(json.loads(path.read_text())["idf"], np.float64)
+
+
+def _sentence_model(settings: ProjectSettings) -> TextEncoder:
+    """The user's ONNX file, which embeds texts."""
+    settings.check_files()
+    try:
+        model = SentenceModel(*settings.files)
+        width = model(["a text"]).shape[1]
+    except Exception as error:  # onnxruntime and tokenizers have errors of their own
+        raise InputError(f"{settings.model} cannot be used as a model of texts: {one_line(error)}") from None
+
+    def encode(texts: list[str]) -> NDArray[np.float32]:
+        rows = model(texts)
+        return rows if len(rows) else np.empty((0, width), np.float32)
+
+    return encode
 
 
 def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:

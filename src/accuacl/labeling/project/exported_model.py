@@ -57,8 +57,12 @@ def write_model(project: Project, out: Path) -> list[Path]:
         scale = load_scale(project.tasks)
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
     if s.kind == "texts":
-        about |= {"texts": "own" if s.own else s.model, "words": s.words}
-    if s.kind == "texts" and not s.own:
+        about |= {"texts": "own" if s.own else "onnx" if s.sentence_model else s.model, "words": s.words}
+    if s.sentence_model:
+        _copy(s.files[0], out / loader.SENTENCES)
+        _copy(s.files[1], out / "tokenizer.json")
+        written += [out / loader.SENTENCES, out / "tokenizer.json"]
+    elif s.kind == "texts" and not s.own:
         state["idf"] = torch.from_numpy(word_weights(first / "words.json"))
     if s.model == WORD_VECTORS:
         state["tokens"] = torch.from_numpy(token_table(s))

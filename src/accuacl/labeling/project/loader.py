@@ -8,7 +8,7 @@
 Or from a shell: python model.py a.jpg b.jpg, for tables new.csv or new.tsv, for vectors new.npy with a row for each.
 Needs torch, safetensors, numpy; for images pillow and the package that has the code of the network
 (efficientnet-lite-pytorch; your own file lies beside this one; accuacl for conv4); for texts scikit-learn, and
-tokenizers where tokenizer.json lies beside this file.
+tokenizers where tokenizer.json lies beside this file, onnxruntime where sentences.onnx does.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ import csv
 import importlib.util
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +169,53 @@ def _text_model(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -
     """From texts to rows of numbers."""
     if about.get("texts") == "own":
         return _own(about, folder)
+    if about.get("texts") == "onnx":
+        return SentenceModel(folder / SENTENCES, folder / "tokenizer.json")
     idf, words = state["idf"].double().numpy(), about.get("words", SPACES)
     if about.get("texts") != "word-vectors":
         return lambda texts: word_vectors(texts, idf, words)
     tokens = TokenVectors(state["tokens"].numpy(), folder / "tokenizer.json")
     return lambda texts: np.hstack([tokens(texts), word_vectors(texts, idf, words)])
+
+
+SENTENCES = "sentences.onnx"  # beside this file, if the model of texts is one
+TAKEN = {"input_ids": "ids", "attention_mask": "attention_mask", "token_type_ids": "type_ids"}  # by inputs of models
+LONGEST = 512  # tokens of a text, where tokenizer.json sets no limit
+
+
+class SentenceModel:
+    """A network that embeds texts, as an ONNX file with a tokenizer.json, as sentence-transformers exports them.
+
+    Its output `sentence_embedding` counts, or else the mean of its first output over the tokens. Texts are run one at a
+    time, on all cores: a row of length 1 for each, which does not depend on the others.
+    """
+
+    def __init__(self, file: Path, tokenizer: Path) -> None:
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self.session = onnxruntime.InferenceSession(file.read_bytes(), options, providers=["CPUExecutionProvider"])
+        self.inputs = [each.name for each in self.session.get_inputs()]
+        if unknown := [name for name in self.inputs if name not in TAKEN]:
+            raise ValueError(f"it takes {', '.join(unknown)}; export a model that takes {', '.join(TAKEN)}.")
+        names = [each.name for each in self.session.get_outputs()]
+        self.output = next((name for name in names if name == "sentence_embedding"), names[0])
+        self.tokenizer: Any = Tokenizer.from_file(str(tokenizer))
+        self.tokenizer.no_padding()
+        if self.tokenizer.truncation is None:
+            self.tokenizer.enable_truncation(LONGEST)
+
+    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            rows = list(pool.map(self._row, self.tokenizer.encode_batch(texts)))
+        return _unit_length(np.stack(rows)) if rows else np.empty((0, 0), np.float32)
+
+    def _row(self, encoding: Any) -> NDArray[np.float64]:
+        given = {name: np.array([getattr(encoding, TAKEN[name])], np.int64) for name in self.inputs}
+        (rows,) = self.session.run([self.output], given)
+        return np.asarray(rows[0] if rows.ndim == 2 else rows[0].mean(axis=0), np.float64)
 
 
 class TokenVectors:

@@ -99,7 +99,8 @@ class ProjectSettings(Settings):
         "",
         description=f"{' or '.join(PRETRAINED)} (images, with the extra `label`), {SCRATCH} (images, from scratch), "
         f"{WORD_VECTORS} (texts, with the extra `label`), {NONE} (vectors, tables, texts), or your own: "
-        "FILE.py:FUNCTION. Unset: the first of these that is possible.",
+        "FILE.py:FUNCTION, for texts also MODEL.onnx with its tokenizer.json beside it. Unset: the first of these that "
+        "is possible.",
     )
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     runtime: Literal["auto", "onnxruntime", "openvino", "openvino-bf16", "torch"] = Field(
@@ -156,8 +157,9 @@ class ProjectSettings(Settings):
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
         names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE)}.get(self.kind, (NONE,))
-        if self.model not in names and (not self.own or self.kind == "tables"):
+        if self.model not in names and not self.sentence_model and (not self.own or self.kind == "tables"):
             own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
+            own += " or MODEL.onnx" if self.kind == "texts" else ""
             raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own}.")
         if self.weights and not self.own:
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
@@ -189,6 +191,11 @@ class ProjectSettings(Settings):
         return file.endswith(".py") and function.isidentifier()
 
     @property
+    def sentence_model(self) -> bool:
+        """Whether the model is an ONNX file that embeds texts, with its tokenizer.json beside it."""
+        return self.kind == "texts" and self.model.endswith(".onnx")
+
+    @property
     def has_network(self) -> bool:
         """Whether a torch network comes before the head."""
         return self.kind != "texts" and self.model != NONE
@@ -198,6 +205,8 @@ class ProjectSettings(Settings):
         """The files that the model is made of, besides the package's own."""
         if self.model == WORD_VECTORS:
             return list(word_vector_files() or ())
+        if self.sentence_model:
+            return [Path(self.model), Path(self.model).with_name("tokenizer.json")]
         return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
 
     def check_files(self) -> None:
@@ -273,6 +282,9 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
             paths.append(Path(given["weights"]).expanduser().resolve())
             given = given | {"weights": str(paths[1])}
         given = given | {"digest": _digest(*paths)}
+    if model.endswith(".onnx"):
+        model = str(Path(model).expanduser().resolve())
+        given = given | {"digest": _digest(Path(model), Path(model).with_name("tokenizer.json"))}
     if model == WORD_VECTORS:
         paths = list(word_vector_files() or ())
         if not paths:

@@ -215,7 +215,8 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
         return TaskInputs(arrays, None)
     path = tasks.folder_of(0) / SCALE
     if not path.exists():
-        centred = settings.kind not in ("texts", "tables") or settings.own  # rows of tables are scaled already
+        own = settings.own or settings.sentence_model
+        centred = settings.kind not in ("texts", "tables") or own  # rows of tables are scaled already
         fitted = arrays[0]
         if isinstance(fitted, FirstRows):  # a sample of the pool
             scale = fit_scale(fitted.rows, (), centred)
