@@ -13,7 +13,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import checkpoints, read_steps
-from accuacl.experiments.heads import examples_of, fit, fit_like, sums_of, without
+from accuacl.experiments.heads import examples_of, fit_like, fit_ridge as fit, sums_of, without
 from accuacl.labeling.project import Project, forgetting, make, read_texts, read_vectors
 from commands import accuacl
 from scripted import SMALL, answer, blobs, class_of, finish, new_project, records, truth

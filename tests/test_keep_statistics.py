@@ -10,7 +10,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import checkpoints, read_steps
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge as fit
 from accuacl.labeling.project import Project, make, task_inputs as inputs
 from scripted import answer, blobs, class_of, finish, new_project, records
 

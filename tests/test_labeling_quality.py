@@ -16,7 +16,7 @@ import torch
 from sklearn.metrics import cohen_kappa_score
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge as fit
 from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality
 from accuacl.labeling.project.estimates import share
 from accuacl.labeling.project.picking import asked_twice

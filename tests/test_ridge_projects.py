@@ -13,7 +13,7 @@ from hypothesis import example, given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import checkpoints, make as make_run, read_steps, run as run_experiment
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge as fit
 from accuacl.labeling.project import Project, export, loader, make
 from accuacl.labeling.project.task_inputs import open_task_inputs
 from commands import accuacl

@@ -8,7 +8,16 @@ import torch
 from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.heads import examples_of, fit, from_tensors, merged, sums_of, to_tensors, together, without
+from accuacl.experiments.heads import (
+    examples_of,
+    fit_ridge as fit,
+    from_tensors,
+    merged,
+    sums_of,
+    to_tensors,
+    together,
+    without,
+)
 from accuacl.experiments.heads.ridge import STEP, LeaveOneOut, loss, sharpness
 from effort import examples
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         torch as torch,
     )
     from accuacl.base.errors import InputError as InputError
+    from accuacl.experiments import heads as heads
     from accuacl.features import Features as Features
     from accuacl.strategies import (
         Query as Query,
@@ -54,6 +55,7 @@ __getattr__, _lazy_names = lazy_attributes(
     {
         "features": ("Features",),
         "base.errors": ("InputError",),
+        "experiments": ("heads",),
         "strategies": ("Query", "Selection", "get_strategy", "register", "select", "strategy_names"),
         "": ("experiments", "labeling", "pools", "skactiveml", "strategies", "torch"),
     },

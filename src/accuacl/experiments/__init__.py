@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments import checkpoints as checkpoints, metrics as metrics
+    from accuacl.experiments import checkpoints as checkpoints, heads as heads, metrics as metrics
     from accuacl.experiments.checkpoints import Learning as Learning
     from accuacl.experiments.config import (
         BUILT_IN as BUILT_IN,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "": ("checkpoints", "metrics"),
+        "": ("checkpoints", "heads", "metrics"),
         "checkpoints": ("Learning",),
         "config": (
             "BUILT_IN",

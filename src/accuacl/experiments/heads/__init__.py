@@ -1,34 +1,49 @@
-"""Class-balanced ridge regression on frozen features: a head that is exact, and learned in one step.
+"""Heads on frozen features that are exact and learned in one step: ridge regression, linear and with kernels.
 
-    head = fit(x, labels, classes)
-    head.logits(x)          # softmax of these is calibrated by leave-one-out
+    head = fit(x, labels)           # NumPy arrays; kernels and ridge are chosen by leave-one-out
+    head.probabilities(rows)        # calibrated by leave-one-out
 
-`fit` makes the head, `loo` computes what every example would get if it were left out, `temperature` calibrates, and
-`sums` is all that must be kept of examples.
+`fit_with_pool` also learns from rows without labels, `KernelRidgeHead` follows scikit-learn's conventions. `fit_ridge`
+is the linear head of torch models, which can do with sums of examples that are gone (`Sums`).
 """
 
-from accuacl.experiments.heads.ridge import fit, fit_like, sharpness
-from accuacl.experiments.heads.sums import (
-    Sums,
-    examples_of,
-    from_tensors,
-    merged,
-    sums_of,
-    to_tensors,
-    together,
-    without,
-)
+from __future__ import annotations
 
-__all__ = [
-    "Sums",
-    "examples_of",
-    "fit",
-    "fit_like",
-    "from_tensors",
-    "merged",
-    "sharpness",
-    "sums_of",
-    "to_tensors",
-    "together",
-    "without",
-]
+from typing import TYPE_CHECKING
+
+from accuacl.base.lazy import lazy_attributes
+
+if TYPE_CHECKING:
+    from accuacl.experiments.heads.defaults import candidates_of_kind as candidates_of_kind
+    from accuacl.experiments.heads.estimator import KernelRidgeHead as KernelRidgeHead
+    from accuacl.experiments.heads.kernel import KernelHead as KernelHead, fit as fit
+    from accuacl.experiments.heads.kernels import KERNELS as KERNELS, Term as Term, unit_rows as unit_rows
+    from accuacl.experiments.heads.pool import (
+        POOL_LEARNING as POOL_LEARNING,
+        fit_with_pool as fit_with_pool,
+        sample_ids as sample_ids,
+    )
+    from accuacl.experiments.heads.ridge import fit_like as fit_like, fit_ridge as fit_ridge
+    from accuacl.experiments.heads.sums import (
+        Sums as Sums,
+        examples_of as examples_of,
+        from_tensors as from_tensors,
+        merged as merged,
+        sums_of as sums_of,
+        to_tensors as to_tensors,
+        together as together,
+        without as without,
+    )
+
+__getattr__, __dir__ = lazy_attributes(
+    __name__,
+    {
+        "defaults": ("candidates_of_kind",),
+        "estimator": ("KernelRidgeHead",),
+        "kernel": ("KernelHead", "fit"),
+        "kernels": ("KERNELS", "Term", "unit_rows"),
+        "pool": ("POOL_LEARNING", "fit_with_pool", "sample_ids"),
+        "ridge": ("fit_like", "fit_ridge"),
+        "sums": ("Sums", "examples_of", "from_tensors", "merged", "sums_of", "to_tensors", "together", "without"),
+    },
+)

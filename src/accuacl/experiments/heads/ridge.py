@@ -41,7 +41,7 @@ class Head:
         return {"left_out_accuracy": 100 * float(right.mean()), "left_out_confidence": 100 * float(confidence.mean())}
 
 
-def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None, generalised: bool = False) -> Head:
+def fit_ridge(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None, generalised: bool = False) -> Head:
     """The head for examples x (n x d) with labels below `classes`. It does not depend on the order of examples.
 
     W and b minimise sum_i w_i |W x_i + b - y_i|^2 + r |W|^2 with y = +1 for the class of an example and -1 for the
@@ -54,7 +54,7 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None, gen
     no more than sums and regularises far less.
 
     >>> x = torch.tensor([[1.0, 0], [0.9, 0.1], [0, 1], [0.1, 0.9]])
-    >>> fit(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)
+    >>> fit_ridge(x, torch.tensor([0, 0, 1, 1]), 2).logits(x).argmax(1)
     tensor([0, 0, 1, 1])
     """
     problem, own = _problem(x, labels, classes)
@@ -63,7 +63,7 @@ def fit(x: Tensor, labels: Tensor, classes: int, real: Tensor | None = None, gen
 
 
 def fit_like(x: Tensor, labels: Tensor, classes: int, ridge: float, sharpness: float) -> Head:
-    """The head with the sharpness, and with the ridge that `fit` tries and that is nearest to the one given."""
+    """The head with the sharpness, and with the ridge that `fit_ridge` tries and that is nearest to the one given."""
     problem, _ = _problem(x, labels, classes)
     unit = problem.mean_length or 1.0
     step = round(math.log(ridge / (unit * TYPICAL)) / math.log(STEP))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.memory import Memory
 
@@ -25,7 +24,9 @@ class Ridge(Learner):
         round, labels = self.round, self.round.labels.cpu()
         features = round.evaluated(round.model.embed, torch.arange(len(labels)))
         real = torch.from_numpy(round.ids >= 0)  # rows with smaller ids stand for examples of which only sums are kept
-        head = fit(torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised)
+        head = fit_ridge(
+            torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised
+        )
         with torch.no_grad():
             round.model.head.weight.copy_(head.weight)
             round.model.head.bias.copy_(head.bias)
@@ -35,5 +36,4 @@ class Ridge(Learner):
             progress(Progress(1, 1, "ridge", "training", (1, 1)))
 
     def remember(self) -> Memory:
-        order = np.argsort(self.round.ids, kind="stable")
-        return Memory(self.round.ids[order], self.round.labels.cpu().numpy()[order])
+        return self.keep_all()

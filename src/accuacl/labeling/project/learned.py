@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.experiments import Handle, Ids, checkpoints, device_of, learners, models, read_steps
 from accuacl.experiments.data import InputRows
-from accuacl.experiments.heads import Sums, examples_of, fit, from_tensors, merged, sums_of, to_tensors, together
+from accuacl.experiments.heads import Sums, examples_of, fit_ridge, from_tensors, merged, sums_of, to_tensors, together
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
@@ -130,7 +130,7 @@ def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks
         networks.open(prepared)
     model = networks.model(handle)
     x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
-    head = fit(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
+    head = fit_ridge(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
     weight = model.head.weight.detach().cpu().double()
     off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
     return float(off / largest) if largest else float(off)  # with a single class all weights are 0

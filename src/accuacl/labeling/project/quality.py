@@ -174,7 +174,7 @@ def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float
     """By ridge regression on the embeddings, each example left out."""
     import torch
 
-    from accuacl.experiments.heads import fit
+    from accuacl.experiments.heads import fit_ridge
     from accuacl.labeling.project.learned import rows_of
 
     ready = {item for step in read_steps(project.journal, "label") for item, _ in step.result["labels"]}
@@ -184,7 +184,7 @@ def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float
         return {}
     own = np.array([classes.index(labels[item]) for item in items])
     x = torch.from_numpy(rows_of(project.settings, project.tasks, items))
-    left_out = torch.softmax(fit(x, torch.from_numpy(own), len(classes)).loo, 1).numpy()
+    left_out = torch.softmax(fit_ridge(x, torch.from_numpy(own), len(classes)).loo, 1).numpy()
     return {items[row]: (doubt, classes[best]) for row, doubt, best in doubtful(left_out, own)}
 
 
