@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Keep compiled modules: tests start many processes, and each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test test-long test-label-studio test-newcomer lint bench setup clean
+.PHONY: help demo docs test test-long test-random test-label-studio test-newcomer coverage release-check lint bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
@@ -35,6 +35,25 @@ test: lint  ## run ruff, mypy and all tests
 
 test-long: lint  ## the same with many more random problems and kills
 	ACCUACL_TESTS=long $(PYTEST)
+
+# Tools that only these targets need are installed by them: pytest-randomly, once there, would shuffle every run.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+test-random: lint  ## run all tests in three random orders
+	$(PIP) pytest-randomly
+	for seed in 1 2 3; do $(PYTEST) -o addopts="-q --doctest-modules --strict-markers" --randomly-seed=$$seed || exit 1; done
+
+coverage: $(VENV)/ready  ## which lines the tests run: out/coverage/index.html
+	$(PIP) pytest-cov
+	$(PYTEST) --cov=accuacl --cov-report=html:out/coverage --cov-report=term:skip-covered
+
+release-check: $(VENV)/ready  ## build sdist and wheel, check both, install each in a new environment and play a newcomer there
+	$(PIP) build twine
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python tests/newcomer.py --package dist/*.whl
+	$(BIN)/python tests/newcomer.py --package dist/*.tar.gz README.md docs/start.md
 
 # Label Studio wants other versions of much, so it has an environment of its own; only torch is the same.
 $(STUDIO)/ready: pyproject.toml constraints.txt

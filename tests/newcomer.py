@@ -42,13 +42,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("pages", nargs="*", type=Path, default=PAGES, help="Markdown files (all)")
     parser.add_argument("--environment", type=Path, help="use this one, or make it there (a temporary one)")
+    parser.add_argument("--package", type=Path, help="install this wheel or sdist (a wheel of this tree)")
     options = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it is ignored, and so by all children
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         environment = options.environment or folder / "environment"
         if not (environment / "bin" / "accuacl").exists():
-            install(environment, folder)
+            install(environment, options.package or wheel_of_tree(folder))
         for page in options.pages:
             began = time.monotonic()
             place = folder / page.stem
@@ -57,14 +58,18 @@ def main() -> None:
             print(f"{page.name}: as printed, {time.monotonic() - began:.0f} s", flush=True)
 
 
-def install(environment: Path, folder: Path) -> None:
-    """The wheel of this tree and what it needs, in a new environment; the tree itself is not on its path."""
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", folder, ROOT], check=True, env=VARIABLES)
-    wheel = next(folder.glob("accuacl-*.whl"))
+def wheel_of_tree(folder: Path) -> Path:
+    """A wheel of this tree."""
+    build = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "wheel", "--no-deps"]
+    subprocess.run([*build, "--wheel-dir", folder, ROOT], check=True, env=VARIABLES)
+    return next(folder.glob("accuacl-*.whl"))
+
+
+def install(environment: Path, package: Path) -> None:
+    """The package and what it needs, in a new environment; the tree itself is not on its path."""
     venv.create(environment, with_pip=True)
-    pip[0] = str(environment / "bin" / "python")
-    what = f"accuacl[{EXTRAS}] @ {wheel.as_uri()}"
+    pip = [environment / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    what = f"accuacl[{EXTRAS}] @ {package.resolve().as_uri()}"
     subprocess.run([*pip, "install", "-c", ROOT / "constraints.txt", what], check=True, env=VARIABLES)
 
 
