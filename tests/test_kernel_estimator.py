@@ -17,16 +17,13 @@ from accuacl.experiments.heads import KernelRidgeHead
 
 
 def digits():
-    x, y = load_digits(return_X_y=True)
-    return (
-        x[:60],
-        np.array([f"digit {c}" for c in y])[:60],
-        x[60:700],
-        x[700:],
-        np.array([f"digit {c}" for c in y])[700:],
-    )
+    """Labelled rows and their classes, rows of the pool, rows to test and their classes."""
+    x, numbers = load_digits(return_X_y=True)
+    y = np.array([f"digit {c}" for c in numbers])
+    return x[:60], y[:60], x[60:700], x[700:], y[700:]
 
 
+@pytest.mark.filterwarnings("ignore:Skipping check")  # those that need pandas, or are for other arrays than NumPy's
 def test_it_passes_the_checks_of_scikit_learn():
     check_estimator(KernelRidgeHead())
 

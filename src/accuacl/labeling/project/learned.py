@@ -23,7 +23,7 @@ from accuacl.labeling.project.encoders import load_backbone, text_encoder, train
 from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
-from accuacl.labeling.project.tasks import Tasks, read_like
+from accuacl.labeling.project.tasks import FOLDERS, Tasks, read_like
 
 
 class Networks:
@@ -91,7 +91,7 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
     task = tasks.find(item)
     number = item - task.first
     name = tasks.table(task.index)["name"][number]
-    if task.kind == "images":
+    if task.kind in FOLDERS:
         encoded, bad = encoder(tasks, task, settings)(slice(number, number + 1))
         if bad:
             raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
@@ -130,7 +130,8 @@ def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks
         networks.open(prepared)
     model = networks.model(handle)
     x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
-    head = fit_ridge(torch.from_numpy(np.array(x)), torch.tensor([labels[item] for item in ids]), model.head.out_features)
+    taught = torch.tensor([labels[item] for item in ids])
+    head = fit_ridge(torch.from_numpy(np.array(x)), taught, model.head.out_features)
     weight = model.head.weight.detach().cpu().double()
     off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
     return float(off / largest) if largest else float(off)  # with a single class all weights are 0
