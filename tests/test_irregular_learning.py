@@ -109,7 +109,7 @@ def test_features_must_fit():
         agreement(Memory.empty(), np.arange(2), np.zeros(2, int), np.zeros((3, 1)), 2, 0, predicted=np.zeros(3, int))
 
 
-@pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which keeps everything
+@pytest.mark.parametrize("learner", [name for name in learners.NAMES if learners.REGISTRY[name].policy])
 def test_agreement_keeps_more_right_labels(tmp_path, learner):
     settings = SMALL | {"learner": learner, "label_noise": 0.4, "labels": 30, "epochs": 8, "memory": 12, "pool": 0}
     settings |= {"seed": 3}

@@ -70,6 +70,73 @@ def test_er_and_gss_take_one_mean_over_new_and_replayed(name):
     assert loss.item() == pytest.approx(ce(logits(made.round.model, both), Y[both]), rel=1e-5)
 
 
+def trained(name, memory=0, **more):
+    """The weights after an epoch."""
+    made = learner(name, memory=memory, **more)
+    made.train()
+    return made, torch.cat([parameter.flatten() for parameter in made.round.model.parameters()]).detach()
+
+
+def test_finetune_is_er_without_a_memory():
+    finetuned, er = trained("finetune", memory=10), trained("er", memory=0, capacity=0)
+    assert torch.equal(finetuned[1], er[1])
+    assert len(finetuned[0].remember()) == len(er[0].remember()) == 0
+
+
+def test_joint_trains_on_all_labels_so_far_and_keeps_them():
+    made = learner("joint")
+    assert sorted(made.epoch_rows(torch.Generator()).tolist()) == list(range(24))
+    rows = torch.tensor([2, 20, 0, 14])  # 14 and above are the memory's
+    ids = made.round.ids[rows]
+    assert made.observe(rows).item() == pytest.approx(ce(logits(made.round.model, ids), Y[ids]), rel=1e-5)
+    np.testing.assert_array_equal(made.remember().ids, np.arange(24))
+
+
+SPLIT = np.where(np.arange(40) < 10, Y % 3, 3 + Y % 3)  # the memory has classes 0 to 2, the task 3 to 5
+
+
+def test_lwf_keeps_what_the_old_model_says_of_earlier_classes():
+    made = learner("lwf", labels=SPLIT, seen=range(6), alpha=0.7)
+    old = made.old.head.weight.detach().numpy() + RNG.normal(size=(6, 3))
+    made.old.head.weight.data.copy_(torch.from_numpy(old))
+    ids = np.array([12, 15, 10, 11])
+    z = logits(made.round.model, ids)
+    target = X[ids] @ made.old.head.weight.numpy().T.astype(float) + made.old.head.bias.detach().numpy()
+    q, p = (np.exp(v[:, :3] / 2) / np.exp(v[:, :3] / 2).sum(1, keepdims=True) for v in (target, z))
+    kl = 4 * (q * np.log(q / p)).sum(1).mean()
+    loss = made.observe(torch.tensor([2, 5, 0, 1]))
+    assert loss.item() == pytest.approx(ce(z[:, 3:], SPLIT[ids] - 3) + 0.7 * kl, rel=1e-5)
+    first = learner("lwf", labels=SPLIT, memory=0)
+    assert first.observe(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(ce(z[:, 3:], SPLIT[ids] - 3), rel=1e-5)
+
+
+def test_icarl_has_a_binary_cross_entropy_for_each_output():
+    made, twin = learner("icarl", labels=SPLIT, seen=range(6)), learner("icarl", labels=SPLIT, seen=range(6))
+    replayed = next(twin.replay).numpy()
+    ids = np.concatenate([[12, 15, 10, 11], replayed])
+    z, target = logits(made.round.model, ids), np.zeros((8, 6))
+    target[np.arange(8), SPLIT[ids]] = 1
+    target[4:, :3] = 1 / (1 + np.exp(-STORED[replayed][:, :3]))
+    entropy = np.log1p(np.exp(z)) - target * z
+    loss = made.observe(torch.tensor([2, 5, 0, 1]))
+    expected = entropy[:, 3:].sum(1).mean() + entropy[4:, :3].sum(1).mean()
+    assert loss.item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_icarl_predicts_the_nearest_mean_of_exemplars():
+    made, _ = trained("icarl", memory=10, labels=SPLIT, seen=range(6), capacity=9)
+    kept = made.remember()
+    assert np.bincount(kept.labels).max() <= 2  # six classes share nine places
+    x = X / np.linalg.norm(X, axis=1, keepdims=True)  # the linear net's features are its inputs
+    means = {c: x[kept.ids[kept.labels == c]].mean(0) for c in np.unique(kept.labels)}
+    means = {c: mean / np.linalg.norm(mean) for c, mean in means.items()}
+    nearest = [min(means, key=lambda c: np.linalg.norm(row - means[c])) for row in x]
+    z = logits(made.round.model, np.arange(40))
+    known = np.array(sorted(means))
+    np.testing.assert_array_equal(known[z[:, known].argmax(1)], nearest)
+    assert kept.logits.shape == (len(kept), 6)
+
+
 def test_er_goes_through_the_memory_once_an_epoch():
     rows = replayed(learner("er", memory=10), 6)
     assert [None if r is None else len(r) for r in rows] == [4, 4, 2, None, None, None]

@@ -1,8 +1,8 @@
 """Learners: how a model learns a task without forgetting the ones before.
 
 A learner is a small class over the loop in `loop.py`. To add one, write it in a file of its own and give it a line in
-`registry.py`, or `register` it from anywhere. Each comes in two variants: "paper", as in the paper's experiments, and
-"original", as first published; ridge, which belongs to neither, is the same in both.
+`registry.py`, which also declares the settings that it uses, or `register` it from anywhere. The paper's four come in
+two variants: "paper", as in its experiments, and "original", as first published; the others have one form.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -70,6 +71,11 @@ class Learner:
     def remember(self) -> Memory:
         """The memory as the task leaves it, once the model is trained; by default what training has put there."""
         return self.buffer
+
+    def keep_all(self) -> Memory:
+        """Every labelled example, of this task and of those before, in order of id."""
+        order = np.argsort(self.round.ids, kind="stable")
+        return Memory(self.round.ids[order], self.round.labels.cpu().numpy()[order])
 
     def keep(self, own: Callable[..., Memory], logits: Any = None) -> Memory:
         """The memory with the task's examples offered to it: by the policy in the settings, or else by the learner's.

@@ -48,6 +48,7 @@ class LearnerEntry(Registry["Start"]):
         self.policy, self.replayed, self.exact = tuple(policy), replayed, exact
 
 
+NO_MEMORY = {"memory": 0, "learner_variant": "paper"}  # settings of learners that keep nothing, or everything
 REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "er": LearnerEntry("er:ER", "er:OriginalER", settings={"replay": "once"}, policy=["paper"]),
     "gss": LearnerEntry("gss:GSS", "gss:OriginalGSS", policy=["paper"], replayed=1.3),
@@ -56,6 +57,10 @@ REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "ridge": LearnerEntry(
         "ridge:Ridge", fixed={"learner_variant": "paper", "sampling": "plain"}, policy=[], exact=True
     ),
+    "icarl": LearnerEntry("icarl:ICaRL", fixed={"learner_variant": "paper"}, policy=[]),
+    "lwf": LearnerEntry("lwf:LwF", settings={"alpha": 1.0}, fixed=NO_MEMORY, policy=[], replayed=0.3),
+    "finetune": LearnerEntry("bounds:Finetune", fixed=NO_MEMORY, policy=[], replayed=0.0),
+    "joint": LearnerEntry("bounds:Joint", fixed=NO_MEMORY, policy=[], replayed=2.0),
 }
 NAMES = tuple(REGISTRY)
 SETTINGS = tuple(dict.fromkeys(name for entry in REGISTRY.values() for name in entry.settings))  # that some have

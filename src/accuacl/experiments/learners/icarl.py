@@ -1,0 +1,75 @@
+"""iCaRL (Rebuffi et al., 2017): exemplars by herding, distillation, and the nearest mean of exemplars as classifier."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import binary_cross_entropy_with_logits, normalize
+
+from accuacl.base.progress import OnProgress
+from accuacl.base.randomness import derive, torch_generator
+from accuacl.experiments.learners.derpp import stored_logits
+from accuacl.experiments.learners.loop import Learner
+from accuacl.experiments.learners.round import Round, cycle
+from accuacl.experiments.memory import POLICIES, Memory
+
+
+class ICaRL(Learner):
+    """Binary cross entropy of each output; the head is then replaced by the classes' means of exemplars.
+
+    Targets are 1 and 0 for the classes of the task, and for replayed examples in earlier classes what the model gave at
+    the end of the last task, stored with the exemplars. Features and means have length 1, so the nearest mean is the
+    largest output of a linear head whose rows are the means. Unlike the paper's, new examples have no targets in
+    earlier classes, and the next task trains from that head.
+    """
+
+    def __init__(self, round: Round) -> None:
+        super().__init__(round)
+        self.buffer.require("logits", "icarl")
+        self.mine = round.labels[: round.new].unique()  # type: ignore[no-untyped-call]
+        self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
+
+    def start_epoch(self, epoch: int) -> None:
+        draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.replay = cycle(torch.arange(len(self.round.memory)), self.round.training.batch, draws, full=False)
+
+    def observe(self, rows: Tensor) -> Tensor:
+        n, inside = len(rows), next(self.replay, None)
+        x, y = self.round.augmented(rows if inside is None else torch.cat([rows, self.round.memory_rows[inside]]))
+        z = self.round.logits(x)
+        loss = _entropy(z[:, self.mine], (y[:, None] == self.mine).to(z.dtype))
+        if inside is not None and len(self.earlier):
+            stored = stored_logits(self.round.memory, inside.numpy()).to(z.device)[:, self.earlier]
+            loss = loss + _entropy(z[n:, self.earlier], stored.sigmoid())
+        return self.round.step(loss)
+
+    def train(self, progress: OnProgress | None = None) -> None:
+        super().train(progress)
+        round = self.round
+        seed, (ids, labels) = derive(*round.seed, "memory"), round.ids_and_labels(round.new_rows)
+        every = torch.cat([round.memory_rows, round.new_rows])
+        features, logits = (round.evaluated(part, every) for part in (round.model.embed, round.model))
+        past = Memory.from_arrays(round.memory.to_arrays() | {"logits": logits[: len(round.memory)]})
+        kept = POLICIES["herding"](past, ids, labels, features, round.training.capacity, seed, logits[len(past) :])
+        if len(kept):
+            self.buffer = kept
+            self._put_means(kept)
+
+    def remember(self) -> Memory:
+        return self.buffer
+
+    def _put_means(self, memory: Memory) -> None:
+        """Make the head that of the nearest mean of exemplars; a class without any is never predicted."""
+        rows = self.round.rows_of(memory.ids)
+        features = normalize(torch.from_numpy(self.round.evaluated(self.round.model.embed, rows)), dim=1)
+        head, labels = self.round.model.head, self.round.labels[rows.to(self.round.labels.device)].cpu()
+        with torch.no_grad():
+            head.weight.zero_()
+            head.bias.zero_()
+            for label in labels.unique().tolist():  # type: ignore[no-untyped-call]
+                head.weight[label] = normalize(features[labels == label].mean(0), dim=0).to(head.weight.device)
+
+
+def _entropy(z: Tensor, target: Tensor) -> Tensor:
+    """Binary cross entropy, summed over outputs, mean over examples."""
+    return binary_cross_entropy_with_logits(z, target, reduction="sum") / len(z)
