@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.heads.defaults import candidates_of_kind as candidates_of_kind
+    from accuacl.experiments.heads.defaults import (
+        candidates_of_kind as candidates_of_kind,
+        pool_learning_of_kind as pool_learning_of_kind,
+    )
     from accuacl.experiments.heads.estimator import KernelRidgeHead as KernelRidgeHead
     from accuacl.experiments.heads.kernel import KernelHead as KernelHead, fit as fit
     from accuacl.experiments.heads.kernels import KERNELS as KERNELS, Term as Term, unit_rows as unit_rows
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
-        "defaults": ("candidates_of_kind",),
+        "defaults": ("candidates_of_kind", "pool_learning_of_kind"),
         "estimator": ("KernelRidgeHead",),
         "kernel": ("KernelHead", "fit"),
         "kernels": ("KERNELS", "Term", "unit_rows"),
