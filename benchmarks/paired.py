@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from accuacl.base.files import write_text
-from accuacl.experiments.report.significance import holm, sign_flip_test
+from accuacl.experiments.report.comparison import holm, sign_flip_test
 
 Cells = dict[str, dict[int, dict[str, float]]]  # cell: seed: metric: value
 

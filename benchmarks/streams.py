@@ -21,7 +21,7 @@ import numpy as np
 
 from accuacl.base.files import write_text
 from accuacl.experiments import read_csv
-from accuacl.experiments.report.significance import holm, sign_flip_test
+from accuacl.experiments.report.comparison import holm, sign_flip_test
 
 START, END = "<!-- benchmarks/streams.py writes from here -->", "<!-- to here -->"
 STREAMS = {

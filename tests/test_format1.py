@@ -157,6 +157,13 @@ def folder(tmp_path):
     return tmp_path
 
 
+def without_new_keys(now: Any, known: Any) -> Any:
+    """What is there now, without the settings and results that later versions add."""
+    if not isinstance(now, dict) or not isinstance(known, dict):
+        return now
+    return {name: without_new_keys(value, known[name]) for name, value in now.items() if name in known}
+
+
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(folder):
     before = steps(folder / "run-begun" / "journal.sqlite")
     assert "1/0/label" in before
@@ -169,12 +176,8 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(folder):
     assert now["weights"].keys() == known["weights"].keys()
     if not same_machine(said):
         return
-    config = known["result"].pop("config")
-    assert config.items() <= now["result"].pop("config").items()  # there may be new settings
-    for steps_ in (now["steps"], known["steps"]):
-        steps_["None/None/result"].pop("config")
-    assert as_json(now["result"]) == known["result"]
-    assert as_json(now["steps"]) == known["steps"]
+    assert without_new_keys(as_json(now["result"]), known["result"]) == known["result"]
+    assert without_new_keys(as_json(now["steps"]), known["steps"]) == known["steps"]
     assert now["weights"] == known["weights"]
 
 

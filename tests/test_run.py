@@ -64,7 +64,7 @@ def records(out: Path, like: str = "*") -> dict:
     return journals.records(out / "journal.sqlite", like)
 
 
-@pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which keeps all
+@pytest.mark.parametrize("learner", [name for name in learners.NAMES if "paper" in learners.REGISTRY[name].policy])
 @pytest.mark.parametrize("policy", ["herding", "coverage"])
 def test_a_run_with_a_memory_policy_that_is_interrupted_goes_on_to_the_same_bytes(learner, policy, tmp_path):
     settings = small(learner=learner, memory_policy=policy, first_round="coverage", strategy="coverage")
