@@ -37,7 +37,7 @@ def progress_bar(*more: ProgressColumn) -> Progress:
 
 @contextmanager
 def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
-    """A function that draws the progress it is told. Meanwhile Python's warnings are shown as notes."""
+    """A function that draws the progress it is given. Meanwhile Python's warnings are shown as notes."""
     with warnings.catch_warnings(), progress_bar(*more) as bar:
         warnings.showwarning = lambda message, *_, **__: console.print(f"[yellow]note:[/yellow] {escape(str(message))}")
         job = bar.add_task("starting", total=None)
