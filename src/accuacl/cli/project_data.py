@@ -27,6 +27,10 @@ NO_OPTION = ("kind", "digest", "ridge_by", "options")  # settings that follow fr
 Images = Annotated[
     Path | None, typer.Option(help="A folder of images, or with a folder of them for each task: task-1, task-2, ...")
 ]
+Files = Annotated[
+    Path | None,
+    typer.Option(help="A folder of files of any kind, such as sounds, with --model FILE.py:FUNCTION: path to vector."),
+]
 TaskColumn = Annotated[
     str | None,
     typer.Option(help="The column that names the task of each row. Unset: `task`, if there is one; '': none."),
@@ -53,6 +57,7 @@ def new(
     directory: Directory,
     *,
     images: Images = None,
+    files: Files = None,
     vectors: Vectors = None,
     texts: Texts = None,
     table: TableFile = None,
@@ -84,7 +89,7 @@ def new(
         raise InputError(f"--classes is {classes!r}, which has a class without a name; give names like cat,dog.")
     with drawn() as draw:
         how = projects.TableOptions(id_column, label_column, tuple(ignore or ()))
-        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw)
+        pools = read_pools(Given(images, files, vectors, texts, table, column, task_column, how), draw)
         for source in pools:
             if not source.names:
                 raise InputError(source.none_to_label())
@@ -107,6 +112,7 @@ def new(
 def add(
     directory: Directory,
     images: Images = None,
+    files: Files = None,
     vectors: Vectors = None,
     texts: Texts = None,
     table: TableFile = None,
@@ -120,7 +126,7 @@ def add(
     """
     with projects.Project.open(directory) as project, drawn() as draw:
         how = projects.TableOptions(label=label_column)
-        pools = read_pools(Given(images, vectors, texts, table, column, task_column, how), draw, project)
+        pools = read_pools(Given(images, files, vectors, texts, table, column, task_column, how), draw, project)
         added = project.add_each(pools)
         for task, items in added:
             print_added(task, items, directory)
@@ -155,6 +161,7 @@ class Given:
     """What was given on the command line: one path of these."""
 
     images: Path | None
+    files: Path | None
     vectors: Path | None
     texts: Path | None
     table: Path | None
@@ -166,24 +173,29 @@ class Given:
 def read_pools(
     given: Given, on_progress: OnProgress, project: projects.Project | None = None
 ) -> list[projects.NewItems]:
-    """What one of --images, --vectors, --texts and --table names, for each task. project: the one it is added to."""
+    """What --images, --files, --vectors, --texts or --table names, for each task. project: the one it is added to."""
     paths = {"images": given.images, "vectors": given.vectors, "texts": given.texts, "tables": given.table}
+    paths["files"] = given.files
     kinds = [kind for kind, path in paths.items() if path is not None]
     if len(kinds) != 1:
-        raise InputError("give one of --images FOLDER, --vectors FILE.parquet, --texts FILE and --table FILE.")
+        raise InputError(
+            "give one of --images FOLDER, --vectors FILE.parquet, --texts FILE, --table FILE and --files FOLDER."
+        )
     if given.table is None and (given.options.id or given.options.ignored):
         raise InputError("--id-column and --ignore go with --table; leave them out.")
     named = [column for column in (given.options.id, given.options.label, given.task) if column]
     if len(set(named)) < len(named):
         raise InputError("--id-column, --label-column and --task-column must be different columns; name each once.")
-    if given.images is not None and given.options.label:
-        raise InputError("images have no column of labels; give their labels with `accuacl project label --from FILE`.")
-    if given.images is not None and given.task:
-        raise InputError("images have no columns; leave out --task-column, and put each task into a folder task-...")
     kind, path = kinds[0], paths[kinds[0]]
+    if kind in ("images", "files") and given.options.label:
+        raise InputError(
+            f"{kind} have no column of labels; give their labels with `accuacl project label --from FILE`."
+        )
+    if kind in ("images", "files") and given.task:
+        raise InputError(f"{kind} have no columns; leave out --task-column, and put each task into a folder task-...")
     assert path is not None
     pools: list[projects.NewItems] = []
-    for part in projects.task_paths(path, images=kind == "images"):
+    for part in projects.task_paths(path, images=kind in ("images", "files")):
         pools += projects.split_by_task(_read(kind, part, given, on_progress, project))
     return pools
 
@@ -198,6 +210,8 @@ def _read(
         return projects.read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
     if kind == "images":
         return projects.read_images(path, on_progress)
+    if kind == "files":
+        return projects.read_files(path)
     if kind == "vectors":
         return projects.read_vectors(path, given.task, label)
     if kind == "texts":

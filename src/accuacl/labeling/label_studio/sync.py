@@ -214,7 +214,7 @@ def _mark(link: Link) -> str:
     return f"accuacl {link.key}"
 
 
-TAGS = {"images": "Image", "texts": "Text", "vectors": "Table", "tables": "Table"}
+TAGS = {"images": "Image", "texts": "Text", "vectors": "Table", "tables": "Table", "files": "Table"}
 MOST = 8 * 2**20  # characters of tasks in one request; a longer task is sent alone
 
 

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
         describe_given as describe_given,
         take_label_file as take_label_file,
     )
-    from accuacl.labeling.project.images import LARGEST_IMAGE as LARGEST_IMAGE, read_images as read_images
+    from accuacl.labeling.project.images import (
+        LARGEST_IMAGE as LARGEST_IMAGE,
+        read_files as read_files,
+        read_images as read_images,
+    )
     from accuacl.labeling.project.new_items import (
         NewItems as NewItems,
         TableOptions as TableOptions,
@@ -105,7 +109,7 @@ __getattr__, __dir__ = lazy_attributes(
         ),
         "exporting": ("export",),
         "given_labels": ("add_gold", "describe_given", "take_label_file"),
-        "images": ("LARGEST_IMAGE", "read_images"),
+        "images": ("LARGEST_IMAGE", "read_files", "read_images"),
         "new_items": ("NewItems", "TableOptions", "split_by_task", "task_paths"),
         "pool_map": ("PoolMap",),
         "project": ("Project", "check_free", "load_learning"),

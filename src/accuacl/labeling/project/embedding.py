@@ -41,6 +41,8 @@ def open_for_embedding(
     with Project.open(directory) as project:
         if trust_code:
             trust_settings(project.settings)
+        if project.settings.kind == "files":
+            raise InputError("embed takes no project of files; write their vectors to a .npy file, and embed that.")
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
         if kind in ("texts", "tables"):
             return RowInputs(project, Path(data), options.column or "text"), checkpoint

@@ -1,9 +1,10 @@
-"""How a project turns images, vectors and texts into embeddings.
+"""How a project turns images, vectors, texts and files into embeddings.
 
 Images and vectors may go through a network: a pretrained one, the user's own, or one that is trained from scratch.
 Texts become the words that they have (TF-IDF, hashed to columns), beside the mean of trained token vectors if the
-package wordllama is installed, or what the user's own function gives. Of wordllama only two files are read, the vectors
-and the tokenizer; its code, which would download them, is not run.
+package wordllama is installed, or what the user's own model gives. Files of any other kind need a function of the
+user's. Of wordllama only two files are read, the vectors and the tokenizer; its code, which would download them, is not
+run.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from torch import nn
 
 from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.files import reading, write_text
-from accuacl.base.userfile import load_function
+from accuacl.base.userfile import check_function, load_file, load_function, takes
 from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed import (
     BATCH,
@@ -50,6 +51,7 @@ from accuacl.labeling.project.settings import (
 from accuacl.labeling.project.tasks import Tasks
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+FAILURES = 8  # files
 NETWORK = "network.json"  # in the first task's folder: what runs the network on images
 
 TextEncoder = Callable[[list[str]], NDArray[np.float32]]
@@ -165,6 +167,8 @@ def check_model(settings: ProjectSettings) -> None:
         _own_text_encoder(settings)
     if settings.sentence_model:
         _sentence_model(settings)(["a text"])
+    if settings.kind == "files":
+        file_encoder(settings)
     if settings.model == SCRATCH:
         warnings.warn(
             "the model learns from scratch, which takes thousands of labels; a pretrained one needs few: give your own "
@@ -177,6 +181,43 @@ def check_model(settings: ProjectSettings) -> None:
             f"come with the extra `label`; {install('label')}.",
             stacklevel=3,
         )
+
+
+# Files of any kind
+
+
+def file_encoder(settings: ProjectSettings) -> Callable[[Path], NDArray[np.float32] | None]:
+    """The user's function, which takes the path of a file and gives a vector; None for a file that it cannot read.
+
+    If it fails for the first files without having read one, it is the function that is wrong, and its error is raised.
+    """
+    settings.check_files()
+    check_trusted(settings)
+    file, name = check_function(settings.model)
+    function: Any = getattr(load_file(Path(file), fresh=True), name, None)
+    if not callable(function) or not takes(function, 1):
+        raise InputError(
+            f"{file} has no function {name} that takes the path of a file; define it there or give another name."
+        )
+    failures: list[bool] = []  # of the files so far, until one was read
+
+    def encode(path: Path) -> NDArray[np.float32] | None:
+        try:
+            row: NDArray[Any] = np.asarray(function(path))
+        except Exception:  # the user's code may raise anything for a broken file
+            failures.append(True)
+            if len(failures) == FAILURES:
+                raise
+            return None
+        if row.ndim != 1 or not len(row) or row.dtype.kind not in "fiu" or not np.isfinite(row).all():
+            raise InputError(
+                f"{settings.model} gave {row.dtype} of shape {row.shape} for {path.name}; give a vector of finite "
+                "numbers."
+            )
+        failures[:] = [False] * FAILURES  # it works; whatever fails from now on is a broken file
+        return row.astype(np.float32)
+
+    return encode
 
 
 # Texts

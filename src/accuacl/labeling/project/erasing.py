@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading, replacing, write_bytes, write_text, writing
 from accuacl.experiments import read_steps
 from accuacl.labeling.project.images import why_unusable
-from accuacl.labeling.project.tasks import ERASED, Item, TaskInfo, Tasks, identities, never_add_again
+from accuacl.labeling.project.tasks import ERASED, FOLDERS, Item, TaskInfo, Tasks, identities, never_add_again
 
 FORGET_PLAN = "forgetting.json"  # what has to be forgotten still, in the project's directory
 FORGOTTEN = "(forgotten)"  # the name of an item that was forgotten
@@ -88,9 +88,9 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
 def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:
     """Erase rows of a task with their names, and see to it that the same images and texts are not taken in again."""
     table = tasks.table(task.index)
-    gone = forgotten_rows(tasks, task) if task.kind == "images" else erased_rows(tasks, task)
+    gone = forgotten_rows(tasks, task) if task.kind in FOLDERS else erased_rows(tasks, task)
     there = [row for row in rows if row not in gone]
-    if there and task.kind in ("images", "texts"):
+    if there and task.kind in (*FOLDERS, "texts"):
         names, texts = ([table[name][row] for row in there] for name in ("name", "text" if "text" in table else "name"))
         never_add_again(tasks.folder, identities(task.kind, task.place, names, texts))
     erase(tasks, task, rows, names=True)
@@ -119,7 +119,7 @@ def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> Non
     if not place.is_relative_to(uploads) or not place.exists():
         return
     names = tasks.table(task.index)["name"]
-    files = [place / names[row] for row in rows] if task.kind == "images" else [place]
+    files = [place / names[row] for row in rows] if task.kind in FOLDERS else [place]
     for file in files:
         if file.resolve().is_relative_to(uploads) and file.is_file():
             with writing(file):
@@ -129,7 +129,7 @@ def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> Non
 def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
     """Their names. They are never asked for, and nothing is learned from them."""
     made = tasks.folder_of(task.index) / "inputs.json"
-    if task.kind != "images" or not made.exists():
+    if task.kind not in FOLDERS or not made.exists():
         return []
     with reading(made):
         rows = json.loads(made.read_text())["bad"]
@@ -138,7 +138,9 @@ def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
 
 
 def why_unreadable(task: TaskInfo, name: str) -> str:
-    """Why such an image cannot be read, in a few words."""
+    """Why such an image or file cannot be read, in a few words."""
+    if task.kind == "files":
+        return "your model could not read it"
     return why_unusable(Path(task.place), name) or "could not be read when it was embedded, and can be now"
 
 

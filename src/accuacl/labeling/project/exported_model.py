@@ -56,6 +56,8 @@ def write_model(project: Project, out: Path) -> list[Path]:
     if (first / SCALE).exists():
         scale = load_scale(project.tasks)
         state |= {f"scale.{key}": torch.from_numpy(np.array(value)) for key, value in scale.items()}
+    if s.kind == "files":
+        about["length"] = len(state["scale.mean"])
     if s.kind == "texts":
         about |= {"texts": "own" if s.own else "onnx" if s.sentence_model else s.model, "words": s.words}
     if s.sentence_model:

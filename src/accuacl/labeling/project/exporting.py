@@ -27,7 +27,13 @@ from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tasks import read_like
 
 BLOCK = 4096  # items whose predictions are made at a time
-ITEMS = {"images": "a.jpg b.jpg", "texts": "'a text' 'another text'", "vectors": "new.npy", "tables": "new.csv"}
+ITEMS = {
+    "images": "a.jpg b.jpg",
+    "files": "a.wav b.wav",
+    "texts": "'a text' 'another text'",
+    "vectors": "new.npy",
+    "tables": "new.csv",
+}
 
 
 def export(
@@ -105,7 +111,7 @@ def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whol
 def _predictions(items: NewItems, out: Path, on_progress: OnProgress) -> Path:
     model = loader.load(out)
     inputs: list[Any] = [Path(items.place) / name for name in items.names]
-    if items.kind != "images":
+    if items.kind not in ("images", "files"):
         inputs = list(items.vectors if items.vectors is not None else items.texts or items.shown or ())
     texts = items.texts or []
     rows: list[list[str]] = [["name", "class", "confidence", *(["text"] if texts else [])]]

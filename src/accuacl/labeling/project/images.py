@@ -1,4 +1,4 @@
-"""Images in folders: which files there are, their bytes and their pixels. Nothing outside of the folder is read."""
+"""Images, and files of any kind, in folders: which there are, their bytes and pixels; nothing outside is read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
 from accuacl.labeling.project.new_items import NewItems, check_exists
 
-LARGEST_FILE = 256 * 2**20  # bytes of an image file
+LARGEST_FILE = 256 * 2**20  # bytes of a file
 DECODED_AT_ONCE = 1000  # images of a new task; a few seconds
 LARGEST_IMAGE = 80_000_000  # pixels; more is taken for a decompression bomb, as Pillow does at 89 million
 
@@ -48,6 +48,23 @@ def read_images(folder: Path, on_progress: OnProgress, whole: bool = False) -> N
             names.append(name)
         on_progress(Progress(i + 1, len(candidates), f"reading images {i + 1}/{len(candidates)}"))
     return NewItems("images", str(root), names, bad=bad)
+
+
+def read_files(folder: Path) -> NewItems:
+    """All files in the folder and those below, whatever they are. Hidden ones are skipped, and links that lead out."""
+    check_exists(folder, "a folder of files")
+    root = folder.resolve()
+    if not root.is_dir():
+        raise InputError(f"{folder} is not a folder; give one with files in it.")
+    names, bad = [], {}
+    for name in sorted(_walk(root, ())):
+        try:
+            name.encode()  # names are kept as UTF-8
+            with open_inside(root, name):
+                names.append(name)
+        except (InputError, UnicodeEncodeError) as error:
+            bad[name.encode("utf-8", "replace").decode()] = str(error)
+    return NewItems("files", str(root), names, bad=bad)
 
 
 def why_unusable(root: Path, name: str, whole: bool = True) -> str:
@@ -88,7 +105,7 @@ def open_inside(folder: Path, name: str) -> Iterator[BinaryIO]:
             if not stat.S_ISREG(state.st_mode):
                 raise InputError(f"{name!r} is not a file")
             if state.st_size > LARGEST_FILE:
-                raise InputError(f"{name!r} has {state.st_size} bytes; an image may have at most {LARGEST_FILE}")
+                raise InputError(f"{name!r} has {state.st_size} bytes; a file may have at most {LARGEST_FILE}")
             yield file
     except OSError as error:
         raise InputError(f"{name!r} cannot be read: {reason(error)}") from error
@@ -113,11 +130,11 @@ def check_image(data: bytes, size: int | None = None) -> NDArray[np.uint8]:
     return decode(data, size)
 
 
-def _walk(root: Path) -> Iterator[str]:
-    """Paths of image files relative to the folder. Hidden ones are skipped, and links to folders are not followed."""
+def _walk(root: Path, suffixes: tuple[str, ...] = IMAGE_SUFFIXES) -> Iterator[str]:
+    """Paths of files that end so, or of all, relative to the folder; without hidden ones and links to folders."""
     for parent, folders, files in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         inside = "" if parent == str(root) else os.path.relpath(parent, root).replace(os.sep, "/") + "/"
         for name in files:
-            if not name.startswith(".") and name.lower().endswith(IMAGE_SUFFIXES):
+            if not name.startswith(".") and (not suffixes or name.lower().endswith(suffixes)):
                 yield f"{inside}{name}"

@@ -47,6 +47,7 @@ class Model:
         self.embed = _network(about, _below(state, "network."), folder)
         self.texts = _text_model(about, state, folder) if about["kind"] == "texts" else None
         self.rows = _row_model(folder) if about["kind"] == "tables" else None
+        self.files: Any = getattr(_code(folder, "own_model"), about["function"]) if about["kind"] == "files" else None
 
     @property
     def classes(self) -> list[str]:
@@ -88,6 +89,8 @@ class Model:
             return pixels.permute(0, 3, 1, 2).float() / 255
         if self.rows is not None:
             return torch.from_numpy(self.rows(list(items)))
+        if self.about["kind"] == "files":
+            return torch.from_numpy(np.stack([np.asarray(self.files(Path(item)), np.float32) for item in items]))
         if self.texts is not None:
             return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
         return torch.from_numpy(np.array(items, np.float32))
@@ -291,7 +294,7 @@ def _below(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
 
 def _read(kind: str, arguments: list[str]) -> tuple[list[str], list[Any]]:
     """What was given on the command line: what to call each item, and the items."""
-    if kind in ("images", "texts"):
+    if kind in ("images", "texts", "files"):
         return arguments, list(arguments)
     names, items = [], []
     for file in arguments:

@@ -72,6 +72,8 @@ class NewItems:
         """A sentence for data without an item, or without one that could be read."""
         if self.bad:
             return f"{self.place} has nothing to label; {counted(len(self.bad), 'file')} could not be read."
+        if self.kind == "files":
+            return f"{self.place} has no files; give a folder that has some, in it or below."
         endings = ", ".join(IMAGE_SUFFIXES)
         return f"{self.place} has no images; give a folder with files that end in {endings}, in it or below."
 

@@ -27,7 +27,7 @@ from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.people_state import PeopleState, held_out_count
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.state import round_limit
-from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
 from accuacl.labeling.store import Pick, Store
 
 SAMPLED = 20  # items of a sample, at least, for each that is to be picked
@@ -42,7 +42,7 @@ def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: 
     coverage = settings.first_round == "coverage"
     if store.picks(task.index, 0) or (not settings.frozen if coverage else task.index > 0):
         return
-    if task.kind == "images" and not Path(task.place).is_dir():
+    if task.kind in FOLDERS and not Path(task.place).is_dir():
         return  # preparing the task says so
     count = min(settings.per_round, task.count)
     if settings.budget_total:

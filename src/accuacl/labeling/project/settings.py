@@ -17,7 +17,7 @@ from accuacl.experiments import Config, Settings, check_run_options, learners, m
 from accuacl.experiments.embed import WHEELS, is_installed
 from accuacl.strategies import REGISTRY as STRATEGIES
 
-Kind = Literal["images", "vectors", "texts", "tables"]
+Kind = Literal["images", "vectors", "texts", "tables", "files"]
 PRETRAINED = tuple(WHEELS)
 SCRATCH = "conv4"
 STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
@@ -28,7 +28,7 @@ NONE = "none"  # vectors are their own embeddings, rows of tables encoded column
 class ProjectSettings(Settings):
     """Everything that a project's models depend on, besides its data and labels."""
 
-    kind: Kind = Field(description="Kind of data: images, vectors, texts or tables.")
+    kind: Kind = Field(description="Kind of data: images, vectors, texts, tables or files.")
     strategy: str = Field(
         "",
         description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for columns "
@@ -156,15 +156,20 @@ class ProjectSettings(Settings):
         if self.learner not in learners.REGISTRY:
             raise no_such("learner", self.learner, learners.REGISTRY)
         learners.check_policy(self.memory_policy, self.learner, "paper")
-        names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE)}.get(self.kind, (NONE,))
+        names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "files": ()}.get(self.kind, (NONE,))
         if self.model not in names and not self.sentence_model and (not self.own or self.kind == "tables"):
             own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
             own += " or MODEL.onnx" if self.kind == "texts" else ""
+            if self.kind == "files":
+                raise InputError(
+                    "files need your own --model FILE.py:FUNCTION, a function that takes the path of a file and gives "
+                    "a vector of numbers."
+                )
             raise InputError(f"there is no model {self.model!r} for {self.kind}; give {' or '.join(names)}{own}.")
         if self.weights and not self.own:
             raise InputError("--weights goes with your own --model FILE.py:FUNCTION only; leave it out.")
-        if self.weights and self.kind == "texts":
-            raise InputError("your own model of texts loads its weights itself; leave --weights out.")
+        if self.weights and self.kind in ("texts", "files"):
+            raise InputError(f"your own model of {self.kind} loads its weights itself; leave --weights out.")
         if self.finetune and not self.has_network:
             raise InputError(f"--finetune has no network to train for {self.kind}; leave it out.")
         if self.learner == "ridge" and not self.frozen:
@@ -198,7 +203,7 @@ class ProjectSettings(Settings):
     @property
     def has_network(self) -> bool:
         """Whether a torch network comes before the head."""
-        return self.kind != "texts" and self.model != NONE
+        return self.kind not in ("texts", "files") and self.model != NONE
 
     @property
     def files(self) -> list[Path]:

@@ -27,11 +27,11 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import checkpoints, device_of
 from accuacl.experiments.embed import TORCH, open_runtime
-from accuacl.labeling.project.encoders import frozen_network, image_runtime, text_encoder
+from accuacl.labeling.project.encoders import file_encoder, frozen_network, image_runtime, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
 from accuacl.labeling.project.settings import ProjectSettings
-from accuacl.labeling.project.tasks import TaskInfo, Tasks
+from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, Tasks
 
 PART = 256  # rows
 SCALE = "scale.safetensors"  # in the first task's folder
@@ -52,7 +52,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
         shutil.rmtree(folder, ignore_errors=True)
         with reading(made):
             return dict(json.loads(made.read_text()))
-    if task.kind == "images" and not Path(task.place).is_dir():
+    if task.kind in FOLDERS and not Path(task.place).is_dir():
         raise InputError(
             f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
         )
@@ -150,7 +150,7 @@ def _write_parts(
     report: Callable[[int], None],
 ) -> None:
     """Encode the parts that begin at these rows, images on all cores, and write each when it is done."""
-    step = BATCH if task.kind == "images" else PART
+    step = BATCH if task.kind in FOLDERS else PART
     batches = [
         slice(first, min(first + step, start + PART, task.count))
         for start in todo
@@ -263,6 +263,8 @@ def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
         if path.exists():
             encode_images = _with_first(encode_images, FirstRows(path, (task.count,)))
         return lambda part: encode_images(range(task.count)[part])
+    if task.kind == "files":
+        return _file_encoder(tasks, task, settings)
     if task.kind == "texts":
         texts, encode = tasks.table(task.index)["text"], text_encoder(settings, tasks)
         return lambda part: (encode(texts[part]), [])
@@ -273,6 +275,33 @@ def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
     with reading(path):
         vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     return lambda part: (embedded(settings, np.array(vectors[part])), [])
+
+
+def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
+    names, root, encode = tasks.table(task.index)["name"], Path(task.place), file_encoder(settings)
+    paths, erased = [root / name for name in names], erased_rows(tasks, task)
+    tried = (row for i, path in enumerate(paths) if i not in erased and (row := encode(path)) is not None)
+    first = next(tried, None)  # tells how long vectors are
+    if first is None:
+        raise InputError(f"{settings.model} could read none of the {len(paths)} files in {root}; mend one of the two.")
+    width = len(first)
+
+    def encode_rows(part: slice) -> tuple[NDArray[Any], list[int]]:
+        rows, bad = np.zeros((len(paths[part]), width), np.float32), []
+        for i, path in enumerate(paths[part]):
+            row = None if part.start + i in erased else encode(path)
+            if row is None:
+                bad.append(i)
+            elif len(row) != width:
+                raise InputError(
+                    f"{settings.model} gave {len(row)} numbers for {path.name} and {width} for others; give vectors of "
+                    "one length."
+                )
+            else:
+                rows[i] = row
+        return rows, bad
+
+    return encode_rows
 
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:

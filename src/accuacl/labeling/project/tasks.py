@@ -27,14 +27,15 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
 from accuacl.base.progress import OnProgress, ignore
-from accuacl.labeling.project.images import read_images
+from accuacl.labeling.project.images import read_files, read_images
 from accuacl.labeling.project.new_items import TASK, NewItems
 from accuacl.labeling.project.tables import TableSchema, read_table, read_texts, read_vectors
 
 ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
 PLACES = "places.json"  # {number of a task: where its data lie now}
 FORGOTTEN = "forgotten.json"
-KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record"}
+KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record", "files": "file"}
+FOLDERS = ("images", "files")  # kinds of which a task is a folder, and each item a file in it
 
 
 class NothingNew(InputError):
@@ -61,7 +62,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image (at `path`), text, or vector or record, of which people see the `fields`."""
+    """Something to label. kind: image or file (at `path`), text, or vector or record, of which people see `fields`."""
 
     id: int
     task: int
@@ -101,7 +102,7 @@ class Tasks:
             for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
                 shutil.rmtree(leftover)
             before = self.all()
-            if items.kind == "images" and not items.names and not items.bad:
+            if items.kind in FOLDERS and not items.names and not items.bad:
                 raise NothingNew(items.none_to_label())
             items = self._without_known(items)
             items, forgotten = self._without_forgotten(items)
@@ -126,7 +127,7 @@ class Tasks:
     def _without_known(self, items: NewItems) -> NewItems:
         """The items without images and texts that earlier tasks have."""
         known: set[str] = set()
-        for task in self.all() if items.kind in ("images", "texts") else ():
+        for task in self.all() if items.kind in (*FOLDERS, "texts") else ():
             table = self.table(task.index)
             known.update(identities(task.kind, task.place, table["name"], table.get("text")))
         ours = identities(items.kind, items.place, items.names, items.texts) if known else []
@@ -135,7 +136,7 @@ class Tasks:
     def _without_forgotten(self, items: NewItems) -> tuple[NewItems, int]:
         """The items without those that the project was asked to forget, and how many these are."""
         salted = _read_forgotten(self.folder)
-        if salted is None or items.kind not in ("images", "texts"):
+        if salted is None or items.kind not in (*FOLDERS, "texts"):
             return items, 0
         hashes = set(salted["hashes"])
         ours = identities(items.kind, items.place, items.names, items.texts)
@@ -181,6 +182,8 @@ class Tasks:
         item = functools.partial(Item, id, task.index, KINDS[task.kind], name)
         if task.kind == "images":
             return item(path=Path(task.place) / name)
+        if task.kind == "files":
+            return item(path=Path(task.place) / name, fields=(("file", name),))
         if task.kind == "texts":
             return item(text=table["text"][row] or "(erased)")
         title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
@@ -262,6 +265,8 @@ def read_like(
     """
     if kind == "images":
         return read_images(path, on_progress)
+    if kind == "files":
+        return read_files(path)
     if kind == "texts":
         return read_texts(path, column, task, label_column)
     if kind == "tables":
@@ -326,16 +331,16 @@ def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
 
 
 def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
-    what, exists = ("folder", place.is_dir()) if task.kind == "images" else ("file", place.is_file())
+    what, exists = ("folder", place.is_dir()) if task.kind in FOLDERS else ("file", place.is_file())
     if not exists:
         raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give where it is.")
-    if task.kind != "images":
+    if task.kind not in FOLDERS:
         return Moved(task.index, str(place), [])
     names = tasks.table(task.index)["name"]
     missing = [name for name in names if not (place / name).is_file()]
     if len(missing) == len(names):
         raise InputError(
-            f"{place} has none of the {len(names)} images of task {task.index + 1}, such as {names[0]}; give the "
+            f"{place} has none of the {len(names)} {task.kind} of task {task.index + 1}, such as {names[0]}; give the "
             "folder that has them under the same names."
         )
     return Moved(task.index, str(place), missing)

@@ -30,6 +30,7 @@ UPLOADED = {
     "texts": (".txt", ".csv", ".tsv", ".json", ".jsonl", ".parquet"),
     "vectors": (".parquet",),
     "tables": (".csv", ".tsv", ".parquet"),
+    "files": (),
 }
 TYPES = {
     "image/jpeg": ".jpg",
@@ -67,6 +68,8 @@ class Uploads:
         """Store a file, if it is of the project's kind."""
         kind = self._project.settings.kind
         stem, suffix = _split(name)
+        if kind == "files":
+            raise InputError("files are added with `accuacl project add --files FOLDER`, not from the page.")
         if suffix not in UPLOADED[kind]:
             raise InputError(f"{name[:100]!r} is not one of {', '.join(UPLOADED[kind])}; give such a file.")
         if len(data) > LARGEST_UPLOAD:
