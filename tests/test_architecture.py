@@ -60,8 +60,7 @@ SHORT = {  # why
     "__main__.py": "starts the command",
     "base/arrow.py": "what pyarrow's types say, for pools and data",
     "experiments/heads/defaults.py": "numbers that are chosen once",
-    "experiments/learners/ridge.py": "one learner, one module",
-    "experiments/learners/er.py": "one learner, one module",
+    **{f"experiments/learners/{name}.py": "one learner, one module" for name in ("ridge", "er", "lwf", "bounds")},
 }
 
 
