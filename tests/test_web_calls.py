@@ -42,10 +42,10 @@ def test_the_documented_python_labels_a_round(project):
         assert again.store.people()[-1].name == "robot"
 
 
-def test_the_documented_calls_label_a_round(project):
-    trainer = TestTrainer(project)
-    project.advance()
-    with running(project, trainer=trainer) as address:
-        trainer.may_start.clear()
-        exec(blocks()[1], {"url": address, "token": project.store.add_person("robot")})
-    assert len(project.store.labels()) == 4
+def test_the_documented_calls_label_until_all_is_learned(project):
+    code = blocks()[1].replace("time.sleep(1)", "time.sleep(0.05)")
+    with running(project, trainer=TestTrainer(project)) as address:  # the first round is still to be chosen
+        exec(code, {"url": address, "token": project.store.add_person("robot")})
+    settings = project.settings
+    assert len(project.store.labels()) == settings.per_round * settings.rounds
+    assert project.state().finished
