@@ -25,7 +25,7 @@ from accuacl.experiments.report.comparison import holm, sign_flip_test
 
 START, END = "<!-- benchmarks/streams.py writes from here -->", "<!-- to here -->"
 STREAMS = {
-    "domains": "looks", "recurring": "recurring", "blur": "blurry", "imbalance": "long-tailed", "label_noise": "noisy"
+    "domains": "domains", "recurring": "recurring", "blur": "blurry", "imbalance": "long-tailed", "label_noise": "noisy"
 }  # fmt: skip
 ALIKE = 0.05
 
