@@ -525,6 +525,26 @@ def test_tables_with_only_the_needed_columns(command, tmp_path):
     assert "+2.00" in check((tmp_path / "report.html").read_text()).text
 
 
+def test_the_baseline_on_the_command_line(command, tmp_path):
+    table(tmp_path / "a.csv", grid(strategy=["uniform", "accuacl"], learner=["er", "gss"], seed=[0, 1]))
+    assert command("report", "a.csv", "--baseline", "gss", "--out", "r.md")[0] == 0
+    assert "**Differences from gss, over all cells**" in (tmp_path / "r.md").read_text()
+    code, _, error = command("report", "a.csv", "--baseline", "bait")
+    assert code == 2
+    assert "no run has the baseline 'bait'" in error
+
+
+def test_confusions_by_hand():
+    confusion = {"cat": {"cat": 3, "dog": 6, "fox": 1}, "dog": {"dog": 4}, "fox": {"cat": 2, "dog": 2}}
+    figure, shown = documents._confusion(confusion, {"cat": 30.0, "dog": 100.0, "fox": 0.0})
+    rows = {row.heads[0]: [cell.text for cell in row.cells] for row in shown.groups[0].rows}
+    assert list(rows) == ["fox", "cat", "dog"]  # the worst first
+    assert rows["cat"] == ["30.0", "dog (60 %), fox (10 %)"]
+    assert rows["fox"] == ["0.0", "cat (50 %), dog (50 %)"]
+    assert rows["dog"] == ["100.0", "-"]
+    assert "60 % of cat taken for dog" in figure.panels[0].alt
+
+
 def test_commands_do_not_load_what_draws(tmp_path):
     slow = {"matplotlib", "fastapi", "uvicorn", "ray"}
     commands = "import accuacl.cli.sweep, accuacl.cli.report, accuacl.cli.project_state"

@@ -154,6 +154,25 @@ def test_a_run_counts_once_however_often_it_is_found(tmp_path):
     assert [row["average_accuracy"] for row in found if row["seed"] == 0] == [1.0]
 
 
+def test_two_directories_with_the_same_runs_are_compared(tmp_path):
+    rows = grid(strategy=["uniform", "accuacl"], seed=[0, 1])
+    again = [
+        row | {"finished": "2027-01-01T00:00:00Z", "average_accuracy": row["average_accuracy"] + 1} for row in rows
+    ]
+    for name, some in (("old", rows), ("new", again), ("copy", rows)):
+        (tmp_path / name).mkdir()
+        table(tmp_path / name / "results.csv", some)
+    found = collect([tmp_path / "old", tmp_path / "new"])
+    assert [row["source"] for row in found] == ["old"] * 4 + ["new"] * 4
+    assert {group.strategy for group in make_groups(found)} == {
+        f"{strategy}, from {name}" for strategy in ("uniform", "accuacl") for name in ("old", "new")
+    }
+    text = report.write([tmp_path / "old", tmp_path / "new"], tmp_path / "r.md").read_text()
+    (row,) = [line for line in text.splitlines() if line.startswith("| new |")]
+    assert row.startswith("| new | +1.00 |")
+    assert len(collect([tmp_path / "old", tmp_path / "copy"])) == 4  # the same runs, finished at the same time
+
+
 def test_runs_and_tables_in_one_directory(tmp_path):
     config = make({"benchmark": "split-digits", "tasks": 2, "labels": 8, "epochs": 1, "pool": 40, "evaluate": "round"})
     result = run(config, tmp_path / "deep" / "a")

@@ -280,7 +280,6 @@ def test_the_usual_baseline():
         ({"strategy": ["accuacl", "badge"]}, Baseline("strategy", "badge")),
         ({"learner": ["gss", "er"]}, Baseline("learner", "er")),
         ({"memory_policy": ["coverage", "paper"]}, Baseline("memory_policy", "paper")),
-        ({"source": ["new", "old"], "strategy": ["accuacl", "uniform"]}, Baseline("source", "new")),
         ({"strategy": ["uniform", "full"]}, None),
         ({"labels": [10, 20]}, None),
     ):

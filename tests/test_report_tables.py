@@ -217,3 +217,27 @@ def test_two_benchmarks_with_few_strategies_and_one_of_them_varied():
         "Average accuracy and forgetting",
         "Average accuracy (%) and forgetting (points) by labels",
     ]
+
+
+def test_bounds_are_rows_in_the_tables_of_every_memory():
+    rows = grid(learner=["er", "der++"], memory=[100, 200], strategy="uniform", seed=[0, 1])
+    rows += grid(learner=["finetune", "joint"], memory=0, strategy="uniform", seed=[0, 1])
+    tables = [b for b in documents.many_runs(rows).blocks if isinstance(b, Table) and "LA" in b.note]
+    assert [table.caption.split(",")[1] for table in tables] == [" memory 100", " memory 200"]
+    values = {group.learner: group.mean_std("average_accuracy").mean for group in make_groups(rows) if group.bound}
+    for table in tables:
+        last = table.groups[-1]
+        assert last.title == "bounds"
+        heads = ["lower bound: finetune, uniform", "upper bound: joint, uniform"]
+        assert [row.heads[0] for row in last.rows] == heads
+        shown = [row.cells[0].text for row in last.rows]
+        assert shown == [f"{values[name]:.1f}" for name in ("finetune", "joint")]
+        assert all(not cell.rank for row in last.rows for cell in row.cells)
+    alone = grid(learner="finetune", memory=0, strategy=["uniform", "entropy"])
+    assert any(isinstance(b, Table) and "LA" in b.note for b in documents.many_runs(alone).blocks)
+
+
+def test_labels_per_task_are_always_stated():
+    rows = grid(strategy=["uniform", "accuacl"], labels=[1000, 50])
+    titles = {group.title for group in make_groups(rows)}
+    assert titles == {f"split-cifar10, memory 100, {n} labels a task (cpu scale)" for n in (1000, 50)}

@@ -1,7 +1,7 @@
 """Paired comparisons with a baseline: any strategy, learner, memory policy or setting against the same runs without it.
 
 Two runs are a pair if they have the same seed and all settings in common but the one that is compared. Differences are
-tested by flipping their signs, and p is corrected by Holm's method for the number of rows in the table.
+tested by flipping their signs, and p is corrected by Holm's method for the number of comparisons.
 """
 
 from __future__ import annotations
@@ -65,8 +65,7 @@ class Baseline:
 def find_baseline(given: str, groups: Sequence[Group]) -> Baseline | None:
     """The baseline that was given, as a name or as setting=value; "": the usual one, or None if there is none.
 
-    The usual one is the first directory of several, else uniform or the first strategy, else the first learner or
-    memory policy, whichever of these differs.
+    The usual one is uniform or the first strategy, else the first learner or memory policy, whichever of these differs.
     """
     if not given:
         return _usual(groups)
@@ -85,7 +84,7 @@ def find_baseline(given: str, groups: Sequence[Group]) -> Baseline | None:
 
 
 def _usual(groups: Sequence[Group]) -> Baseline | None:
-    for setting, first in ((SOURCE, ""), ("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper")):
+    for setting, first in (("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper")):
         labels = [label for label in _labels(Baseline(setting, ""), groups) if label != "full"]
         if len(labels) > 1:
             return Baseline(setting, first if first in labels else labels[0])
@@ -96,7 +95,7 @@ def _labels(baseline: Baseline, groups: Sequence[Group]) -> list[str]:
     return list(dict.fromkeys(baseline.of(group) for group in groups))
 
 
-@dataclass
+@dataclass(eq=False)
 class Compared:
     """A label's differences from the baseline, by metric, and the cells and seeds that they are from."""
 
@@ -167,53 +166,52 @@ def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table
     groups = whole if compare(whole, baseline) else groups
     pooled, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
     several = max((len(c.cells) for rows in pooled.values() for c in rows), default=0) > 1
-    tables = [_table(f"Differences from {baseline}{', over all cells' if several else ''}", pooled, len(pooled) > 1)]
+    over = ", over all cells" if several else ""
+    tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, NOTE)]
     if several and any(len(compared.seeds) > 5 for rows in by_cell.values() for compared in rows):
-        tables.append(_table(f"Differences from {baseline}, in each cell", by_cell, True))
+        tables.append(
+            _table(f"Differences from {baseline}, in each cell", by_cell, True, "Tested as above, in each cell.")
+        )
     return tables if pooled else []
 
 
-def _table(caption: str, found: dict[str, list[Compared]], titled: bool) -> Table:
+def _table(caption: str, found: dict[str, list[Compared]], titled: bool, note: str) -> Table:
     columns = []
     for metric in MAIN_METRICS:
         columns += [TableColumn("difference", METRICS[metric].head), TableColumn("p", METRICS[metric].head)]
     columns += [TableColumn("pairs"), TableColumn("cells"), TableColumn("seeds")]
-    every = [compared for rows in found.values() for compared in rows]
-    able = [compared for compared in every if not compared.cannot_tell]
-    corrected = {
-        metric: dict(zip(map(id, able), holm([sign_flip_test(c.differences[metric]) for c in able]), strict=True))
-        for metric in MAIN_METRICS
-    }
-    row_groups = [
-        TableGroup(where if titled else "", [_row(compared, corrected) for compared in rows])
-        for where, rows in found.items()
-    ]
-    return Table(caption, ["runs"], columns, row_groups, NOTE, grouped_by="cell")
+    row_groups = [TableGroup(where if titled else "", _rows(rows)) for where, rows in found.items()]
+    return Table(caption, ["runs"], columns, row_groups, note, grouped_by="cell")
 
 
-def _row(compared: Compared, corrected: dict[str, dict[int, float]]) -> TableRow:
-    cells = []
-    for metric in MAIN_METRICS:
-        mean = float(np.mean(compared.differences[metric]))
-        cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
-        p = corrected[metric].get(id(compared))
-        if p is None:
-            cells.append(TableCell("", compared.cannot_tell))
-        else:
-            better = (mean > 0) == METRICS[metric].larger
+def _rows(group: Sequence[Compared]) -> list[TableRow]:
+    """A row for each label; p is corrected for the number of labels that can be tested."""
+    able = [compared for compared in group if not compared.cannot_tell]
+    corrected = {metric: holm([sign_flip_test(c.differences[metric]) for c in able]) for metric in MAIN_METRICS}
+    rows = []
+    for compared in group:
+        cells = []
+        for metric in MAIN_METRICS:
+            mean = float(np.mean(compared.differences[metric]))
+            cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
+            if compared not in able:
+                cells.append(TableCell("", compared.cannot_tell))
+                continue
+            p, better = corrected[metric][able.index(compared)], (mean > 0) == METRICS[metric].larger
             verdict = ("better" if better else "worse") if p < LEVEL else ""
             cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
-    counts = (compared.pairs, len(compared.cells), len(compared.seeds))
-    return TableRow([compared.label], [*cells, *(TableCell(str(count)) for count in counts)])
+        counts = (compared.pairs, len(compared.cells), len(compared.seeds))
+        rows.append(TableRow([compared.label], [*cells, *(TableCell(str(count)) for count in counts)]))
+    return rows
 
 
 NOTE = (
     "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
     "with identical accuracies count once, and runs that stop early or go on longer are left out if there are others. "
-    "Two-sided p from a sign-flip test (all flips for up to "
-    f"{int(np.log2(FLIPS))} pairs, {FLIPS:,} random ones for more), corrected for the number of rows by Holm's method. "
-    "With n pairs p is at least 2 / 2^n, so that five or fewer cannot tell. Pairs from different cells that share a "
-    f"seed are treated as independent. Bold: better with p < {LEVEL}."
+    f"Two-sided p from a sign-flip test (all flips for up to {int(np.log2(FLIPS))} pairs, {FLIPS:,} random ones for "
+    "more), corrected by Holm's method for the number of runs that are compared. With n pairs p is at least 2 / 2^n, "
+    "so that five or fewer cannot tell. Pairs from different cells that share a seed are treated as independent. Bold: "
+    f"better with p < {LEVEL}."
 )
 
 

@@ -35,7 +35,7 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import SETUP_SETTINGS, Group, Row, defaults, make_groups, show
+from accuacl.experiments.report.groups import SETUP_SETTINGS, SOURCE, Group, Row, defaults, make_groups, show
 from accuacl.experiments.report.metrics import METRICS, number
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
 
@@ -72,7 +72,8 @@ def many_runs(
         is_left = "unfinished run is" if unfinished == 1 else "unfinished runs are"
         add(Text(f"{unfinished} {is_left} left out.", notice=True))
     report.blocks.extend(data_notices(rows, notices))
-    compared = find_baseline(baseline, groups)
+    first_source = f"{SOURCE}={rows[0][SOURCE]}" if rows[0].get(SOURCE) else ""
+    compared = find_baseline(baseline or first_source, groups)
     differences = difference_tables(groups, compared) if compared else []
     if baseline and not differences:
         raise InputError(f"no run has a pair with the baseline {baseline!r}, all other settings and the seed the same.")

@@ -193,7 +193,7 @@ Changes = dict[tuple[tuple[Any, ...], str], float]  # the relative change by cel
 def gain_table(groups: Sequence[Group]) -> Table | None:
     """The paper's headline: AccuACL's mean relative gain over its baselines, ours and the paper's in the same cells.
 
-    Runs with other settings than the benchmark's defaults are left out; None where there is nothing to compare.
+    Runs with other settings than the benchmark's defaults are left out; None where the paper has none of our cells.
     """
     usual = [group for group in groups if has_default_settings(group)]
     gains = {name: sum(c.values()) / len(c) for name in BASELINES if (c := our_changes(usual, [name], MAIN_METRICS[0]))}
@@ -210,6 +210,8 @@ def gain_table(groups: Sequence[Group]) -> Table | None:
             {key: there[key[0][:3], key[1]] for key in here if (key[0][:3], key[1]) in there}
             for here, there in zip(ours, papers, strict=True)
         ]
+        if not all(same):
+            continue  # the paper has none of these cells
         cells = [TableCell(_percent(changes)) for metrics in (ours, same, papers) for changes in metrics]
         rows.append(TableRow([name], [*cells, TableCell(str(len(ours[0])))]))
     columns = [
