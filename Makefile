@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Keep compiled modules: tests start many processes, and each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test test-long test-random test-label-studio test-newcomer coverage release-check lint bench setup clean
+.PHONY: help demo docs test test-long test-random test-label-studio test-newcomer coverage release-check lint lint-js bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
@@ -30,7 +30,7 @@ demo: $(VENV)/ready  ## what every strategy picks of scikit-learn's digits, then
 # Two tests at a time, each with one thread: threads of two processes on two cores wait for each other.
 PYTEST := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
-test: lint  ## run ruff, mypy and all tests
+test: lint lint-js  ## run ruff, mypy, eslint, TypeScript and all tests
 	$(PYTEST)
 
 test-long: lint  ## the same with many more random problems and kills
@@ -72,6 +72,15 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# The page's scripts are plain files; what checks them is installed here, and is no part of the package.
+JS := tests/javascript
+lint-js:  ## check the page's scripts with eslint and TypeScript, where npm is there
+	@if command -v npm >/dev/null && npm install --prefix $(JS) --no-package-lock --no-audit --no-fund --silent; then \
+		$(JS)/node_modules/.bin/eslint --max-warnings 0 --config $(JS)/eslint.config.js src/accuacl/labeling/web/static && \
+		$(JS)/node_modules/.bin/tsc --project $(JS)/tsconfig.json; \
+	elif [ -n "$$ACCUACL_REQUIRE_NODE" ]; then echo "eslint and TypeScript cannot be installed, and must be here"; exit 1; \
+	else echo "eslint and TypeScript cannot be installed: the page's scripts are not checked"; fi
 
 docs: $(VENV)/ready  ## build the documentation site in out/site; open out/site/index.html
 	NO_MKDOCS_2_WARNING=true $(BIN)/mkdocs build --strict --quiet
