@@ -86,7 +86,7 @@ def measure(folder: Path, share: float, classes: int, rounds: int, way: str) -> 
     with Project.create(folder / way / f"{share}", settings, [f"class {i}" for i in range(classes)]) as project:
         project.add(NewItems("vectors", "made up", [str(i) for i in truth], vectors=vectors))
         app = make_app(project, trainer=Idle(project))
-        app.state.requests.burst = 10**9  # the limit is for people
+        app.state.site.requests.burst = 10**9  # the limit is for people
         with TestClient(app, base_url="http://127.0.0.1") as client:
             client.post("/api/login", json={"token": project.store.add_person("Ada")}).raise_for_status()
             annotator = Annotator(client, truth, mouse=way == "mouse")

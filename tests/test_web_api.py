@@ -12,9 +12,9 @@ from accuacl import Features, select, strategy_names
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import NewItems, Project, make, read_images
-from accuacl.labeling.store import Pick
+from accuacl.labeling.store import Pick, Status
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.web.api import UNKNOWN, example, meaning
+from accuacl.labeling.web.api import UNKNOWN, meaning, reasons
 from accuacl.labeling.web.trainer import Pace
 from web_project import TestTrainer, browse, image_project, log_in, picture, running, wait_until
 
@@ -132,7 +132,7 @@ def test_a_full_disk_is_said_and_nothing_is_kept(client, project, monkeypatch):
     assert answer.status_code == 503  # on which the page sends the same again
     # the file is named without its folders, which are nobody's business
     assert answer.json()["detail"].startswith(
-        "Project/labels.sqlite cannot be read or written (no space left on device)"
+        "project/labels.sqlite cannot be read or written (no space left on device)"
     )
     assert label(client, item, 0).status_code == 200
 
@@ -242,9 +242,9 @@ def test_how_long_preparing_will_take_is_said(project):
     assert said == [
         "25,600 of 50,000 examples are prepared",  # by an earlier process: that says nothing of the pace
         "25,632 of 50,000 examples are prepared",
-        "26,600 of 50,000 examples are prepared, about 4 minutes left",
-        "49,000 of 50,000 examples are prepared, less than a minute left",
-        "50,000 of 50,000 examples are prepared, less than a minute left",
+        "26,600 of 50,000 examples are prepared, 100 a second, about 4 minutes left",
+        "49,000 of 50,000 examples are prepared, 58.5 a second, less than a minute left",
+        "50,000 of 50,000 examples are prepared, 60.8 a second, less than a minute left",
     ]
     trainer._report(Progress(0, 600, "task 2", "preparing"))
     assert trainer.now.text == "0 of 600 examples are prepared"
@@ -321,7 +321,6 @@ def test_a_choice_that_takes_long_moves_the_bar(trainer):
 )
 def test_a_first_round_that_covers_the_pool_says_so_whatever_chooses_the_others(first, round, by):
     settings = SimpleNamespace(strategy="uncertain-coverage", first_round=first)
-    item = SimpleNamespace(kind="text", text="a")
-    app = SimpleNamespace(project=SimpleNamespace(settings=settings, item=lambda number: item))
-    shown = example(app, Pick(3, 0, {"gain": 2.5}), round, 10)
+    site = SimpleNamespace(project=SimpleNamespace(settings=settings))
+    shown = reasons(site, Pick(3, 0, {"gain": 2.5}), Status(0, round, 10, 0, 0, 0, True))
     assert shown["meanings"] == {"gain": meaning(by, "gain")}

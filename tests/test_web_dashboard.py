@@ -15,7 +15,6 @@ from accuacl.labeling.project.estimates import ClassEstimate, TaskEstimate, chan
 from accuacl.labeling.web.charts import round_ticks
 from accuacl.labeling.web.dashboard import MOMENTS, class_rows, facts, forgetting, heatmap
 from effort import wait_until
-from web_browser import Watch, browser
 from web_project import PATIENCE, browse, link
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -26,43 +25,40 @@ def label_round(project, person):
         project.store.label(person, pick.item, pick.item % 2, f"dashboard-{pick.item}")
 
 
-def test_it_follows_the_project_without_a_reload(server, client, project):
+def test_it_follows_the_project_without_a_reload(chromium, watch, server, client, project):
     """All of it in one browser, since the story is one."""
-    watch = Watch()
-    with browser() as chromium:
-        page = watch.page(chromium)
-        page.goto(link(server, project, "Grace"))
-        page.wait_for_selector("#desk[data-seen]")
-        page.goto(f"{server}/dashboard")
-        expect(page.locator("#to-do")).to_contain_text("Nothing yet. Label a round")
-        expect(page.locator("#map circle.picked")).to_have_count(4)
-        assert page.locator("#map circle").count() == 40
-        page.evaluate("() => (window.stillHere = true)")
-        label_round(project, project.store.people()[0])
-        page.get_by_text(re.compile("After the last training the accuracy is")).wait_for()
-        expect(page.locator("#map circle.labelled")).to_have_count(4)
-        for place in ("#accuracy th a", "#numbers th a", "#curve p a"):
-            assert page.locator(place).first.get_attribute("href") == "/review?held=1&task=0"
-        expect(page.locator(".heat td")).to_have_count(1)
-        assert page.evaluate("() => window.stillHere")
-        dot = page.locator("#map circle.labelled").first
-        dot.hover()
-        item = dot.evaluate("(dot) => dot.point.item")
-        expect(page.locator("#map-item a")).to_have_text(re.compile(f"Item {item}: (cat|dog)"))
-        assert page.locator("#map-item img").get_attribute("src") == f"/item/{item}/thumb"
-        # The keyboard goes over the map; Enter opens what it is at.
-        page.locator("#map").focus()
-        expect(page.locator("#map-item a")).to_have_count(1)
-        first = page.locator("#map-item a").inner_text()
-        page.keyboard.press("ArrowLeft")
-        page.keyboard.press("ArrowRight")
-        page.keyboard.press("ArrowDown")
-        expect(page.locator("#map-item a")).not_to_have_text(first)
-        assert page.locator("#map circle.here").count() == 1
-        item = page.locator("#map-item a").get_attribute("href")
-        page.keyboard.press("Enter")
-        page.wait_for_url(f"**{item}")
-    assert watch.complaints == []
+    page = watch.page(chromium)
+    page.goto(link(server, project, "Grace"))
+    page.wait_for_selector("#desk[data-seen]")
+    page.goto(f"{server}/dashboard")
+    expect(page.locator("#to-do")).to_contain_text("Nothing yet. Label a round")
+    expect(page.locator("#map circle.picked")).to_have_count(4)
+    assert page.locator("#map circle").count() == 40
+    page.evaluate("() => (window.stillHere = true)")
+    label_round(project, project.store.people()[0])
+    page.get_by_text(re.compile("After the last training the accuracy is")).wait_for()
+    expect(page.locator("#map circle.labelled")).to_have_count(4)
+    for place in ("#accuracy th a", "#numbers th a", "#curve p a"):
+        assert page.locator(place).first.get_attribute("href") == "/review?held=1&task=0"
+    expect(page.locator(".heat td")).to_have_count(1)
+    assert page.evaluate("() => window.stillHere")
+    dot = page.locator("#map circle.labelled").first
+    dot.hover()
+    item = dot.evaluate("(dot) => dot.point.item")
+    expect(page.locator("#map-item a")).to_have_text(re.compile(f"Item {item}: (cat|dog)"))
+    assert page.locator("#map-item img").get_attribute("src") == f"/item/{item}/thumb"
+    # The keyboard goes over the map; Enter opens what it is at.
+    page.locator("#map").focus()
+    expect(page.locator("#map-item a")).to_have_count(1)
+    first = page.locator("#map-item a").inner_text()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#map-item a")).not_to_have_text(first)
+    assert page.locator("#map circle.here").count() == 1
+    item = page.locator("#map-item a").get_attribute("href")
+    page.keyboard.press("Enter")
+    page.wait_for_url(f"**{item}")
     assert all(url.startswith(server) for url in watch.asked)
 
 
@@ -157,12 +153,14 @@ def test_without_an_earlier_task_nothing_is_forgotten():
     assert forgetting(with_history(RoundAccuracy(0, 0, (share(8, 10),)))) == ""
 
 
+def site(project):
+    return SimpleNamespace(project=project, store=project.store)
+
+
 def test_a_mean_over_classes_says_how_many_and_how_many_examples(project):
     def facts_of(*accuracies):
         classes = [ClassEstimate(id, 1, accuracy) for id, accuracy in enumerate(accuracies)]
-        return [
-            name for name, _ in facts(SimpleNamespace(project=project), with_history(), classes) if "mean over" in name
-        ]
+        return [name for name, _ in facts(site(project), with_history(), classes, False) if "mean over" in name]
 
     two = (share(1, 2), share(3, 4))
     assert facts_of(*two, None, None, None) == [
@@ -175,11 +173,11 @@ def test_the_mean_over_examples_stands_beside_the_mean_over_tasks(project):
     tasks = tuple(TaskEstimate(t, None, share(*counts), None) for t, counts in enumerate([(9, 10), (1, 2)]))
     confusion = {(0, 0): 9, (0, 1): 1, (1, 1): 1, (1, 0): 1}
     found = Estimates(tasks, mean([exact(9, 10), exact(1, 2)]), None, (), confusion, {}, {})
-    shown = dict(facts(SimpleNamespace(project=project), found, []))
+    shown = dict(facts(site(project), found, [], False))
     assert shown["accuracy, mean over tasks (12 held-out examples)"].startswith("70 ")
     assert shown["accuracy, mean over examples"].startswith("83 ")
     alone = replace(found, tasks=tasks[:1], confusion={(0, 0): 9, (0, 1): 1})
-    assert "accuracy, mean over examples" not in dict(facts(SimpleNamespace(project=project), alone, []))
+    assert "accuracy, mean over examples" not in dict(facts(site(project), alone, [], False))
 
 
 def test_the_rows_of_classes_have_what_was_forgotten():

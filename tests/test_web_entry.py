@@ -78,7 +78,7 @@ def test_browsers_are_led_to_the_login(client):
     assert answer.status_code == 303
     assert answer.headers["location"] == "/login?next=/dashboard"
     assert client.get("/", headers={"Accept": "text/html"}).headers["location"] == "/login"
-    shown = client.get("/login").text.replace("a lead of the project", "")
+    shown = client.get("/login").text.replace("the project's lead", "")
     assert "project" not in shown  # not even its name, which is `project` here, is told
 
 
@@ -227,7 +227,7 @@ def test_the_cookie_is_not_the_token_and_the_link_works_once(client, project):
     client.cookies.clear()
     answer = client.post("/api/login", json={"token": token})
     assert answer.status_code == 401
-    assert answer.json()["detail"].startswith("This link or token is not valid: it has been used")
+    assert answer.json()["detail"].startswith("This link is not valid. It may have been used already")
     client.cookies.set(name, token)  # what another server on this machine could have kept
     assert client.get("/api/state").status_code == 401
 

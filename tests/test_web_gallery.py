@@ -123,6 +123,12 @@ def enter(page, server, project, name="Ada"):
 
 def all_seen(page):
     page.wait_for_function("() => !document.querySelector('#groups li[data-seen=\"\"]')")
+    ready(page)
+
+
+def ready(page):
+    """What has been drawn has been on the screen for a moment, so that it can be confirmed."""
+    page.wait_for_selector("#groups[data-ready=yes]", state="attached")
 
 
 def shown(page):
@@ -131,6 +137,7 @@ def shown(page):
 
 def saved(page, count, name):
     expect(page.locator("#said")).to_have_text(f"Saved: {count} as {name}.")
+    ready(page)
 
 
 def test_the_wrong_ones_are_struck_out_and_the_rest_confirmed_by_keys(chromium, watch, server, project):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
@@ -19,7 +21,7 @@ TWICE = (0, 2)
 class People:
     """Ada leads; Bob and Cleo are annotators. The round is opened by the test, and nothing is trained."""
 
-    def __init__(self, project):
+    def __init__(self, project, count=COUNT, twice=TWICE):
         self.project, self.store, self.app = project, project.store, make_app(project)
         self.requests = itertools.count()
         for name in ("cat", "dog"):
@@ -27,8 +29,8 @@ class People:
         self.clients = {"Ada": self.enter("Ada", project.store.invite("Ada"))}
         for name in ("Bob", "Cleo"):
             self.clients[name] = self.enter(name, project.store.add_person(name, lead=False))
-        picks = [Pick(i, i, {}, 1, 0.5) for i in range(COUNT)]
-        project.store.open_round(0, 0, picks, TWICE)
+        picks = [Pick(i, i, {}, 1, 0.9) for i in range(count)]
+        project.store.open_round(0, 0, picks, twice)
 
     def enter(self, name, token):
         client = TestClient(self.app, base_url="http://127.0.0.1")
@@ -223,14 +225,69 @@ def test_who_logs_out_is_not_waited_for_and_a_lead_can_close_the_round(people, m
 
 
 def test_the_map_does_not_tell_either(people, monkeypatch):
-    import numpy as np
-
     people.label("Ada", 0, 1, as_class=1)
     places = (np.arange(COUNT), np.zeros((COUNT, 2)), COUNT)
-    monkeypatch.setattr(people.app.state, "pool_map", type("Map", (), {"shown": lambda self, latest: places})())
+    monkeypatch.setattr(people.app.state.site, "pool_map", SimpleNamespace(shown=lambda latest: places))
 
     def states(name):
         return {point[0]: point[3:] for point in people.get(name, "/api/map").json()["points"]}
 
     assert [states("Ada")[item] for item in (0, 1, 2)] == [[2, 1], [2, 1], [1, -1]]
-    assert [states("Bob")[item] for item in (0, 1, 2)] == [[0, -1], [2, 1], [1, -1]]
+    assert [states("Bob")[item] for item in (0, 1, 2)] == [[0, -1], [2, 1], [0, -1]]
+    people.store.mark_gold(people.store.people()[0], [1])
+    assert [states("Bob")[item] for item in (0, 1, 2)] == [[0, -1]] * 3
+
+
+def seen_by(people, name):
+    """All that a person is told, but for what is on the screen: numbers of items are left out."""
+    told = {
+        path: people.get(name, path).text for path in ("/dashboard", "/classes", "/review", "/api/map", "/api/state")
+    }
+    dropped = re.compile(r'stamp="[^"]*"|"request" value="\w+"|/item/\d+|[Ii]tem \d+|value="\d+"')
+    return {path: dropped.sub("", text) for path, text in told.items()}
+
+
+def answer(people, name, view):
+    """Answer the example on the screen; the view after it."""
+    return people.post(name, "/api/label", item=view["pick"]["item"], class_id=1).raise_for_status().json()
+
+
+@pytest.mark.parametrize("what", ["second", "gold"])
+def test_what_is_asked_again_looks_like_everything_else(tmp_path, what):
+    """Bob answers fresh items and one that has a label: they are alike in every call, before his answer and after."""
+    with new_project(tmp_path / "p") as project:
+        people = People(project, count=14, twice=(0,) if what == "second" else ())
+        people.label("Ada", 0, 1, as_class=1)
+        if what == "gold":
+            people.store.mark_gold(people.store.people()[0], [0])
+        view, told, examples, counters = people.post("Bob", "/api/next").json(), [], [], []
+        for _ in range(11):
+            item, ahead = view["pick"]["item"], view["ahead"]
+            before = seen_by(people, "Bob") if item in (0, 3) else None
+            examples.append((item, sorted(view["pick"])))
+            assert view["state"].keys().isdisjoint({"labelled", "skipped", "total", "budget", "opinions"})
+            view = answer(people, "Bob", view)
+            counters.append(view["state"]["own"]["labelled"])
+            assert not ahead or view["pick"] is None or view["pick"]["item"] == ahead[0]["item"]  # as announced
+            if before:
+                after = seen_by(people, "Bob")
+                told.append({path for path in before if before[path] != after[path]})
+        assert {item for item, _ in examples} >= {0, 3}
+        assert all(names == ["fields", "item", "kind"] for _, names in examples)
+        assert counters == list(range(1, 12))
+        assert told == [told[0]] * 2
+        assert "/classes" not in told[0]
+        assert people.post("Ada", "/api/next").json()["state"]["labelled"] == 12  # leads are told
+
+
+def test_where_nobody_is_asked_twice_all_are_told_how_far_the_round_is(tmp_path):
+    with new_project(tmp_path / "p") as project:
+        people = People(project, twice=())
+        people.label("Ada", 0, 1)
+        view = people.post("Bob", "/api/next").json()
+        view = answer(people, "Bob", view)
+        state = view["state"]
+        assert (state["labelled"], state["total"], state["own"]["labelled"]) == (3, COUNT, 1)
+        assert state["budget"]["used"] == 3
+        assert view["pick"]["rank"] == 3
+        assert "labels left in the budget" in people.get("Bob", "/dashboard").text

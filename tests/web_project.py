@@ -24,7 +24,7 @@ from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
 from accuacl.labeling.web.server import config_of
-from accuacl.labeling.web.session import Limit
+from accuacl.labeling.web.site import Limit
 from accuacl.labeling.web.trainer import Trainer
 from effort import PATIENCE, wait_until
 

@@ -1,4 +1,9 @@
-"""What the page's script requests. Answers that change the view carry the state of the round and the next example."""
+"""What the labelling page's script calls. Answers that change the view carry the state of the round and the next
+example.
+
+Whoever may be asked about examples that have a label already is told nothing by which these could be recognised, before
+they answer or after: see `is_blind` and `hidden`. Leads see everything.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +13,18 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
-from starlette.datastructures import State
 
 from accuacl.labeling.project import Item, RoundAccuracy, training_gain
-from accuacl.labeling.store import Act, Class, Expected, Person, Pick, Status, living
+from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
 from accuacl.labeling.web import session
+from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
+from accuacl.labeling.web.site import Here, Site, View
 from accuacl.labeling.web.trainer import Activity
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
 Number = Annotated[int, Field(ge=0, le=2**62)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
-View = dict[str, Any]
 
 
 class LoginRequest(BaseModel):
@@ -67,229 +71,214 @@ def logout(request: Request, response: Response) -> View:
 
 
 @router.get("/state")
-def state(request: Request, person: Limited) -> View:
+def state(site: Here, person: Limited) -> View:
     """The state of the round and the classes; leases nothing."""
-    return round_state(request.app.state, person)
+    return round_state(site, person)
 
 
 @router.post("/next")
-def next_pick(request: Request, person: Limited) -> View:
+def next_pick(site: Here, person: Limited) -> View:
     """The next example, leased to the person."""
-    return turn(request.app.state, person)
+    return _turn(site, person)
 
 
 @router.post("/label")
-def label(body: LabelRequest, request: Request, person: Limited) -> View:
+def label(body: LabelRequest, site: Here, person: Limited) -> View:
     """Save a label, synced to the disk before this answers; the next example."""
-    return turn(request.app.state, person, Act("label", body.request, body.item, body.class_id))
+    return _turn(site, person, Act("label", body.request, body.item, body.class_id))
 
 
 @router.post("/skip")
-def skip(body: SkipRequest, request: Request, person: Limited) -> View:
+def skip(body: SkipRequest, site: Here, person: Limited) -> View:
     """Skip an example; the next one."""
-    return turn(request.app.state, person, Act("skip", body.request, body.item))
+    return _turn(site, person, Act("skip", body.request, body.item))
 
 
 @router.post("/undo")
-def undo(body: UndoRequest, request: Request, person: Limited) -> View:
+def undo(body: UndoRequest, site: Here, person: Limited) -> View:
     """Undo the person's last label or skip; that example again."""
-    return turn(request.app.state, person, Act("undo", body.request))
+    return _turn(site, person, Act("undo", body.request))
 
 
 @router.post("/correct")
-def correct(body: LabelRequest, request: Request, person: Limited) -> View:
+def correct(body: LabelRequest, site: Here, person: Limited) -> View:
     """Change the label of an item that has one, in any round; annotators only their own."""
-    request.app.state.project.store.correct(person, body.item, body.class_id, body.request, own=not person.lead)
+    site.store.correct(person, body.item, body.class_id, body.request, own=not person.lead)
     return {}
 
 
 @router.post("/renew")
-def renew(body: ItemRequest, request: Request, person: Limited) -> View:
+def renew(body: ItemRequest, site: Here, person: Limited) -> View:
     """Extend the lease of an item."""
-    request.app.state.project.store.renew(person, body.item)
+    site.store.renew(person, body.item)
     return {}
 
 
 @router.post("/release")
-def release(body: ItemRequest, request: Request, person: Limited) -> View:
+def release(body: ItemRequest, site: Here, person: Limited) -> View:
     """Release an item, so that others can have it."""
-    request.app.state.project.store.release(person, body.item)
+    site.store.release(person, body.item)
     return {}
 
 
 @router.get("/guess/{item}")
-def guess(item: Number, request: Request, person: Limited) -> View:
+def guess(item: Number, site: Here, person: Limited) -> View:
     """The model's guess for the example on the screen: only on request, so that it influences nobody."""
-    pick = request.app.state.project.store.held(person)
+    pick = site.store.held(person)
     if pick is None or pick.item != item:
         raise HTTPException(409, "Your lease of this example has expired.")
-    request.app.state.project.store.show_guess(person, pick)  # since it may influence the answer
-    return guess_of(request.app.state, pick)
+    site.store.show_guess(person, pick)  # since it may influence the answer
+    names = {c.id: c.name for c in site.store.classes()}
+    return {"name": None if pick.guess is None else names.get(pick.guess), "confidence": pick.confidence}
 
 
 @router.post("/flag")
-def flag(body: FlagRequest, request: Request, person: Limited) -> View:
+def flag(body: FlagRequest, site: Here, person: Limited) -> View:
     """Ask a lead to look at an item."""
-    request.app.state.project.store.flag(person, body.item, body.reason, body.request)
+    site.comment_bytes.take(person.id, len(body.reason.encode()))
+    site.store.flag(person, body.item, body.reason, body.request)
     return {}
 
 
-def round_state(app: State, person: Person) -> View:
-    """The state of the round, and the classes."""
-    store = app.project.store
-    return _state(app, person, store.status(), store.classes(), store.can_undo(person))
+# What people are told
 
 
-def hidden(app: State, person: Person) -> set[int]:
+def hidden(site: Site, person: Person) -> set[int]:
     """The items of which a person is told nothing that others or the model have said, because they are still to be
-    asked about them. Leads see everything.
+    asked about them.
     """
-    return set() if person.lead else app.project.store.still_asked(person)
+    return set() if person.lead else site.store.still_asked(person)
 
 
-def stamp(app: State) -> str:
+def is_blind(site: Site, person: Person) -> bool:
+    """Whether the person is not told how many labels there are: a second opinion and an answer to a gold example add
+    none, by which they could be recognised.
+    """
+    return not person.lead and site.store.asks_twice()
+
+
+def stamp(site: Site) -> str:
     """A text that is another one when something has changed. A page takes it before it gathers what it shows."""
-    now: Activity = app.trainer.now
+    now = site.trainer.now
     busy = "busy" if now.busy else now.trouble
-    return f"{app.project.store.latest_change()}/{len(app.project.tasks.all())}/{busy}"
+    return f"{site.store.latest_change()}/{len(site.project.tasks.all())}/{busy}"
 
 
-def _state(app: State, person: Person, status: Status | None, classes: list[Class], undo: bool) -> View:
-    now: Activity = app.trainer.now
-    phase = _phase(app, status, now)
+def round_state(site: Site, person: Person) -> View:
+    """The state of the round, and the classes."""
+    return _state(site, person, site.store.look(person))
+
+
+def _turn(site: Site, person: Person, act: Act | None = None) -> View:
+    """Do what the person did; the state of the round, the next example, leased to them (None if there is none), and
+    those that will probably come after it, for the page to load.
+    """
+    others = frozenset(item for id, items in site.ahead.items() if id != person.id for item in items)
+    turn = site.store.turn(person, act, Expected(site.ahead.get(person.id, ()), others))
+    if act is not None and act.kind == "undo" and turn.done is None:
+        raise HTTPException(422, "You have nothing to undo in this round; correct earlier labels under Review.")
+    view = _state(site, person, turn)
+    if turn.pick is None:
+        site.ahead.pop(person.id, None)
+        if view["state"]["phase"] == "waiting":
+            site.trainer.poke()
+    else:
+        site.ahead[person.id] = tuple(pick.item for pick in turn.ahead)
+    blind = turn.asks_twice and not person.lead
+    picks = [turn.pick, *turn.ahead] if turn.pick else turn.ahead
+    examples = [example(site, pick) | ({} if blind else reasons(site, pick, turn.status)) for pick in picks]
+    return {**view, "pick": examples.pop(0) if turn.pick else None, "ahead": examples}
+
+
+def _state(site: Site, person: Person, turn: Turn) -> View:
+    now, status = site.trainer.now, turn.status
+    phase = _phase(site, status, now)
     task, round = (status.task, status.round) if status else (0, 0)
-    labelled, skipped = (status.labelled, status.skipped) if status else (0, 0)
-    return {
-        "state": {
-            "phase": phase,
-            "text": now.text or now.trouble,
-            "stage": now.stage,
-            "preparing": now.busy and status is not None and not app.project.chosen(task, round),
-            "progress": now.done,
-            "task": task,
-            "round": round,
-            "rounds": 0 if app.project.settings.budget_total else app.project.settings.rounds,
-            "total": status.total if status else 0,
-            "labelled": labelled,
-            "skipped": skipped,
-            "free": _free(app, person, status) if status and status.open else 0,
-            "undo": undo,
-            "trained": _trained(app, task, round),
-            "budget": {"used": _before(app, task, round) + labelled, "total": _budget(app, task)},
-            **(_all(app) if phase == "done" else {}),
-        },
-        "classes": [{"id": c.id, "name": c.name} for c in living(classes)],
+    state = {
+        "phase": phase,
+        "text": now.text or now.trouble,
+        "stage": now.stage,
+        "preparing": now.busy and status is not None and not site.project.chosen(task, round),
+        "progress": now.done,
+        "task": task,
+        "round": round,
+        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds,
+        "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
+        "free": status is not None and status.open and _is_free(site, person, status),
+        "undo": turn.undo,
+        "trained": _trained(site),
     }
+    if phase == "done":
+        state |= {"given": site.store.given(), "items": sum(task.count for task in site.project.tasks.all())}
+    if person.lead or not turn.asks_twice:
+        state |= _counts(site, status)
+    return {"state": state, "classes": [{"id": c.id, "name": c.name} for c in living(turn.classes)]}
 
 
-def _phase(app: State, status: Status | None, now: Activity) -> str:
+def _phase(site: Site, status: Status | None, now: Activity) -> str:
     if status and status.open and (status.left or status.opinions):
         return "labelling"
     if now.busy:
         return "training"
-    if not app.project.tasks.all():
+    if not site.project.tasks.all():
         return "empty"
-    return "done" if app.project.state().finished else "waiting"
+    return "done" if site.project.state().finished else "waiting"
 
 
-def _free(app: State, person: Person, status: Status) -> int:
-    """How many items the person could be given now, without the one that they have."""
-    store = app.project.store
-    return max(0, status.left - status.leased) or store.opinions_wanted(person) or int(store.can_be_spared(person))
+def _is_free(site: Site, person: Person, status: Status) -> bool:
+    """Whether the person could be given an item now, beside the one that they have."""
+    store = site.store
+    return status.left > status.leased or store.opinions_wanted(person) > 0 or store.can_be_spared(person)
 
 
-def _all(app: State) -> View:
-    """How many items there are, and how many of them have a label."""
-    return {"given": app.project.store.given(), "items": sum(task.count for task in app.project.tasks.all())}
+def _counts(site: Site, status: Status | None) -> View:
+    """How many labels the round has, and how many the budget."""
+    settings, tasks = site.project.settings, site.project.tasks.all()
+    task = status.task if status else 0
+    if settings.budget_total:
+        budget = {"used": site.store.used_in_all(), "total": settings.budget_total}
+    else:
+        total = min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+        budget = {"used": site.store.used(task), "total": total}
+    counts = (status.total, status.labelled, status.skipped, status.opinions) if status else (0, 0, 0, 0)
+    return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {"budget": budget}
 
 
-def _trained(app: State, task: int, round: int) -> View | None:
-    """The accuracy on all held-out items after the last training, and before it if they were the same; percent.
-
-    It is computed once for each round and kept.
-    """
-    if app.trained[:2] != (task, round):
-        moments = app.project.estimates().history[-2:]
-        app.trained = (task, round, trained(moments) if moments else None)
-    found: View | None = app.trained[2]
-    return found
+def _trained(site: Site) -> View | None:
+    """What the last training has brought; found again only when the journal has changed."""
+    changed = site.project.journal.stat().st_mtime_ns
+    if site.trained[0] != changed:
+        site.trained = (changed, accuracy_gain(site.project.estimates().history[-2:]))
+    return site.trained[1]
 
 
-def trained(moments: Sequence[RoundAccuracy]) -> View | None:
-    """What the page says of the last two moments."""
-    found = training_gain(moments)
-    if found is None:
+def accuracy_gain(history: Sequence[RoundAccuracy]) -> View | None:
+    """The accuracy on all held-out items after the last training, and before it if they were the same; percent."""
+    gain = training_gain(history) if history else None
+    if gain is None:
         return None
-    before = None if found.before is None else round_half_up(found.before)
-    return {"before": before, "now": round_half_up(found.now), "count": found.count}
+    before = None if gain.before is None else _round_half_up(gain.before)
+    return {"before": before, "now": _round_half_up(gain.now), "count": gain.count}
 
 
-def round_half_up(value: float) -> int:
+def _round_half_up(value: float) -> int:
     return math.floor(value + 0.5)
 
 
-def _before(app: State, task: int, round: int) -> int:
-    """Labels of the earlier rounds that the budget is for. These are closed, so they are counted once and kept."""
-    counted: tuple[int, int, int] = app.counted
-    if counted[:2] != (task, round):
-        store = app.project.store
-        earlier = [pick.item for r in range(round) for pick in store.picks(task, r)]
-        whole = app.project.settings.budget_total
-        before = store.used_elsewhere(task, round) if whole else len(store.labels(earlier))
-        counted = app.counted = (task, round, before)
-    return counted[2]
+# Examples, and why they were chosen
 
 
-def _budget(app: State, task: int) -> int:
-    """How many labels the task may have, or the whole project."""
-    if app.project.settings.budget_total:
-        return int(app.project.settings.budget_total)
-    tasks, settings = app.project.tasks.all(), app.project.settings
-    return min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
-
-
-def turn(app: State, person: Person, act: Act | None = None) -> View:
-    """Do what the person did; the same, and the next example, leased to them (None if there is none), and those that
-    will probably come after it, for the page to load.
-    """
-    told: dict[int, tuple[int, ...]] = app.expected
-    others = frozenset(item for id, items in told.items() if id != person.id for item in items)
-    turn = app.project.store.turn(person, act, Expected(told.get(person.id, ()), others))
-    if act is not None and act.kind == "undo" and turn.done is None:
-        raise HTTPException(422, "You have nothing to undo in this round; correct earlier labels under Review.")
-    told[person.id] = tuple(pick.item for pick in turn.ahead)
-    view = _state(app, person, turn.status, turn.classes, turn.undo)
-    if turn.pick is None:
-        told.pop(person.id, None)
-        if view["state"]["phase"] == "waiting":
-            app.trainer.poke()
-    round, total = view["state"]["round"], view["state"]["total"]
-    shown = None if turn.pick is None else example(app, turn.pick, round, total)
-    return {**view, "pick": shown, "ahead": [example(app, pick, round, total) for pick in turn.ahead]}
-
-
-def example(app: State, pick: Pick, round: int, total: int) -> View:
-    """A pick of a round, which has so many, without the model's guess, which is shown only on request."""
-    item = app.project.item(pick.item)
-    given = pick.scores or {"draw": math.nan}  # without a score it was drawn at random, to be held out
-    scores = {name: value if math.isfinite(value) else None for name, value in given.items()}
-    covers = round == 0 and app.project.settings.first_round == "coverage"  # whatever chooses the other rounds
-    strategy = "coverage" if covers else app.project.settings.strategy
-    meanings = {name: meaning(strategy, name) for name in scores}
-    shown = {"item": pick.item, "rank": pick.rank, "of": total, "kind": item.kind}
-    shown |= {"scores": scores, "meanings": meanings}
+def example(site: Site, pick: Pick) -> View:
+    """What is shown of a pick; not the model's guess, which is shown only on request."""
+    item = site.project.item(pick.item)
+    shown = {"item": pick.item, "kind": item.kind}
     if item.kind == "image":
         return {**shown, "image": f"/item/{pick.item}/image"}
     if item.kind == "text":
         return {**shown, "text": item.text}
+    if item.kind == "file":
+        shown |= {"file": f"/item/{pick.item}/file", "media": media_type(item.name).partition("/")[0]}
     return {**shown, "fields": fields(item)}
-
-
-def guess_of(app: State, pick: Pick) -> View:
-    """The name of the class that the model guesses; None if it has no guess."""
-    names = {c.id: c.name for c in app.project.store.classes()}
-    name = None if pick.guess is None else names.get(pick.guess)
-    return {"name": name, "confidence": pick.confidence}
 
 
 def fields(item: Item) -> list[tuple[str, str]]:
@@ -302,6 +291,16 @@ def _as_text(value: Any, digits: int) -> str:
     if value is None or value == "":
         return "\N{EN DASH}"
     return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def reasons(site: Site, pick: Pick, status: Status | None) -> View:
+    """Why a pick was chosen: its rank in the round, its scores, and what these mean."""
+    given = pick.scores or {"draw": math.nan}  # without a score it was drawn at random, to be held out
+    scores = {name: value if math.isfinite(value) else None for name, value in given.items()}
+    settings, first = site.project.settings, status is not None and status.round == 0
+    strategy = "coverage" if first and settings.first_round == "coverage" else settings.strategy
+    meanings = {name: meaning(strategy, name) for name in scores}
+    return {"rank": pick.rank, "of": status.total if status else 0, "scores": scores, "meanings": meanings}
 
 
 MEANINGS = {

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
+from accuacl.labeling.project import Estimate
+
 WIDTH, HEIGHT = 520, 260
 LEFT, RIGHT, TOP, BOTTOM = 46, 70, 14, 40
 LINES = 5  # grid lines, about
@@ -79,10 +81,10 @@ def plot(
         path = " ".join(f"{a:.1f},{b:.1f}" for a, b in dots)
         elements.append(Markup('<polyline points="{}"/>').format(path))
         for point in line.points:
-            elements += _dot(scale, point, _said(line, point, f"{x} {ticks[int(point.x)]}"), shift)
+            elements += _dot(scale, point, _title(line, point, f"{x} {ticks[int(point.x)]}"), shift)
         if line.name and dots:
             name = _text(dots[-1][0] + 10, _free(dots[-1][1], ends) + 4, line.name, "start")
-            now = _said(line, line.points[-1], f"{x} {ticks[int(line.points[-1].x)]}")
+            now = _title(line, line.points[-1], f"{x} {ticks[int(line.points[-1].x)]}")
             elements.append(_link(line.to, now, dots[-1][0] + 6, ends[-1], name) if line.to else name)
         elements.append(Markup("</g>"))
     return Markup("").join([*elements, Markup("</svg>")])
@@ -110,6 +112,20 @@ def signed(value: float, form: str = ".0f") -> str:
     return f"{value:z{form}}".replace("-", "\N{MINUS SIGN}")
 
 
+def with_interval(estimate: Estimate | None) -> str:
+    """An estimate as text: the value and its interval.
+
+    >>> from accuacl.labeling.project import Estimate
+    >>> with_interval(Estimate(80.0, 49.01, 94.3, 10)), with_interval(None)
+    ('80 (49 to 94)', '–')
+    >>> with_interval(Estimate(57.0, -0.3, 89.0, 7)), with_interval(Estimate(0.0, -20.0, 20.0, 12))
+    ('57 (0 to 89)', '0 (−20 to 20)')
+    """
+    if estimate is None:
+        return "\N{EN DASH}"
+    return f"{signed(estimate.value)} ({signed(estimate.low)} to {signed(estimate.high)})"
+
+
 def head(alt: str, role: str = "img") -> Markup:
     """How a plot begins. Links inside of an image are hidden from screen readers, but not those of a group."""
     return Markup('<svg class="plot" viewBox="0 0 {} {}" role="{}" aria-label="{}">').format(WIDTH, HEIGHT, role, alt)
@@ -122,8 +138,8 @@ def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: s
         y = scale.up(value)
         yield _line("axis" if value == 0 else "grid", LEFT, right, y, y)
         yield _text(LEFT - 8, y + 4, signed(value, "g"), "end")
-    for place, said in ticks.items():
-        yield _text(scale.across(place), HEIGHT - BOTTOM + 18, said, "middle")
+    for value, text in ticks.items():
+        yield _text(scale.across(value), HEIGHT - BOTTOM + 18, text, "middle")
     yield _text((LEFT + right) / 2, HEIGHT - 5, x, "middle")
 
 
@@ -160,7 +176,7 @@ def _dot(scale: Scale, point: Point, title: str, shift: float = 0.0) -> list[Mar
     return [_line("bar", a, a, scale.up(point.low), scale.up(point.high)), dot]
 
 
-def _said(line: Series, point: Point, where: str) -> str:
+def _title(line: Series, point: Point, where: str) -> str:
     return f"{line.name} {where}: {signed(point.value)} ({signed(point.low)} to {signed(point.high)})".strip()
 
 

@@ -56,8 +56,8 @@ class BoundedProtocol(H11Protocol):
         self._ahead = 0
         self._begin()
         if len(self.connections) > self.most:
-            others = [one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self]
-            min(others, key=lambda one: (one.serving, one._since)).drop()
+            others = [peer for peer in self.connections if isinstance(peer, BoundedProtocol) and peer is not self]
+            min(others, key=lambda peer: (peer.serving, peer._since)).drop()
         if self.config.tls is not None:
             transport.pause_reading()  # until there is TLS to read it
             self._early = b""

@@ -1,16 +1,16 @@
-"""What the dashboard shows: what to do, estimates with their intervals, counts, confusions, the latest picks."""
+"""The dashboard: what to do, estimates with their intervals, counts, confusions, the map, the latest picks."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, HTTPException, Path, Request
+from fastapi.responses import HTMLResponse
 from markupsafe import Markup
-from starlette.datastructures import State
 
 from accuacl.base.errors import InputError, counted
 from accuacl.labeling.project import (
@@ -29,132 +29,198 @@ from accuacl.labeling.project import (
 )
 from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import hidden
-from accuacl.labeling.web.charts import Point, Series, curve, plot, signed
+from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
+from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Limited
+from accuacl.labeling.web.site import Here, Site, View
 
+router = APIRouter()
+Number = Annotated[int, Path(ge=0, le=2**62)]
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
 SNIP = 140  # characters of a text that are shown
+SNIPPET = 200  # beside the map
+UNLABELLED, PICKED, LABELLED, SKIPPED = range(4)  # on the map
 
 
-def gather(app: State, person: Person) -> dict[str, Any]:
+@router.get("/dashboard", response_class=HTMLResponse)
+def show(request: Request, site: Here, person: Limited) -> str:
+    """How good the model is and what people have done."""
+    stamp = api.stamp(site)
+    return render(request, "dashboard.html", person, here="dashboard", stamp=stamp, **gather(site, person))
+
+
+@router.get("/api/changes")
+def changes(site: Here, person: Limited) -> View:
+    """A text that is another one when the dashboard would be."""
+    return {"stamp": api.stamp(site)}
+
+
+@router.get("/api/map")
+def pool_map(site: Here, person: Limited) -> View:
+    """[item, x, y, state, class] of each item shown, x and y from 0 to 1000; class -1: none.
+
+    Where annotators may be asked about what has a label, nothing that they are still to be asked is marked.
+    """
+    hidden = api.hidden(site, person) if api.is_blind(site, person) else set()
+    rows = {row.item: row for row in site.store.everything() if row.item not in hidden}
+    latest = sorted(rows.values(), key=lambda row: (row.answered, -(row.time or 0.0)))
+    items, places, total = site.pool_map.shown([row.item for row in latest])
+    points = [
+        [item, round(1000 * x), round(1000 * y), *_map_state(rows.get(item))]
+        for item, (x, y) in zip(items.tolist(), places.tolist(), strict=True)
+    ]
+    names = {c.id: c.name for c in site.store.classes()}
+    return {"points": points, "total": total, "classes": names, "images": site.project.settings.kind == "images"}
+
+
+def _map_state(row: Reviewed | None) -> tuple[int, int]:
+    if row is None:
+        return UNLABELLED, -1
+    if not row.answered:
+        return PICKED, -1
+    return (SKIPPED, -1) if row.class_id is None else (LABELLED, row.class_id)
+
+
+@router.get("/api/item/{item}")
+def item(item: Number, site: Here, person: Limited) -> View:
+    """What is shown of an item."""
+    try:
+        shown = site.project.item(item)
+    except InputError as error:
+        raise HTTPException(404, "There is no such item.") from error
+    text = shown.text or ", ".join(f"{name} {value}" for name, value in shown.fields)
+    return {"item": item, "kind": shown.kind, "snip": text[:SNIPPET]}
+
+
+def gather(site: Site, person: Person) -> View:
     """Everything that the template needs, for one person."""
-    project, store = app.project, app.project.store
-    estimates: Estimates = project.estimates()
+    store, estimates, rows = site.store, site.project.estimates(), site.store.everything()
+    blind = api.is_blind(site, person)
+    if blind:
+        rows = _of_closed_rounds(site, rows)
+        labelled = [row for row in rows if row.class_id is not None]
+        by_person = Counter(row.person for row in labelled if row.person is not None)
+        labels = Counter(row.class_id for row in labelled if row.class_id is not None)
+        estimates = replace(estimates, labels_by_class=dict(labels), labels_by_person=dict(by_person))
     names = {c.id: c.name for c in store.classes()}
-    people = {person.id: person.name for person in store.people()}
     classes = by_class(estimates, [c.id for c in living(store.classes())])
     return {
-        "advice": advice(app, estimates, classes, names),
-        "facts": facts(app, estimates, classes),
-        "trouble": app.trainer.now.trouble,
+        "advice": [] if blind else advice(site, rows, estimates, classes, names),
+        "facts": facts(site, estimates, classes, blind),
+        "trouble": site.trainer.now.trouble,
+        "blind": blind,
         "heatmap": heatmap(estimates),
         "calibration": estimates.calibration,
-        "curve": learning_curve(app, estimates),
+        "curve": learning_curve(estimates),
         "forgetting": forgetting(estimates),
         "fewer": FALLEN if sum(t.forgetting is not None for t in estimates.tasks) > FALLEN else 0,
         "numbers": [
-            (f"Task {t.task + 1}", held_out_of(t.task), [said(t.learned), said(t.now), said(t.forgetting), t.now.count])
+            (
+                f"Task {t.task + 1}",
+                held_out_of(t.task),
+                [with_interval(t.learned), with_interval(t.now), with_interval(t.forgetting), t.now.count],
+            )
             for t in estimates.tasks
         ],
         "classes": class_rows(classes, names),
         "class_forgetting": bool(estimates.class_forgetting),
-        "people": person_rows(estimates, people),
+        "people": person_rows(estimates, {each.id: each.name for each in store.people()}),
         "confusion": confusion(estimates, names),
-        "sheets": sheets(app, names, hidden(app, person)),
+        "sheets": sheets(site, names, api.hidden(site, person) if blind else set()),
     }
 
 
-def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
-    """Name, labels, labels relative to the most, and where to review them; who gave most comes first."""
-    counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
-    return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
+def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
+    """What no answer changes that somebody gives now."""
+    status = site.store.status()
+    current = (status.task, status.round) if status and status.open else None
+    return [row for row in rows if (row.task, row.round) != current]
 
 
 def advice(
-    app: State, estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
+    site: Site, rows: list[Reviewed], estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
 ) -> list[dict[str, str]]:
     """What has happened and what to do, each with a link to the answers it is about."""
-    rows, here = app.project.store.everything(), app.project.state()
-    answered = [row for row in rows if row.answered]
-    doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), len(answered))
-    found = advise(app.project.settings, estimates, training_gain(estimates.history), classes, names, doubts, here.left)
-    if budget := describe_budget(app.project.settings, app.project.store, here.tasks):
-        found.append(Advice(" ".join(budget)))
+    project, state = site.project, site.project.state()
+    answered = sum(row.answered for row in rows)
+    doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), answered)
+    gain = training_gain(estimates.history)
+    pieces = advise(project.settings, estimates, gain, classes, names, doubts, state.left)
+    if budget := describe_budget(project.settings, project.store, state.tasks):
+        pieces.append(Advice(" ".join(budget)))
     return [
-        {"text": one.text, "do": one.do, "tone": one.tone, "to": f"/review?{urlencode(one.about)}" if one.about else ""}
-        for one in found
+        {
+            "text": piece.text,
+            "do": piece.do,
+            "tone": piece.tone,
+            "to": f"/review?{urlencode(piece.about)}" if piece.about else "",
+        }
+        for piece in pieces
     ]
 
 
-def facts(app: State, estimates: Estimates, classes: list[ClassEstimate]) -> list[tuple[str, str]]:
+def facts(site: Site, estimates: Estimates, classes: list[ClassEstimate], blind: bool) -> list[tuple[str, str]]:
     """The overview: names and values."""
-    here, status = app.project.state(), app.project.store.status()
-    shown = [("labels left in the budget", f"{here.left} of {here.budget}")]
+    state, status = site.project.state(), site.store.status()
+    shown = []
     if status is not None:
-        shown.insert(0, ("current round", f"Task {status.task + 1}, {here.round_name}"))
+        shown.append(("current round", f"Task {status.task + 1}, {state.round_name}"))
+    if not blind:
+        shown.append(("labels left in the budget", f"{state.left} of {state.budget}"))
     if estimates.overall:
         over = "" if len(estimates.tasks) == 1 else ", mean over tasks"
-        shown.append((f"accuracy{over} ({_held(estimates.overall)})", f"{said(estimates.overall)} %"))
+        shown.append((f"accuracy{over} ({_held(estimates.overall)})", f"{with_interval(estimates.overall)} %"))
     if len(estimates.tasks) > 1 and estimates.over_examples:
-        shown.append(("accuracy, mean over examples", f"{said(estimates.over_examples)} %"))
+        shown.append(("accuracy, mean over examples", f"{with_interval(estimates.over_examples)} %"))
     if estimates.forgetting:
-        shown.append(("forgetting, mean over earlier tasks (points)", said(estimates.forgetting)))
+        shown.append(("forgetting, mean over earlier tasks (points)", with_interval(estimates.forgetting)))
     balanced = mean_over_classes(classes)
     if balanced:
-        shown.append((f"accuracy, {_over(classes)} ({_held(balanced)})", f"{said(balanced)} %"))
+        shown.append((f"accuracy, {_over(classes)} ({_held(balanced)})", f"{with_interval(balanced)} %"))
     if classes:
-        found = [one for one in classes if one.labels]
-        rarest = min(classes, key=lambda one: one.labels)
-        shown.append(("classes with a label", f"{len(found)} of {len(classes)}"))
-        shown.append(("labels of the rarest class", str(rarest.labels)))
+        labelled = sum(estimate.labels > 0 for estimate in classes)
+        shown.append(("classes with a label", f"{labelled} of {len(classes)}"))
+        shown.append(("labels of the rarest class", str(min(estimate.labels for estimate in classes))))
     return shown
 
 
 def _over(classes: list[ClassEstimate]) -> str:
     """Which classes a mean is over: those without held-out examples cannot be measured."""
-    measured = sum(one.accuracy is not None for one in classes)
+    measured = sum(estimate.accuracy is not None for estimate in classes)
     if measured == len(classes):
         return "mean over classes"
     return f"mean over the {measured} of {len(classes)} classes that can be measured"
-
-
-def said(estimate: Estimate | None) -> str:
-    """An estimate as text: the value and its interval.
-
-    >>> said(Estimate(80.0, 49.01, 94.3, 10)), said(None)
-    ('80 (49 to 94)', '–')
-    >>> said(Estimate(57.0, -0.3, 89.0, 7)), said(Estimate(0.0, -20.0, 20.0, 12))
-    ('57 (0 to 89)', '0 (−20 to 20)')
-    """
-    if estimate is None:
-        return "\N{EN DASH}"
-    return f"{signed(estimate.value)} ({signed(estimate.low)} to {signed(estimate.high)})"
 
 
 def _held(estimate: Estimate) -> str:
     return counted(estimate.count, "held-out example")
 
 
-def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[dict[str, Any]]:
+def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
+    """Name, labels in use, these relative to the most, and where to review them; who gave most comes first."""
+    counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
+    return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
+
+
+def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View]:
     """A row for each class: its labels, relative to the most, its accuracy and forgetting, its held-out examples."""
-    most = max([1, *(one.labels for one in classes)])
+    most = max([1, *(estimate.labels for estimate in classes)])
     return [
         {
-            "name": names[one.id],
-            "labels": one.labels,
-            "share": one.labels / most,
-            "accuracy": said(one.accuracy),
-            "forgetting": said(one.forgetting),
-            "held": one.accuracy.count if one.accuracy else 0,
-            "to": f"/review?label={one.id}",
+            "name": names[estimate.id],
+            "labels": estimate.labels,
+            "share": estimate.labels / most,
+            "accuracy": with_interval(estimate.accuracy),
+            "forgetting": with_interval(estimate.forgetting),
+            "held": estimate.accuracy.count if estimate.accuracy else 0,
+            "to": f"/review?label={estimate.id}",
         }
-        for one in classes
+        for estimate in classes
     ]
 
 
-def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | None:
+def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
     """The confusion matrix of held-out items: rows are labels, columns guesses; the most confused classes if many."""
     pairs = estimates.confusion
     wrong: Counter[int] = Counter()
@@ -173,39 +239,35 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> dict[str, Any] | N
     return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
 
 
-def sheets(app: State, names: dict[int, str], unknown: Set[int]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """The picks of the last two rounds that had any, with their labels, by the name of the round.
-
-    unknown: items whose labels are not told.
-    """
-    status = app.project.store.status()
+def sheets(site: Site, names: dict[int, str], hidden: Set[int]) -> list[tuple[str, list[View]]]:
+    """The picks of the last two rounds that had any, with their labels, by the name of the round; no hidden ones."""
+    status = site.store.status()
     if status is None:
         return []
     present = [(status.task, r) for r in range(status.round, -1, -1)]
-    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(app.project.rounds(t) - 1, -1, -1)]
-    found: list[tuple[str, list[dict[str, Any]]]] = []
+    earlier = [(t, r) for t in range(status.task - 1, -1, -1) for r in range(site.project.rounds(t) - 1, -1, -1)]
+    filled: list[tuple[str, list[View]]] = []
     for t, r in [*present, *earlier]:
-        picks = _sheet(app, names, t, r, unknown)
-        if picks:
-            found.append((f"Task {t + 1}, round {r + 1}", picks))
-        if len(found) == 2:
+        items = [pick.item for pick in site.store.picks(t, r) if pick.item not in hidden][:SHEET]
+        if items:
+            filled.append((f"Task {t + 1}, round {r + 1}", _sheet(site, names, items)))
+        if len(filled) == 2:
             break
-    return found
+    return filled
 
 
-def _sheet(app: State, names: dict[int, str], task: int, round: int, unknown: Set[int]) -> list[dict[str, Any]]:
-    project = app.project
-    picks = project.store.picks(task, round)[:SHEET]
-    told = [pick.item for pick in picks if pick.item not in unknown]
-    labels = {answer.item: answer.class_id for answer in project.store.answers(told)}
+def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
+    labels = {answer.item: answer.class_id for answer in site.store.answers(items)}
     shown = []
-    for item in (project.item(pick.item) for pick in picks):
+    for item in map(site.project.item, items):
         label = labels.get(item.id)
         what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
         snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
         shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
     return shown
 
+
+# Over time: accuracy and forgetting after each training
 
 MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each task
 FALLEN = 4  # lines of the plot of forgetting
@@ -218,7 +280,7 @@ def held_out_of(task: int) -> str:
     return f"/review?held=1&task={task}"
 
 
-def heatmap(estimates: Estimates) -> dict[str, Any] | None:
+def heatmap(estimates: Estimates) -> View | None:
     """Accuracy by task (rows, with the count of held-out items) after each training (columns): text, the colour's
     step from 0 to 10, and the interval."""
     moments = _shown(estimates)
@@ -254,7 +316,7 @@ def _name(moment: RoundAccuracy) -> str:
     return f"{moment.task + 1}.{moment.round + 1}"
 
 
-def learning_curve(app: State, estimates: Estimates) -> dict[str, Any] | None:
+def learning_curve(estimates: Estimates) -> View | None:
     """The accuracy of the latest task over its labels, and how it is expected to go on."""
     measured = estimates.curve
     if not measured or not measured[-1].held:
@@ -304,51 +366,4 @@ def _most_fallen(moments: Sequence[RoundAccuracy]) -> list[int]:
     """The tasks that have lost most by now, at most `FALLEN`."""
     last = moments[-1].forgetting if moments else ()
     fallen = [(task, e.value) for task, e in enumerate(last) if e is not None]
-    return [task for task, _ in sorted(fallen, key=lambda one: -one[1])[:FALLEN]]
-
-
-router = APIRouter(prefix="/api")
-Number = Annotated[int, Path(ge=0, le=2**62)]
-SNIPPET = 200  # characters of a text that are shown
-UNLABELLED, PICKED, LABELLED, SKIPPED = range(4)
-
-
-@router.get("/map")
-def pool_map(request: Request, person: Limited) -> dict[str, Any]:
-    """[item, x, y, state, class] of each item shown, x and y from 0 to 1000; class -1: none."""
-    app = request.app.state
-    hidden = api.hidden(app, person)
-    rows = {row.item: row for row in app.project.store.everything() if not row.answered or row.item not in hidden}
-    latest = sorted(rows.values(), key=lambda row: (row.answered, -(row.time or 0.0)))
-    items, places, total = app.pool_map.shown([row.item for row in latest])
-    points = [
-        [item, round(1000 * x), round(1000 * y), *_state(rows.get(item))]
-        for item, (x, y) in zip(items.tolist(), places.tolist(), strict=True)
-    ]
-    names = {c.id: c.name for c in app.project.store.classes()}
-    return {"points": points, "total": total, "classes": names, "images": app.project.settings.kind == "images"}
-
-
-@router.get("/item/{item}")
-def item(item: Number, request: Request, person: Limited) -> dict[str, Any]:
-    """What is shown of an item."""
-    try:
-        shown = request.app.state.project.item(item)
-    except InputError as error:
-        raise HTTPException(404, "There is no such item.") from error
-    text = shown.text or ", ".join(f"{name} {value}" for name, value in shown.fields)
-    return {"item": item, "kind": shown.kind, "snip": text[:SNIPPET]}
-
-
-@router.get("/changes")
-def changes(request: Request, person: Limited) -> dict[str, Any]:
-    """A text that is another one when the dashboard would be."""
-    return {"stamp": api.stamp(request.app.state)}
-
-
-def _state(row: Reviewed | None) -> tuple[int, int]:
-    if row is None:
-        return UNLABELLED, -1
-    if not row.answered:
-        return PICKED, -1
-    return (SKIPPED, -1) if row.class_id is None else (LABELLED, row.class_id)
+    return [task for task, _ in sorted(fallen, key=lambda pair: -pair[1])[:FALLEN]]

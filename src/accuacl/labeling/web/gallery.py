@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
-from starlette.datastructures import State
 
-from accuacl.labeling.store import Expected, Person, Pick, counts_as
+from accuacl.labeling.store import Expected, Person, Pick, counts_as, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Limited
+from accuacl.labeling.web.site import Here, Site, View
 
 router = APIRouter()
 BATCH = 60  # items that one person has at a time
 MOST = 100  # labels in a request
-Many = Annotated[list[Number], Field(min_length=1, max_length=MOST)]
+ABOVE_CHANCE = 0.1  # how much of the way from chance to certainty the model's confidence must have gone
 BatchId = Annotated[str, Field(min_length=8, max_length=90, pattern=r"^[\w.-]+$")]  # each label adds its number
-View = dict[str, Any]
 
 
 class Confirmed(BaseModel):
@@ -39,7 +38,7 @@ class UndoBatchRequest(BaseModel):
 
 
 class ItemsRequest(BaseModel):
-    items: Many
+    items: Annotated[list[Number], Field(min_length=1, max_length=MOST)]
 
 
 @router.get("/gallery", response_class=HTMLResponse)
@@ -49,70 +48,85 @@ def page(request: Request, person: Limited) -> str:
 
 
 @router.post("/api/gallery")
-def batch(request: Request, person: Limited) -> View:
+def batch(site: Here, person: Limited) -> View:
     """The person's batch, leased to them, grouped by the model's guess."""
-    return _view(request.app.state, person)
+    return _view(site, person)
 
 
 @router.post("/api/gallery/label")
-def confirm(body: ConfirmRequest, request: Request, person: Limited) -> View:
+def confirm(body: ConfirmRequest, site: Here, person: Limited) -> View:
     """Save all labels in one transaction, synced to the disk before this answers; each counts against the limit."""
-    app = request.app.state
-    app.requests.take(person.id, len(body.labels) - 1)
-    done = app.project.store.label_batch(person, {one.item: one.class_id for one in body.labels}, body.request)
+    site.requests.take(person.id, len(body.labels) - 1)
+    labels = {label.item: label.class_id for label in body.labels}
+    done = site.store.label_batch(person, labels, body.request)
     refused = [text[:1].upper() + text[1:] for text in done.refused.values()]
-    return {"saved": done.saved, "refused": refused, **api.round_state(app, person)}
+    return {"saved": done.saved, "refused": refused, **api.round_state(site, person)}
 
 
 @router.post("/api/gallery/undo")
-def undo(body: UndoBatchRequest, request: Request, person: Limited) -> View:
+def undo(body: UndoBatchRequest, site: Here, person: Limited) -> View:
     """Undo the labels of a request, as far as they still stand."""
-    app = request.app.state
-    undone = app.project.store.undo_batch(person, body.batch, body.request)
-    return {"undone": undone, **_view(app, person)}
+    undone = site.store.undo_batch(person, body.batch, body.request)
+    return {"undone": undone, **_view(site, person)}
 
 
 @router.post("/api/gallery/seen")
-def seen(body: ItemsRequest, request: Request, person: Limited) -> View:
+def seen(body: ItemsRequest, site: Here, person: Limited) -> View:
     """Record that items have been on the screen, with the model's guesses."""
-    request.app.state.project.store.show_guesses(person, body.items)
+    site.store.show_guesses(person, body.items)
     return {}
 
 
 @router.post("/api/gallery/renew")
-def renew(body: ItemsRequest, request: Request, person: Limited) -> View:
+def renew(body: ItemsRequest, site: Here, person: Limited) -> View:
     """Extend the leases; the answer names those that others have now. The person works on the first."""
-    return {"lost": request.app.state.project.store.renew_batch(person, body.items)}
+    return {"lost": site.store.renew_batch(person, body.items)}
 
 
 @router.post("/api/gallery/release")
-def release(body: ItemsRequest, request: Request, person: Limited) -> View:
+def release(body: ItemsRequest, site: Here, person: Limited) -> View:
     """Release items, so that others can have them."""
-    request.app.state.project.store.release_batch(person, body.items)
+    site.store.release_batch(person, body.items)
     return {}
 
 
-def _view(app: State, person: Person) -> View:
-    """The state of the round, and the batch in groups; items that other people's pages expect come last."""
-    store = app.project.store
-    others = frozenset(item for id, items in app.expected.items() if id != person.id for item in items)
-    picks = store.lease_batch(person, BATCH, Expected((), others))
-    view = api.round_state(app, person)
+def least_confidence(classes: int) -> float:
+    """The confidence from which on a guess is worth confirming: that of a model which guesses at random is 1 in so many
+    classes.
+
+    >>> [round(least_confidence(classes), 3) for classes in (2, 4, 62)]
+    [0.55, 0.325, 0.115]
+    """
+    chance = 1 / max(1, classes)
+    return chance + ABOVE_CHANCE * (1 - chance)
+
+
+def _view(site: Site, person: Person) -> View:
+    """The state of the round, and the batch in groups; items that other people's pages expect come last.
+
+    guesses: whether there are any in this round that are worth confirming.
+    """
+    others = frozenset(item for id, items in site.ahead.items() if id != person.id for item in items)
+    least = least_confidence(len(living(site.store.classes())))
+    picks = site.store.lease_batch(person, BATCH, Expected((), others), least=least)
+    view = api.round_state(site, person)
     if not picks and view["state"]["phase"] == "waiting":
-        app.trainer.poke()
-    return {**view, "guesses": bool(picks) or _has_guesses(app), "groups": _groups(app, picks)}
+        site.trainer.poke()
+    return {**view, "guesses": bool(picks) or _has_guesses(site, least), "groups": _groups(site, picks)}
 
 
-def _has_guesses(app: State) -> bool:
-    """Whether the model has guesses for the round: it has none before its first training."""
-    store = app.project.store
-    status = store.status()
-    return status is not None and any(pick.guess is not None for pick in store.picks(status.task, status.round))
+def _has_guesses(site: Site, least: float) -> bool:
+    """Whether the model has such guesses for the round: before its first training it has none."""
+    status = site.store.status()
+    if status is None:
+        return False
+    picks = site.store.picks(status.task, status.round)
+    return any(pick.guess is not None and (pick.confidence is None or pick.confidence >= least) for pick in picks)
 
 
-def _groups(app: State, picks: list[Pick]) -> list[View]:
+def _groups(site: Site, picks: list[Pick]) -> list[View]:
     """By class; in each, what the model is surest of comes first."""
-    classes = app.project.store.classes()
+    classes = site.store.classes()
     names, final = {c.id: c.name for c in classes}, counts_as(classes)
     groups: dict[int, list[Pick]] = {}
     for pick in picks:
@@ -122,17 +136,12 @@ def _groups(app: State, picks: list[Pick]) -> list[View]:
         {
             "class_id": id,
             "name": names[id],
-            "items": [_cell(app, pick) for pick in sorted(groups[id], key=lambda pick: -(pick.confidence or 0.0))],
+            "items": [_cell(site, pick) for pick in sorted(groups[id], key=lambda pick: -(pick.confidence or 0.0))],
         }
         for id in sorted(groups)
     ]
 
 
-def _cell(app: State, pick: Pick) -> View:
-    item = app.project.item(pick.item)
-    shown = {"item": pick.item, "kind": item.kind, "confidence": pick.confidence}
-    if item.kind == "image":
-        return {**shown, "image": f"/item/{pick.item}/thumb"}
-    if item.kind == "text":
-        return {**shown, "text": item.text}
-    return {**shown, "fields": api.fields(item)}
+def _cell(site: Site, pick: Pick) -> View:
+    cell = api.example(site, pick) | {"confidence": pick.confidence}
+    return cell | {"image": f"/item/{pick.item}/thumb"} if cell["kind"] == "image" else cell

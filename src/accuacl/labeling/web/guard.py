@@ -22,6 +22,7 @@ POLICY = "; ".join(
         "script-src 'self'",
         "style-src 'self'",
         "img-src 'self'",
+        "media-src 'self'",
         "connect-src 'self'",
         "form-action 'self'",
         "base-uri 'none'",

@@ -1,4 +1,4 @@
-"""Images of items, requested by the number of the item, never by path."""
+"""Images and files of items, requested by the number of the item, never by path."""
 
 from __future__ import annotations
 
@@ -8,43 +8,85 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
+from pathlib import PurePosixPath
 from typing import Annotated
 
 import anyio
 import numpy as np
-from fastapi import APIRouter, HTTPException, Path, Request, Response
+from fastapi import APIRouter, HTTPException, Path, Response
 from PIL import Image, ImageOps
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.data import BadImage, reading_image
 from accuacl.labeling.project import LARGEST_IMAGE
 from accuacl.labeling.web.session import Viewer
+from accuacl.labeling.web.site import Here, Site
 
 router = APIRouter(prefix="/item")
 Number = Annotated[int, Path(ge=0, le=2**62)]
 
 
 @router.get("/{item}/image")
-async def image(item: Number, request: Request, person: Viewer) -> Response:
+async def image(item: Number, site: Here, person: Viewer) -> Response:
     """The image, scaled down if it is large."""
-    return await _answer(request, item, SIDE)
+    return await _answer(site, item, SIDE)
 
 
 @router.get("/{item}/full")
-async def full(item: Number, request: Request, person: Viewer) -> Response:
+async def full(item: Number, site: Here, person: Viewer) -> Response:
     """The image to zoom into."""
-    return await _answer(request, item, FULL)
+    return await _answer(site, item, FULL)
 
 
 @router.get("/{item}/thumb")
-async def thumb(item: Number, request: Request, person: Viewer) -> Response:
+async def thumb(item: Number, site: Here, person: Viewer) -> Response:
     """A thumbnail of the image."""
-    return await _answer(request, item, THUMB)
+    return await _answer(site, item, THUMB)
 
 
-async def _answer(request: Request, item: int, side: int) -> Response:
+@router.get("/{item}/file")
+def file(item: Number, site: Here, person: Viewer) -> Response:
+    """The file, for the browser to play or show if it can, and else to download."""
     try:
-        data, kind = await request.app.state.decoder.get(item, side)
+        data, name = site.project.file_bytes(item), site.project.item(item).name
+    except InputError as error:  # no such item, not a file, missing, outside of the data, too large
+        raise HTTPException(404, "There is no such file, or it cannot be read.") from error
+    kind = media_type(name)
+    headers = {"Cache-Control": "private, max-age=3600"}
+    headers["Content-Disposition"] = "inline" if kind != UNKNOWN else "attachment"
+    return Response(data, media_type=kind, headers=headers)
+
+
+UNKNOWN = "application/octet-stream"
+MEDIA = {  # what browsers play or show; nothing that can hold a script
+    ".wav": "audio/wav",
+    ".mp3": "audio/mpeg",
+    ".ogg": "audio/ogg",
+    ".oga": "audio/ogg",
+    ".opus": "audio/ogg",
+    ".flac": "audio/flac",
+    ".m4a": "audio/mp4",
+    ".aac": "audio/aac",
+    ".mp4": "video/mp4",
+    ".webm": "video/webm",
+    ".pdf": "application/pdf",
+    ".txt": "text/plain; charset=utf-8",
+    ".csv": "text/plain; charset=utf-8",
+}
+
+
+def media_type(name: str) -> str:
+    """The type under which a file is sent.
+
+    >>> media_type("a/B.WAV"), media_type("page.html")
+    ('audio/wav', 'application/octet-stream')
+    """
+    return MEDIA.get(PurePosixPath(name).suffix.lower(), UNKNOWN)
+
+
+async def _answer(site: Site, item: int, side: int) -> Response:
+    try:
+        data, kind = await site.decoder.get(item, side)
     except InputError as error:  # no such item, not an image, missing, outside of the data, too large
         raise HTTPException(404, "There is no such image, or it cannot be shown.") from error
     # The image never changes, but who may see it does, so only the browser may cache it.

@@ -1,4 +1,4 @@
-"""The pages: log in, label, dashboard, one item."""
+"""The pages that are HTML alone or have little beside it: log in, label, one item; and how all pages are rendered."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from markupsafe import Markup, escape
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Person, living
-from accuacl.labeling.web import api, dashboard
-from accuacl.labeling.web.session import Limited, page_after_login, someone
+from accuacl.labeling.web import api
+from accuacl.labeling.web.session import Limited, logged_in, page_after_login
+from accuacl.labeling.web.site import Here, Site
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
+LATEST = 200  # events of an item that are shown
 DONE = {
     "label": "labelled it",
     "skip": "skipped it",
@@ -40,22 +42,10 @@ templates = jinja2.Environment(
 )
 
 
-def mark_options(text: str) -> Markup:
-    """Options of commands within a sentence are set as code, which no line break divides.
-
-    >>> str(mark_options("a larger --holdout than 0.3 & more"))
-    'a larger <code>--holdout</code> than 0.3 &amp; more'
-    """
-    return Markup(re.sub(r"--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
-
-
-templates.filters["options"] = mark_options
-
-
 @router.get("/login")
 def login(request: Request, next: str = "/") -> str:
     """Where login links lead, and everyone who is not logged in; `next` is the page that they wanted."""
-    return render(request, "login.html", someone(request), next=page_after_login(next))
+    return render(request, "login.html", logged_in(request), next=page_after_login(next))
 
 
 @router.get("/")
@@ -64,57 +54,51 @@ def label(request: Request, person: Limited) -> str:
     return render(request, "label.html", person, here="label")
 
 
-@router.get("/dashboard")
-def show_dashboard(request: Request, person: Limited) -> str:
-    """How good the model is and what people have done."""
-    app = request.app.state
-    return render(
-        request, "dashboard.html", person, here="dashboard", stamp=api.stamp(app), **dashboard.gather(app, person)
-    )
-
-
 @router.get("/item/{item}")
-def item(item: Number, request: Request, person: Limited) -> str:
+def item(item: Number, request: Request, site: Here, person: Limited) -> str:
     """One item, the history of its labels, and a form to correct it."""
-    project = request.app.state.project
     try:
-        shown = project.item(item)
+        shown = site.project.item(item)
     except InputError as error:
         raise HTTPException(404, "There is no such item.") from error
-    store = project.store
-    names = {c.id: c.name for c in store.classes()}
-    people = {one.id: one.name for one in store.people()}
-    hidden = item in api.hidden(request.app.state, person)
-    history = [
-        (
-            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            "was asked too, and skipped it" if event.kind == "opinion" and event.class_id is None else DONE[event.kind],
-            (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
-            people.get(event.person, "someone"),
-        )
-        for event in store.history(item)
-        if event.kind in DONE and not hidden
-    ]
-    answer = None if hidden else next(iter(store.answers([item])), None)
+    hidden = item in api.hidden(site, person)
+    answer = None if hidden else next(iter(site.store.answers([item])), None)
+    classes = site.store.classes()
     return render(
         request,
         "item.html",
         person,
         item=shown,
         fields=api.fields(shown),
-        history=history,
+        history=[] if hidden else _history(site, item),
         answer=answer,
         hidden=hidden,
         may_correct=answer is not None and answer.class_id is not None and (person.lead or answer.person == person.id),
-        names=names,
-        living=living(store.classes()),
+        names={c.id: c.name for c in classes},
+        living=living(classes),
         request_id=secrets.token_hex(16),
     )
 
 
+def _history(site: Site, item: int) -> list[tuple[str, str, str, str]]:
+    """The latest events of an item: when, what was done, the class or the text, and who did it."""
+    names: dict[int | None, str] = {c.id: c.name for c in site.store.classes()}
+    people: dict[int | None, str] = {person.id: person.name for person in site.store.people()}
+    events = [event for event in site.store.history(item) if event.kind in DONE][-LATEST:]
+    return [
+        (
+            time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
+            "was asked too, and skipped it" if event.kind == "opinion" and event.class_id is None else DONE[event.kind],
+            (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
+            people.get(event.person, "someone"),
+        )
+        for event in events
+    ]
+
+
 def trouble(request: Request, status: int, detail: str) -> str:
     """What is shown when there is no such page, one may not see it, or the server cannot make it."""
-    person = someone(request) if status < 500 else None
+    person = logged_in(request) if status < 500 else None
     title, text = "This did not work", detail
     if status == 403:
         title, text = "Only leads may see this page", "A lead of the project can make you one, on the page People."
@@ -125,13 +109,24 @@ def trouble(request: Request, status: int, detail: str) -> str:
 
 
 def render(request: Request, template: str, person: Person | None, **values: Any) -> str:
-    """A page as HTML."""
-    project = request.app.state.project
+    """A page as HTML. here: which of the links above is this page."""
     values = {
         "here": "",
         **values,
         "person": person.name if person else None,
         "lead": bool(person and person.lead),
-        "project": project.directory.resolve().name,
+        "project": request.app.state.site.project.directory.resolve().name,
     }
     return templates.get_template(template).render(values)
+
+
+def mark_options(text: str) -> Markup:
+    """Options of commands within a sentence are set as code, which no line break divides.
+
+    >>> str(mark_options("a larger --holdout than 0.3 & more"))
+    'a larger <code>--holdout</code> than 0.3 &amp; more'
+    """
+    return Markup(re.sub(r"--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
+
+
+templates.filters["options"] = mark_options

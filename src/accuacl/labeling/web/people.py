@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 
 import segno
 from fastapi import APIRouter, HTTPException, Request
@@ -13,14 +13,14 @@ from pydantic import BaseModel, Field
 from accuacl.labeling.project import measure_quality
 from accuacl.labeling.store import INVITATION, Person, Store, Work
 from accuacl.labeling.web.api import Number
-from accuacl.labeling.web.dashboard import said
+from accuacl.labeling.web.charts import with_interval
 from accuacl.labeling.web.guard import host_name, is_loopback
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
+from accuacl.labeling.web.site import Here, Site, View
 
 router = APIRouter()
 NONE = "\N{EN DASH}"
-View = dict[str, Any]
 LISTENS_HERE = (
     "This link works only on this computer. To invite people on other devices, start the server with --host 0.0.0.0, "
     "--cert and --key; or put it behind a proxy that has HTTPS, and name the proxy's address with --public-url."
@@ -41,62 +41,65 @@ class RoleRequest(BaseModel):
 
 
 @router.get("/people", response_class=HTMLResponse)
-def show(request: Request, person: Lead) -> str:
+def show(request: Request, site: Here, person: Lead) -> str:
     """Everyone who has or had access."""
-    store = request.app.state.project.store
-    work = store.work()
-    rows = [_row(one, work.get(one.id)) for one in store.people()]
-    days, agreement = round(INVITATION / 86400), _agreement(store)
+    work = site.store.work()
     return render(
-        request, "people.html", person, here="people", rows=rows, days=days, me=person.id, agreement=agreement
+        request,
+        "people.html",
+        person,
+        here="people",
+        rows=[_row(each, work.get(each.id)) for each in site.store.people()],
+        days=round(INVITATION / 86400),
+        me=person.id,
+        agreement=_agreement(site.store),
     )
 
 
 @router.post("/api/people")
-def add(body: InviteRequest, request: Request, person: Lead) -> View:
+def add(body: InviteRequest, request: Request, site: Here, person: Lead) -> View:
     """Add a person; an invitation for them."""
-    store = request.app.state.project.store
-    return _invitation(request, store.add_person(body.name, body.lead))
+    return _invitation(request, site.store.add_person(body.name, body.lead))
 
 
 @router.post("/api/people/{id}/invite")
-def invite(id: Number, request: Request, person: Lead) -> View:
+def invite(id: Number, request: Request, site: Here, person: Lead) -> View:
     """A new invitation for a person who has access; one that they have not used ends."""
-    return _invitation(request, request.app.state.project.store.invite(_named(request, id)))
+    return _invitation(request, site.store.invite(_name(site, id)))
 
 
 @router.post("/api/people/{id}/revoke")
-def revoke(id: Number, request: Request, person: Lead) -> View:
+def revoke(id: Number, site: Here, person: Lead) -> View:
     """End a person's access; nobody can end their own."""
     if id == person.id:
         raise HTTPException(409, "You cannot end your own access; another lead can.")
-    request.app.state.project.store.revoke(_named(request, id))
+    site.store.revoke(_name(site, id))
     return {}
 
 
 @router.post("/api/people/{id}/role")
-def set_role(id: Number, body: RoleRequest, request: Request, person: Lead) -> View:
+def set_role(id: Number, body: RoleRequest, site: Here, person: Lead) -> View:
     """Make a person a lead or an annotator."""
-    request.app.state.project.store.set_role(_named(request, id), body.lead)
+    site.store.set_role(_name(site, id), body.lead)
     return {}
 
 
-def _named(request: Request, id: int) -> str:
-    found = next((one for one in request.app.state.project.store.people() if one.id == id and not one.revoked), None)
-    if found is None:
-        raise HTTPException(404, "There is no such person with access.")
-    return str(found.name)
+def _name(site: Site, id: int) -> str:
+    for person in site.store.people():
+        if person.id == id and not person.revoked:
+            return person.name
+    raise HTTPException(404, "There is no such person with access.")
 
 
 def _invitation(request: Request, token: str) -> View:
     """The link, which is shown this once, and its QR code as rows of 0 and 1; no code if no phone could open it."""
-    app = request.app.state
+    site: Site = request.app.state.site
     scheme = "https" if is_secure(request) else "http"
-    address = app.public_url or f"{scheme}://{request.headers['host']}"
+    address = site.hosts.public_url or f"{scheme}://{request.headers['host']}"
     link = f"{address}/login#token={token}"
     until = time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION))
     if is_loopback(host_name(address.partition("://")[2])):
-        here = LISTENS_HERE if app.public_url or app.loopback_only else OPENED_HERE
+        here = LISTENS_HERE if site.hosts.public_url or site.hosts.loopback_only else OPENED_HERE
         return {"link": link, "until": until, "code": [], "here": here}
     code = segno.make_qr(link, error="m")
     return {"link": link, "until": until, "code": ["".join("01"[bool(dark)] for dark in row) for row in code.matrix]}
@@ -104,13 +107,13 @@ def _invitation(request: Request, token: str) -> View:
 
 def _agreement(store: Store) -> View:
     """How far people agree: all together, each pair, and each with the known answers of gold examples."""
-    names, found = {one.id: one.name for one in store.people()}, measure_quality(store)
+    names, quality = {person.id: person.name for person in store.people()}, measure_quality(store)
     pairs = [
         (names[a], names[b], kappa.count, f"{kappa.agreement:.0f} %", kappa.text)
-        for (a, b), kappa in found.pairs.items()
+        for (a, b), kappa in quality.pairs.items()
     ]
-    gold = [(names[person], right.count, f"{said(right)} %") for person, right in found.gold.items()]
-    return {"text": found.text, "pairs": pairs, "gold": gold}
+    gold = [(names[person], right.count, f"{with_interval(right)} %") for person, right in quality.gold.items()]
+    return {"text": quality.text, "pairs": pairs, "gold": gold}
 
 
 def _row(person: Person, work: Work | None) -> View:

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import zipfile
 from pathlib import Path as File
-from typing import Annotated, Any
+from typing import Annotated
 
 import anyio
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -28,32 +28,20 @@ from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead
+from accuacl.labeling.web.site import Here, View
 
 router = APIRouter()
 UploadId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
-AT_ONCE = 2  # files that are received at a time, so that they take little memory
-View = dict[str, Any]
 
 
 class FinishRequest(BaseModel):
     column: Annotated[str, Field(min_length=1, max_length=100)] = "text"
 
 
-class Receiving:
-    """Lets few uploads in at a time."""
-
-    limiter: anyio.Semaphore | None = None  # it belongs to the event loop that first uses it
-
-    @classmethod
-    def turn(cls) -> anyio.Semaphore:
-        cls.limiter = cls.limiter or anyio.Semaphore(AT_ONCE)
-        return cls.limiter
-
-
 @router.get("/project", response_class=HTMLResponse)
-def show(request: Request, person: Lead) -> str:
+def show(request: Request, site: Here, person: Lead) -> str:
     """The tasks, the round, and what can be done with them."""
-    project, stamp = request.app.state.project, api.stamp(request.app.state)
+    project, stamp = site.project, api.stamp(site)
     state, kind = project.state(), project.settings.kind
     return render(
         request,
@@ -73,11 +61,10 @@ def show(request: Request, person: Lead) -> str:
 
 
 @router.get("/api/tasks")
-def tasks(request: Request, person: Lead) -> View:
+def tasks(site: Here, person: Lead) -> View:
     """All tasks, the present one, counted from 0, and whether it is finished."""
-    project = request.app.state.project
-    state = project.state()
-    return {"tasks": _tasks(project, state), "present": state.task, "finished": state.finished}
+    state = site.project.state()
+    return {"tasks": _tasks(site.project, state), "present": state.task, "finished": state.finished}
 
 
 def _tasks(project: Project, state: ProjectState) -> list[View]:
@@ -96,57 +83,61 @@ def _stage(task: int, state: ProjectState) -> str:
 
 
 @router.post("/api/tasks/{task}/end")
-def end_task(task: Number, request: Request, person: Lead) -> View:
+def end_task(task: Number, site: Here, person: Lead) -> View:
     """End the present task, counted from 0, with the labels that it has; the next one begins."""
-    request.app.state.project.end_task(person, task)
-    request.app.state.trainer.poke()
+    site.project.end_task(person, task)
+    site.trainer.poke()
     return {}
 
 
 @router.post("/api/round/enough")
-def enough(request: Request, person: Lead) -> View:
+def enough(site: Here, person: Lead) -> View:
     """Close the open round with the answers that it has."""
-    request.app.state.project.enough(person)
-    request.app.state.trainer.poke()
+    site.project.enough(person)
+    site.trainer.poke()
     return {}
 
 
 @router.post("/api/uploads")
-def begin(request: Request, person: Lead) -> View:
+def begin(site: Here, person: Lead) -> View:
     """Begin an upload; the answer has the id under which its files are sent."""
-    return {"upload": request.app.state.uploads.begin()}
+    return {"upload": site.uploads.begin()}
 
 
 @router.post("/api/uploads/{upload}/files")
 async def take(
-    upload: UploadId, request: Request, person: Lead, name: Annotated[str, Query(min_length=1, max_length=300)]
+    upload: UploadId,
+    request: Request,
+    site: Here,
+    person: Lead,
+    name: Annotated[str, Query(min_length=1, max_length=300)],
 ) -> View:
     """Receive a file: the body of the request is the file itself."""
-    async with Receiving.turn():
+    async with site.receiving:
         data = bytearray()
         async for chunk in request.stream():
             data += chunk
             if len(data) > LARGEST_UPLOAD:
                 raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD // 2**20} MB.")
-        await anyio.to_thread.run_sync(request.app.state.uploads.take, upload, name, bytes(data))
+        await anyio.to_thread.run_sync(site.uploads.take, upload, name, bytes(data))
     return {}
 
 
 @router.post("/api/uploads/{upload}/finish")
-def finish(upload: UploadId, body: FinishRequest, request: Request, person: Lead) -> View:
+def finish(upload: UploadId, body: FinishRequest, site: Here, person: Lead) -> View:
     """Make the next task of the files, or several tasks, if the file has a column that is called task."""
-    added = request.app.state.uploads.finish(upload, body.column)
-    request.app.state.trainer.poke()
+    added = site.uploads.finish(upload, body.column)
+    site.trainer.poke()
     count, bad = sum(task.count for task in added), sum(len(task.bad) for task in added)
     return {"task": added[0].index + 1, "tasks": len(added), "count": count, "bad": bad}
 
 
 @router.get("/export")
-def download(request: Request, person: Lead) -> FileResponse:
+def download(site: Here, person: Lead) -> FileResponse:
     """Labels, and the model with a file that loads it, as a ZIP file."""
     from accuacl.labeling.project import export  # loads torch, which nobody shall wait for who wants to label
 
-    project = request.app.state.project
+    project = site.project
     folder = File(tempfile.mkdtemp(prefix="accuacl-export-"))
     try:
         written = export(project, folder / "files", None, "text", ignore, whole_places=False)

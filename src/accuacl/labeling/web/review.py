@@ -5,13 +5,12 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
-from starlette.datastructures import State
 
 from accuacl.base.errors import counted
 from accuacl.labeling.project import last_predictions, likely_mistakes, measure_quality
@@ -20,10 +19,12 @@ from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, Limited
+from accuacl.labeling.web.site import Here, Site, View
 
 router = APIRouter()
 SHEET = 60  # items on a page
-SNIP = 200  # characters of a text that are shown
+SNIP = 200  # characters of a text or a comment that are shown
+COMMENTS = 3  # of an item that are shown; its history has all
 SHOW = {
     "all": "everything",
     "labelled": "labelled",
@@ -38,10 +39,11 @@ SHOW = {
     "guessed": "the guess was shown",
     "flagged": "flagged",
 }
+Many = Annotated[list[Number], Field(min_length=1, max_length=500)]
 
 
 class RelabelRequest(BaseModel):
-    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    items: Many
     class_id: Number
     request: RequestId
 
@@ -52,17 +54,17 @@ class UndoRelabelRequest(BaseModel):
 
 
 class ReviewItemsRequest(BaseModel):
-    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    items: Many
 
 
 class CommentRequest(BaseModel):
-    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    items: Many
     text: Annotated[str, Field(min_length=1, max_length=2000)]
     request: RequestId
 
 
 class GoldRequest(BaseModel):
-    items: Annotated[list[Number], Field(min_length=1, max_length=500)]
+    items: Many
     gold: bool
 
 
@@ -107,25 +109,59 @@ class Opinion:
     doubt: tuple[float, int] | None = None  # how doubtful its label is, and the class that it probably is
 
 
-def opinions(app: State, doubts: dict[int, tuple[float, int]]) -> list[Opinion]:
+@router.get("/review", response_class=HTMLResponse)
+def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted, Query()]) -> str:
+    """A grid of answers, without those that the person is still to be asked about."""
+    hidden = api.hidden(site, person)
+    doubts = _doubts(site) if wanted.show == "mistakes" else {}
+    found = [
+        opinion for opinion in _opinions(site, doubts) if opinion.row.item not in hidden and matches(opinion, wanted)
+    ]
+    pages = max(1, -(-len(found) // SHEET))
+    page = min(wanted.page, pages)
+    classes, people, tasks = site.store.classes(), site.store.people(), site.project.tasks.all()
+    names, who = {c.id: c.name for c in classes}, {each.id: each.name for each in people}
+    cells = [_cell(site, opinion, names, who, person) for opinion in found[(page - 1) * SHEET : page * SHEET]]
+    return render(
+        request,
+        "review.html",
+        person,
+        here="review",
+        wanted=wanted,
+        choices=SHOW,
+        classes=living(classes),
+        people=people,
+        tasks=range(len(tasks)),
+        rounds=range(max((site.project.rounds(t) for t in range(len(tasks))), default=0)),
+        cells=cells,
+        undo=_undo(site, person, names),
+        may_relabel=person.lead or any(cell["may_change"] for cell in cells),
+        agreement=measure_quality(site.store).text,
+        count=len(found),
+        first=(page - 1) * SHEET + 1,
+        last=(page - 1) * SHEET + len(cells),
+        before=wanted.address(page - 1) if page > 1 else "",
+        after=wanted.address(page + 1) if page < pages else "",
+    )
+
+
+def _opinions(site: Site, doubts: dict[int, tuple[float, int]]) -> list[Opinion]:
     """All items that were ever offered: the most doubtful first, then those answered last, those without an answer at
     the end.
     """
-    store, now = app.project.store, last_predictions(app.project.journal)
-    final = counts_as(store.classes())
-    places = {item: i for i, item in enumerate(doubts)}
-    rows = sorted(store.everything(), key=lambda row: (places.get(row.item, len(places)), -(row.time or 0.0)))
-    guesses = {row.item: final[now[row.item]] if row.item in now else row.guess for row in rows}
-    return [Opinion(row, guesses[row.item], row.item in now, doubts.get(row.item)) for row in rows]
+    predictions, final = last_predictions(site.project.journal), counts_as(site.store.classes())
+    order = {item: i for i, item in enumerate(doubts)}
+    rows = sorted(site.store.everything(), key=lambda row: (order.get(row.item, len(order)), -(row.time or 0.0)))
+    guesses = {row.item: final[predictions[row.item]] if row.item in predictions else row.guess for row in rows}
+    return [Opinion(row, guesses[row.item], row.item in predictions, doubts.get(row.item)) for row in rows]
 
 
-def _doubts(app: State) -> dict[int, tuple[float, int]]:
+def _doubts(site: Site) -> dict[int, tuple[float, int]]:
     """The likely mistakes, found again only when labels have changed."""
-    labels = app.project.store.labels()
-    if app.doubts[0] != labels:
-        app.doubts = (labels, likely_mistakes(app.project))
-    found: dict[int, tuple[float, int]] = app.doubts[1]
-    return found
+    labels = site.store.labels()
+    if site.doubts[0] != labels:
+        site.doubts = (labels, likely_mistakes(site.project))
+    return site.doubts[1]
 
 
 def matches(opinion: Opinion, wanted: Wanted) -> bool:
@@ -157,46 +193,9 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
     return tests[wanted.show]()
 
 
-@router.get("/review", response_class=HTMLResponse)
-def show(request: Request, person: Limited, wanted: Annotated[Wanted, Query()]) -> str:
-    """A grid of answers."""
-    app = request.app.state
-    doubts = _doubts(app) if wanted.show == "mistakes" else {}
-    hidden = api.hidden(app, person)
-    every = [opinion for opinion in opinions(app, doubts) if opinion.row.item not in hidden]
-    found = [opinion for opinion in every if matches(opinion, wanted)]
-    pages = max(1, -(-len(found) // SHEET))
-    page = min(wanted.page, pages)
-    classes, people = app.project.store.classes(), app.project.store.people()
-    names, who = {c.id: c.name for c in classes}, {one.id: one.name for one in people}
-    shown = [_cell(app, one, names, who, person) for one in found[(page - 1) * SHEET : page * SHEET]]
-    tasks = app.project.tasks.all()
-    return render(
-        request,
-        "review.html",
-        person,
-        here="review",
-        wanted=wanted,
-        choices=SHOW,
-        classes=living(classes),
-        people=people,
-        tasks=range(len(tasks)),
-        rounds=range(max((app.project.rounds(t) for t in range(len(tasks))), default=0)),
-        cells=shown,
-        undo=_undo(app, person, names),
-        may_relabel=person.lead or any(cell["may_change"] for cell in shown),
-        agreement=measure_quality(app.project.store).text,
-        count=len(found),
-        first=(page - 1) * SHEET + 1,
-        last=(page - 1) * SHEET + len(shown),
-        before=wanted.address(page - 1) if page > 1 else "",
-        after=wanted.address(page + 1) if page < pages else "",
-    )
-
-
-def _undo(app: State, person: Person, names: dict[int, str]) -> dict[str, str] | None:
+def _undo(site: Site, person: Person, names: dict[int, str]) -> dict[str, str] | None:
     """What the person can undo: the request, an id for that of undoing it, and what it means."""
-    last = app.project.store.last_relabel(person)
+    last = site.store.last_relabel(person)
     if last is None:
         return None
     text = f"You gave {counted(len(last.undone), 'example')} the label “{names[last.class_id]}”."
@@ -205,9 +204,9 @@ def _undo(app: State, person: Person, names: dict[int, str]) -> dict[str, str] |
     return {"batch": last.request, "request": secrets.token_hex(16), "text": text}
 
 
-def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, str], person: Person) -> dict[str, Any]:
+def _cell(site: Site, opinion: Opinion, names: dict[int, str], who: dict[int, str], person: Person) -> View:
     row = opinion.row
-    item = app.project.item(row.item)
+    item = site.project.item(row.item)
     snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
     label = names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer"
     disagrees = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
@@ -219,7 +218,8 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
         "label": label,
         "who": who.get(row.person, "") if row.person is not None else "",
         "guess": names[opinion.guess] if disagrees and opinion.guess is not None else "",
-        "comments": row.comments,
+        "comments": [text if len(text) <= SNIP else f"{text[:SNIP]} …" for text in row.comments[-COMMENTS:]],
+        "more_comments": max(0, len(row.comments) - COMMENTS),
         "disputed": row.disputed,
         "shown": row.shown is not None,
         "gold": row.gold,
@@ -229,32 +229,33 @@ def _cell(app: State, opinion: Opinion, names: dict[int, str], who: dict[int, st
 
 
 @router.post("/api/relabel")
-def relabel(body: RelabelRequest, request: Request, person: Limited) -> dict[str, int]:
+def relabel(body: RelabelRequest, site: Here, person: Limited) -> View:
     """Give items another label; annotators only those that they have answered themselves."""
-    store, own = request.app.state.project.store, not person.lead
-    return {"changed": store.relabel(person, body.items, body.class_id, body.request, own)}
+    changed = site.store.relabel(person, body.items, body.class_id, body.request, own=not person.lead)
+    return {"changed": changed}
 
 
 @router.post("/api/relabel/undo")
-def undo_relabel(body: UndoRelabelRequest, request: Request, person: Limited) -> dict[str, int]:
+def undo_relabel(body: UndoRelabelRequest, site: Here, person: Limited) -> View:
     """Undo one's own last relabelling, unless somebody has changed one of the labels since."""
-    return {"changed": request.app.state.project.store.undo_relabel(person, body.batch, body.request)}
+    return {"changed": site.store.undo_relabel(person, body.batch, body.request)}
 
 
 @router.post("/api/unflag")
-def unflag(body: ReviewItemsRequest, request: Request, person: Lead) -> dict[str, int]:
+def unflag(body: ReviewItemsRequest, site: Here, person: Lead) -> View:
     """Remove the flags of items."""
-    return {"changed": request.app.state.project.store.unflag(person, body.items)}
+    return {"changed": site.store.unflag(person, body.items)}
 
 
 @router.post("/api/comment")
-def comment(body: CommentRequest, request: Request, person: Limited) -> dict[str, Any]:
-    """Write a comment to items."""
-    request.app.state.project.store.comment(person, body.items, body.text, body.request)
+def comment(body: CommentRequest, site: Here, person: Limited) -> View:
+    """Write a comment to items; its bytes count for each of them."""
+    site.comment_bytes.take(person.id, len(body.text.encode()) * len(body.items))
+    site.store.comment(person, body.items, body.text, body.request)
     return {}
 
 
 @router.post("/api/gold")
-def mark_gold(body: GoldRequest, request: Request, person: Lead) -> dict[str, int]:
+def mark_gold(body: GoldRequest, site: Here, person: Lead) -> View:
     """Make items gold, with the labels that they have, or ordinary again."""
-    return {"changed": request.app.state.project.store.mark_gold(person, body.items, body.gold)}
+    return {"changed": site.store.mark_gold(person, body.items, body.gold)}

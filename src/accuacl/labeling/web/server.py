@@ -73,6 +73,7 @@ def serve(
 
         with contextlib.suppress(KeyboardInterrupt):
             _run(app, listener, cert, key, announce)
+        project.store.checkpoint()
         if not trainer.stop(0):
             os._exit(0)  # in the middle of a long step, which is repeated at the next start; labels are on the disk
     finally:

@@ -8,12 +8,11 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import Progress
 from accuacl.labeling.project import Project, load_learning
-from accuacl.labeling.web.session import sentence
+from accuacl.labeling.web.site import describe
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
@@ -69,7 +68,7 @@ class Trainer:
             except _Stopped:
                 return
             except Exception as error:  # the thread goes on: the page shows the trouble, and it tries again
-                trouble = sentence(error, places(self.project))
+                trouble = describe(error, self.project)
                 if not isinstance(error, InputError) and trouble != self._logged:  # once, however often it is tried
                     self._logged = trouble
                     log.exception("training failed; it is tried again every %g s", 5 * self.every)
@@ -101,26 +100,25 @@ class Trainer:
     def _report(self, progress: Progress) -> None:
         if self._stopping.is_set():
             raise _Stopped
-        text = self._said(progress)
-        self.now = Activity(True, text[:1].upper() + text[1:], progress.stage, done=_part(progress))
+        text = self._describe(progress)
+        self.now = Activity(True, text[:1].upper() + text[1:], progress.stage, done=_share_done(progress))
 
-    def _said(self, progress: Progress) -> str:
+    def _describe(self, progress: Progress) -> str:
         if progress.stage == "preparing":
-            left = self._pace.left(progress)
-            until = "" if left is None else f", {about(left)} left"
-            return f"{progress.done:,.0f} of {progress.total:,.0f} examples are prepared{until}"
+            text = f"{progress.done:,.0f} of {progress.total:,.0f} examples are prepared"
+            rate = self._pace.rate(progress)
+            if rate is None:
+                return text
+            return f"{text}, {rate:,.3g} a second, {about((progress.total - progress.done) / rate)} left"
         if progress.stage == "choosing":
             return "choosing the next examples"
-        epochs = _epochs(progress)
-        return f"Epoch {epochs[0]} of {epochs[1]}" if epochs else "" if progress.stage == "training" else progress.text
+        if progress.stage == "training":
+            epochs = _epochs(progress)
+            return f"epoch {epochs[0]} of {epochs[1]}" if epochs else ""
+        return progress.text
 
 
-def places(project: Project) -> list[Path]:
-    """The folders and files that sentences about the project may name."""
-    return [project.directory, project.directory.resolve(), *(Path(task.place) for task in project.tasks.all())]
-
-
-def _part(progress: Progress) -> float | None:
+def _share_done(progress: Progress) -> float | None:
     """How much of this training, or of what comes before it, is done: people do not wait for all tasks and rounds."""
     if progress.stage == "preparing":
         return progress.share
@@ -139,20 +137,20 @@ ENOUGH = 3.0  # seconds of work from which the rest is judged
 
 
 class Pace:
-    """Seconds that are left of a stage, from how fast it has gone since the first report of it."""
+    """How fast a stage goes, since the first report of it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._stage: tuple[str, float] | None = None
         self._began, self._before = 0.0, 0.0  # when it was first heard of, and how much was done then
 
-    def left(self, progress: Progress) -> float | None:
-        """None while nobody can know."""
+    def rate(self, progress: Progress) -> float | None:
+        """How much is done in a second; None while nobody can know."""
         now, stage = self._clock(), (progress.stage, progress.total)
         if stage != self._stage or progress.done < self._before:
             self._stage, self._began, self._before = stage, now, progress.done
         spent, done = now - self._began, progress.done - self._before
-        return spent * (progress.total - progress.done) / done if done and spent >= ENOUGH else None
+        return done / spent if done and spent >= ENOUGH else None
 
 
 def about(seconds: float) -> str:

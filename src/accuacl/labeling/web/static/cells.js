@@ -4,7 +4,8 @@ import { make, record } from "/static/elements.js";
 import { arrived, loading, painted } from "/static/images.js";
 
 const KEPT = "accuacl-struck";
-const given = new Map(); // an item: the class that it was given, also while the page is drawn again
+/** @type {Map<number, number>} an item: the class that it was given, also while the page is drawn again */
+const given = new Map();
 const watched = new WeakMap(); // an edge: its cell
 const watcher = new IntersectionObserver(
   (entries) => {
@@ -14,11 +15,22 @@ const watcher = new IntersectionObserver(
 );
 
 export class Cell {
+  /**
+   * @param {any} shown
+   * @param {import("/static/groups.js").Group} group
+   * @param {import("/static/api.js").Class[]} classes
+   */
   constructor(shown, group, classes) {
     this.item = shown.item;
     this.group = group;
     this.classes = classes;
-    this.chosen = null; // the class that it is given instead of the group's
+    /** @type {number | null} the class that it is given instead of the group's */
+    this.chosen = null;
+    /** @type {any} */
+    this.select = null; // the field in which that is chosen, once it is struck out
+    /** @type {any} */
+    this.img = null;
+    this.broken = false;
     this.seen = false;
     this.element = make("li");
     this.element.dataset.item = shown.item;
@@ -34,7 +46,8 @@ export class Cell {
     const sure = shown.confidence === null ? "" : `${Math.round(100 * shown.confidence)} %`;
     label.append(this.box, this.edges[0], this.content(shown), make("span", sure, "what"), this.edges[1]);
     this.element.append(label);
-    if (classes.some(({ id }) => id === given.get(this.item))) this.choose(given.get(this.item));
+    const instead = given.get(this.item);
+    if (instead !== undefined && classes.some(({ id }) => id === instead)) this.choose(instead);
     this.watch();
   }
 
@@ -103,7 +116,7 @@ export class Cell {
     this.select = make("select", undefined, "instead");
     this.select.setAttribute("aria-label", `Class of example ${this.item}`);
     const others = this.classes.filter(({ id }) => id !== this.group.id);
-    this.select.append(new Option("label it later", ""), ...others.map(({ id, name }) => new Option(name, id)));
+    this.select.append(new Option("label it later", ""), ...others.map(({ id, name }) => new Option(name, String(id))));
     this.select.addEventListener("change", () => this.choose(this.select.value === "" ? null : Number(this.select.value)));
     this.element.append(this.select);
   }

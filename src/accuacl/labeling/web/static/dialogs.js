@@ -1,11 +1,12 @@
 // The dialogs of the labelling page: a new class, a flag, and what the classes mean. `about` is what the page has now.
 import { get, newId, post } from "/static/api.js";
 import { press } from "/static/classes.js";
+import { at, make } from "/static/elements.js";
 
-const at = (id) => document.getElementById(id);
-const make = (tag, text = "") => Object.assign(document.createElement(tag), { textContent: text });
+/** @type {any} */
 let about = null;
-let asked = null; // the example on the screen when the dialog was opened
+/** @type {import("/static/api.js").Example | null} the one on the screen when the dialog was opened */
+let asked = null;
 
 export function openNew(now) {
   about = now;
@@ -79,7 +80,7 @@ at("flag-cancel").addEventListener("click", () => at("flag-it").close());
 at("flag-form").addEventListener("submit", async (event) => {
   event.preventDefault();
   try {
-    await post("/api/flag", { item: asked.item, reason: at("flag-reason").value, request: newId() });
+    await post("/api/flag", { item: asked?.item, reason: at("flag-reason").value, request: newId() });
     at("flag-it").close();
     about.say("Flagged.");
   } catch (error) {
@@ -102,10 +103,8 @@ export async function showGuidelines() {
 at("guidelines-close").addEventListener("click", () => at("guidelines").close());
 
 function section({ name, text, examples }) {
-  const words = make("p", text);
-  words.className = "words";
-  const row = make("div");
-  row.className = "examples";
+  const words = make("p", text, "words");
+  const row = make("div", undefined, "examples");
   for (const { item, kind, snip } of examples) {
     if (kind === "image") {
       const image = Object.assign(new Image(), { src: `/item/${item}/thumb`, alt: `An example of ${name}` });

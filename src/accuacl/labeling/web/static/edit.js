@@ -1,7 +1,7 @@
 // Classes, for leads: the dialog that changes one. It is one for all, so that a page with many stays small.
-const at = (id) => document.getElementById(id);
+import { all, at } from "/static/elements.js";
 
-for (const button of document.querySelectorAll("[data-edit]")) {
+for (const button of all("[data-edit]")) {
   button.addEventListener("click", () => {
     const { edit, name, text, examples } = button.dataset;
     at("edit-title").textContent = name;

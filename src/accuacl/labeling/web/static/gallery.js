@@ -1,23 +1,28 @@
 // The gallery: the batch grouped by the model's guess. The wrong ones are struck out, and one key confirms the rest.
 import { Refused, get, newId, pause, post, send } from "/static/api.js";
 import { struck } from "/static/cells.js";
-import { make } from "/static/elements.js";
+import { at, make } from "/static/elements.js";
 import { Group, vertically } from "/static/groups.js";
+import { GUARD, painted } from "/static/images.js";
 import { onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { progress, waiting } from "/static/progress.js";
 
-const at = (id) => document.getElementById(id);
 const NUMBERS = "1234567890"; // keys of classes
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
 const TELL = 1000; // milliseconds
 const MOST = 100; // items in a request
+/** @type {Group[]} */
 let groups = [];
+/** @type {any} */
 let state = null;
+/** @type {import("/static/api.js").Class[]} */
 let classes = [];
 let guesses = true; // whether the model has any for this round
-let left = []; // items that were struck out and wait to be labelled one by one
+/** @type {number[]} items that were struck out and wait to be labelled one by one */
+let left = [];
 let busy = false;
+let fresh = 0; // counts what has just been drawn: until it has been seen for a moment, nothing can be confirmed
 let active = false; // whether there was any input since the leases were last renewed
 const confirmed = []; // requests that can be undone
 
@@ -40,6 +45,16 @@ function draw(view) {
   }
   arrange();
   if (view.groups) focus(groups[0]?.cells[0]);
+  if (view.groups) settle();
+}
+
+async function settle() {
+  fresh += 1;
+  at("groups").dataset.ready = "";
+  await painted();
+  await pause(GUARD);
+  fresh -= 1;
+  if (!fresh) at("groups").dataset.ready = "yes";
 }
 
 // The classes that a number key gives to the example with the focus.
@@ -66,11 +81,11 @@ function arrange() {
 }
 
 // The arrow keys go from cell to cell; the Tab key comes to one of each group.
-function focus(cell) {
+function focus(cell, scroll = true) {
   if (!cell) return;
-  for (const other of groupOf(cell.element).cells) other.box.tabIndex = other === cell ? 0 : -1;
+  for (const other of groupOf(cell.element)?.cells ?? []) other.box.tabIndex = other === cell ? 0 : -1;
   cell.box.focus({ preventScroll: true });
-  cell.element.scrollIntoView({ block: "nearest" });
+  if (scroll) cell.element.scrollIntoView({ block: "nearest" });
 }
 
 const current = () => cells().find((cell) => cell.element.contains(document.activeElement));
@@ -118,7 +133,7 @@ async function load() {
   if (view) draw(view);
 }
 
-const nameOf = (id) => classes.find((one) => one.id === id)?.name;
+const nameOf = (wanted) => classes.find(({ id }) => id === wanted)?.name;
 
 // How many were saved as what: "3 as cat, 1 as dog".
 function summary(saved) {
@@ -128,8 +143,8 @@ function summary(saved) {
 }
 
 // Label what has a class and has been on the screen; what is struck out without one is set aside.
-async function confirm(group) {
-  if (busy || !group) return;
+async function confirm(group, click) {
+  if (busy || fresh || !group) return;
   const wanted = group.cells.filter((cell) => cell.label !== null);
   const ready = wanted.filter((cell) => cell.seen);
   const unseen = wanted.find((cell) => !cell.seen);
@@ -148,18 +163,20 @@ async function confirm(group) {
   if (unseen) {
     say(`${wanted.length - ready.length} not saved: they were not on the screen yet.`);
     group.count();
+    settle();
     return focus(unseen);
   }
-  await setAside(group);
+  await setAside(group, click);
 }
 
-async function setAside(group) {
+async function setAside(group, click) {
   left.push(...group.cells.map(({ item }) => item));
   const next = groups[groups.indexOf(group) + 1] ?? groups.find((other) => other !== group);
   groups = groups.filter((other) => other !== group);
-  group.element.remove();
+  group.remove(click);
   arrange();
-  if (next) return focus(next.cells[0]);
+  settle();
+  if (next) return focus(next.cells[0], !click);
   await load();
   if (!groups.length && left.length) at("one-by-one").focus();
 }
@@ -181,9 +198,9 @@ onKey((key) => {
   const cell = current();
   const instead = classes[NUMBERS.indexOf(key)];
   if (key === "x") cell?.strike();
-  else if (cell && instead) groupOf(cell.element).give(cell, instead.id);
+  else if (cell && instead) groupOf(cell.element)?.give(cell, instead.id);
   else if (cell && key === "/") find(cell);
-  else if (key === "i" && cell) groupOf(cell.element).invert();
+  else if (key === "i" && cell) groupOf(cell.element)?.invert();
   else if (key === "u") undo();
   else if (key === "?") help();
   else if (key === "escape") return closeNewest();
@@ -192,7 +209,8 @@ onKey((key) => {
 });
 // These work also where single-key shortcuts are turned off, and while they are held down.
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("dialog, a, button, select")) return;
+  const target = /** @type {Element} */ (event.target);
+  if (event.ctrlKey || event.altKey || event.metaKey || target.closest("dialog, a, button, select")) return;
   const key = event.key.toLowerCase();
   if (key.startsWith("arrow") && groups.length) move(key);
   else if (key === "enter" && groups.length && !event.repeat) confirm(groupOf(document.activeElement) ?? groups[0]);
@@ -205,7 +223,7 @@ for (const name of ["keydown", "pointerdown", "pointermove", "wheel", "scroll", 
 }
 // It is recorded which guesses have been on the screen. Several are sent together, and none of them twice.
 const shown = new Set();
-let toTell = [];
+const toTell = [];
 async function tell() {
   const items = toTell.splice(0, MOST);
   if (items.length) await send("/api/gallery/seen", { items }).catch(() => toTell.push(...items));

@@ -1,6 +1,10 @@
 // A group of the gallery: the examples that the model takes for one class, with a button that confirms them.
 import { Cell } from "/static/cells.js";
 import { make } from "/static/elements.js";
+import { isRepeated } from "/static/keys.js";
+
+const FAR = 40; // pixels that the pointer is moved on purpose
+const ENDS = ["pointermove", "keydown", "wheel"];
 
 export class Group {
   constructor({ class_id, name, items }, classes, confirm) {
@@ -13,7 +17,7 @@ export class Group {
     this.element.setAttribute("aria-labelledby", title.id);
     this.counted = make("span", "", "soft count");
     this.button = make("button", "", "main");
-    this.button.addEventListener("click", () => confirm(this));
+    this.button.addEventListener("click", (event) => isRepeated(event) || confirm(this, event));
     const invert = make("button", "Invert");
     invert.setAttribute("aria-label", `Strike out the others of ${name} instead`);
     invert.addEventListener("click", () => this.invert());
@@ -43,6 +47,22 @@ export class Group {
   give(cell, id) {
     cell.choose(id);
     this.count();
+  }
+
+  // Away with it. After a click nothing moves until the pointer does: the button of the next group would come to lie
+  // under it.
+  remove(click) {
+    if (!click?.detail) return this.element.remove();
+    const gap = make("div");
+    gap.style.height = `${this.element.getBoundingClientRect().height}px`;
+    this.element.replaceWith(gap);
+    const isNear = ({ clientX, clientY }) => Math.hypot(clientX - click.clientX, clientY - click.clientY) < FAR;
+    const close = (event) => {
+      if (event.type === "pointermove" && isNear(event)) return;
+      gap.remove();
+      for (const name of ENDS) removeEventListener(name, close);
+    };
+    for (const name of ENDS) addEventListener(name, close);
   }
 
   take(done) {

@@ -1,39 +1,48 @@
 // Images are loaded before they are needed, and nobody can answer for one that has not been on the screen.
 import { pause } from "/static/api.js";
 
-const loaded = new Map(); // item: img
+/** @typedef {HTMLImageElement & { address: string, ready: Promise<void> }} LoadingImage */
+/** @type {Map<number, LoadingImage>} by item */
+const loaded = new Map();
 const TRIES = 3; // failures, while the server answers, after which an image is given up
 const LATER = [401, 429, 502, 503, 504]; // logged out, too many requests, a server that restarts: no word on the image
 
-// The image of a pick, loading or loaded. One that could not be loaded ahead is let go, and loaded again when it is shown.
+/**
+ * The image of a pick, loading or loaded. One that could not be loaded ahead is let go, and loaded again when it is shown.
+ * @param {any} pick
+ */
 export function imageOf(pick) {
   let img = loaded.get(pick.item);
   if (!img) {
-    img = loading(pick.image, `Example ${pick.rank + 1} of ${pick.of}`);
+    img = loading(pick.image, `Example ${pick.item}`);
     img.ready.catch(() => loaded.get(pick.item) === img && loaded.delete(pick.item));
     loaded.set(pick.item, img);
   }
   return img;
 }
 
-// An image that begins to load; `img.ready` is resolved when it is decoded.
+/**
+ * An image that begins to load; `img.ready` is resolved when it is decoded.
+ * @param {string} address
+ * @param {string} alt
+ * @returns {LoadingImage}
+ */
 export function loading(address, alt) {
   const img = new Image();
   img.alt = alt;
   img.draggable = false;
-  img.address = address;
   img.src = address;
-  img.ready = img.decode();
-  img.ready.catch(() => {}); // `arrived` asks why
-  return img;
+  const ready = img.decode();
+  ready.catch(() => {}); // `arrived` asks why
+  return Object.assign(img, { address, ready });
 }
 
 // Load what comes next, and let go of everything else.
 export function loadAhead(pick, ahead) {
-  const wanted = [pick, ...ahead].filter((one) => one?.kind === "image");
-  const items = new Set(wanted.map((one) => one.item));
+  const wanted = [pick, ...ahead].filter((example) => example?.kind === "image");
+  const items = new Set(wanted.map(({ item }) => item));
   for (const item of [...loaded.keys()]) if (!items.has(item)) loaded.delete(item);
-  for (const one of wanted) imageOf(one);
+  for (const example of wanted) imageOf(example);
 }
 
 // Resolved with whether an image has been decoded. While it is `wanted`, it is loaded again after each failure, with
@@ -69,6 +78,11 @@ async function ask(address) {
   }
 }
 
+// Milliseconds after something new was painted in which answers are ignored: nobody has seen it by then, and the second
+// half of a double press would answer it.
+export const GUARD = 250;
+
 // Resolved when what is in the page now has been painted: after the frame that shows it. Hidden pages have no frames.
+/** @returns {Promise<void>} */
 export const painted = () =>
   new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done())));

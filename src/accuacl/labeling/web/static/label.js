@@ -2,25 +2,33 @@
 // of the round and what to show, so one function draws them all.
 import { Refused, get, newId, pause, post, send } from "/static/api.js";
 import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
-import { loadAhead } from "/static/images.js";
-import { onKey } from "/static/keys.js";
+import { at } from "/static/elements.js";
+import { GUARD, loadAhead } from "/static/images.js";
+import { isRepeated, onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
 import { flagIt, openNew, showGuidelines } from "/static/dialogs.js";
 import { zoomKey } from "/static/zoom.js";
 
-const at = (id) => document.getElementById(id);
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
+/** @typedef {import("/static/api.js").Example} Example */
+/** @type {Example | null} */
 let pick = null;
-let seen = null; // the pick that has been painted; only this one can be answered
+/** @type {Example | null} */
+let fresh = null; // the pick that has just been painted: answers to it are ignored, as nobody can have seen it
+/** @type {Example | null} */
+let seen = null; // the pick that was painted before; only this one can be answered
+/** @type {Example | null} */
 let broken = null; // the pick whose image cannot be shown; it can only be skipped
+/** @type {import("/static/api.js").State | null} */
 let state = null;
 let busy = false;
-let batch = null; // the round of the last example
+let batch = ""; // the round of the last example
 let draws = 0; // counts, so that a state requested before the last drawing is recognised as outdated
 let active = false; // whether there was any input since the lease was last renewed
 
+/** @param {import("/static/api.js").View} view */
 function draw(view) {
   draws += 1;
   state = view.state;
@@ -30,7 +38,7 @@ function draw(view) {
   at("undo").disabled = !state.undo;
   if (view.pick !== undefined) loadAhead(view.pick, view.ahead ?? []);
   if (another) {
-    pick = view.pick;
+    pick = view.pick ?? null;
     at("guessed").textContent = "";
     if (pick) present(pick);
   }
@@ -44,12 +52,17 @@ function draw(view) {
   }
 }
 
-// An example can be answered once it has been painted. One that cannot be shown can only be skipped.
+// An example can be answered a moment after it has been painted. One that cannot be shown can only be skipped.
+/** @param {Example} mine */
 async function present(mine) {
-  seen = broken = null;
+  fresh = seen = broken = null;
   at("desk").dataset.seen = "";
   const visible = await show.example(mine);
   if (mine !== pick) return;
+  fresh = mine;
+  await pause(GUARD);
+  if (mine !== pick) return;
+  fresh = null;
   if (!visible) return (broken = mine);
   seen = mine;
   at("desk").dataset.seen = mine.item;
@@ -64,6 +77,11 @@ const repeating = (error) =>
     : "The server does not respond. Your answer is not saved yet; trying again.";
 
 // One change at a time. If the server refuses it, the reason is shown, and the next example comes.
+/**
+ * @param {string} path
+ * @param {object} body
+ * @param {string} [done] what to say then
+ */
 async function change(path, body, done) {
   if (busy) return;
   busy = true;
@@ -84,19 +102,19 @@ async function change(path, body, done) {
 const next = () => change("/api/next", {});
 
 function skip() {
-  if (!pick || busy) return;
+  if (!pick || busy || fresh === pick) return;
   if (seen !== pick && broken !== pick) return say("Not skipped: this example was not on the screen yet.");
   change("/api/skip", { item: pick.item }, "Skipped.");
 }
 
 const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
-onChoose((one) => {
-  if (!pick || busy) return false;
+onChoose((chosen) => {
+  if (!pick || busy || fresh === pick) return false;
   if (seen !== pick) {
     say(`Not saved: this example ${broken === pick ? "cannot be shown" : "was not on the screen yet"}.`);
     return false;
   }
-  change("/api/label", { item: pick.item, class_id: one.id }, `Saved: ${one.name}.`);
+  change("/api/label", { item: pick.item, class_id: chosen.id }, `Saved: ${chosen.name}.`);
   return true;
 });
 
@@ -120,7 +138,7 @@ const about = { seen: () => seen, pick: () => pick, draw, say, change };
 at("add").addEventListener("click", () => openNew(about));
 at("flag").addEventListener("click", () => flagIt(about));
 at("guide").addEventListener("click", showGuidelines);
-at("skip").addEventListener("click", skip);
+at("skip").addEventListener("click", (event) => isRepeated(event) || skip());
 at("more").addEventListener("click", () => {
   at("more").ariaExpanded = at("actions").classList.toggle("open"); // on a phone, where the bar has the most used ones
 });
@@ -144,8 +162,10 @@ setInterval(() => {
   const mine = pick;
   if (!mine || busy || !active) return;
   active = false;
-  const gone = ({ status }) => status === 409 && mine === pick && next();
-  send("/api/renew", { item: mine.item }).then(gone, () => {}); // tried again in half a minute
+  send("/api/renew", { item: mine.item }).then(
+    ({ status }) => void (status === 409 && mine === pick && next()),
+    () => {}, // tried again in half a minute
+  );
 }, RENEW);
 addEventListener("pagehide", () => pick && send("/api/release", { item: pick.item }).catch(() => {}));
 addEventListener("pageshow", (event) => event.persisted && location.reload());
@@ -160,7 +180,7 @@ async function watch() {
       if (busy || draws !== before) continue;
       lost("");
       draw(view);
-      if (!pick && state.phase === "labelling" && state.free > 0) await next();
+      if (!pick && view.state.phase === "labelling" && view.state.free) await next();
     } catch {
       lost("The server does not respond; trying again.");
     }

@@ -1,9 +1,9 @@
 // A page of cards follows the project without being loaded again: when something has changed, it is fetched, and its
 // cards take the place of those that differ. The browser parses it, and runs nothing in it.
 import { get, pause } from "/static/api.js";
+import { all, at } from "/static/elements.js";
 
 const EVERY = 2000; // milliseconds
-const at = (id) => document.getElementById(id);
 
 function fetchPage() {
   return new Promise((done, failed) => {
@@ -17,11 +17,13 @@ function fetchPage() {
 }
 
 // A card keeps its place in the page while somebody is in it; it is replaced the next time. The stamp of what is shown.
+/** @param {Document} page */
 function replace(page) {
   let left = false;
-  const old = document.querySelector(".cards");
+  const [old] = all(".cards");
   const before = new Map([...old.children].map((card) => [card.id, card]));
-  const wanted = [...page.querySelector(".cards").children].map((card) => {
+  const [cards] = all(".cards", page);
+  const wanted = [...cards.children].map((card) => {
     const here = before.get(card.id);
     if (!here) return document.adoptNode(card);
     if (!("live" in here.dataset) || here.outerHTML === card.outerHTML) return here;
@@ -36,20 +38,21 @@ function replace(page) {
   const kept = new Set(wanted);
   for (const card of [...old.children]) if (!kept.has(card)) card.remove();
   wanted.forEach((card, i) => old.children[i] !== card && old.insertBefore(card, old.children[i] ?? null));
-  return left ? "" : page.querySelector(".cards").dataset.stamp;
+  return left ? "" : cards.dataset.stamp;
 }
 
 // A form of a card was sent: the cards are fetched at once, and also if nothing has changed, as its buttons are disabled.
 let posted = false;
+/** @type {(value?: any) => void} */
 let wake = () => {};
 addEventListener("posted", () => {
   posted = true;
-  document.activeElement?.blur();
+  /** @type {HTMLElement | null} */ (document.activeElement)?.blur();
   wake();
 });
 
 async function watch() {
-  let { stamp } = document.querySelector(".cards").dataset;
+  let { stamp } = all(".cards")[0].dataset;
   for (;;) {
     try {
       if (posted || (await get("/api/changes")).stamp !== stamp) {

@@ -1,16 +1,21 @@
 // The map of the pool: a dot for each example, which is shown when the pointer or the arrow keys come to it.
 import { get } from "/static/api.js";
+import { at } from "/static/elements.js";
 
-const at = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const STATES = ["unlabelled", "picked", "labelled", "skipped"];
 const SAID = ["not labelled", "to be labelled now", "labelled", "skipped"];
 const ORDER = [0, 3, 2, 1]; // what is drawn last lies on top
+/** @typedef {{ item: number, x: number, y: number, state: number, label: number }} MapPoint */
+/** @type {MapPoint[]} */
 let points = [];
+/** @type {Map<number, any>} by item */
 let dots = new Map();
+/** @type {Record<number, string>} */
 let names = {};
 let images = false;
-let current = null; // the point that is shown
+/** @type {MapPoint | null} the point that is shown */
+let current = null;
 
 function make(tag, attributes) {
   const element = document.createElementNS(SVG, tag);
@@ -41,7 +46,7 @@ async function load() {
 function options() {
   const chosen = at("map-class").value;
   const used = [...new Set(points.map((point) => point.label))].filter((label) => label >= 0).sort((a, b) => a - b);
-  at("map-class").replaceChildren(new Option("all", ""), ...used.map((label) => new Option(names[label], label)));
+  at("map-class").replaceChildren(new Option("all", ""), ...used.map((label) => new Option(names[label], String(label))));
   at("map-class").value = used.includes(Number(chosen)) ? chosen : "";
 }
 
@@ -50,7 +55,7 @@ function draw() {
   const only = at("map-class").value;
   dots = new Map();
   for (const state of ORDER) {
-    for (const point of points.filter((one) => one.state === state)) {
+    for (const point of points.filter((drawn) => drawn.state === state)) {
       const off = only && String(point.label) !== only;
       const kind = `${STATES[state]}${off ? " off" : ""}`;
       const dot = make("circle", { cx: point.x, cy: point.y, r: state === 0 || off ? 6 : 11, class: kind });
@@ -60,14 +65,15 @@ function draw() {
     }
   }
   at("map").replaceChildren(svg);
-  const same = current && points.find((point) => point.item === current.item);
+  const item = current?.item;
+  const same = points.find((point) => point.item === item);
   current = same ?? null;
   if (same) dots.get(same.item).classList.add("here");
 }
 
 async function show(point) {
   if (!point || point === current) return;
-  dots.get(current?.item)?.classList.remove("here");
+  if (current) dots.get(current.item)?.classList.remove("here");
   current = point;
   dots.get(point.item).classList.add("here");
   const what = point.label >= 0 ? names[point.label] : SAID[point.state];
@@ -95,7 +101,7 @@ function near(event) {
   const box = at("map").getBoundingClientRect();
   const [x, y] = [event.clientX - box.left, event.clientY - box.top].map((away) => (1040 * away) / box.width - 20);
   const far = (point) => Math.hypot(point.x - x, point.y - y);
-  const best = points.reduce((one, other) => (far(other) < far(one) ? other : one));
+  const best = points.reduce((nearest, other) => (far(other) < far(nearest) ? other : nearest));
   return far(best) < 80 ? best : null;
 }
 

@@ -1,6 +1,7 @@
 // What goes wrong. What the server refused stays until it is read and closed; a lost connection is said while it lasts.
 // Both lie over the page, so that nothing moves under the pointer.
-const at = (id) => document.getElementById(id);
+import { at } from "/static/elements.js";
+
 const MOST = 3;
 
 export function lost(text) {

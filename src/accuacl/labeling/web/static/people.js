@@ -1,8 +1,8 @@
 // Invitations: a link that is shown once, to be copied or scanned.
 import { post } from "/static/api.js";
-import { make } from "/static/elements.js";
+import { all, at, make } from "/static/elements.js";
+import { sendEarly } from "/static/forms.js";
 
-const at = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const QUIET = 4; // modules of white around the code, which scanners need
 
@@ -42,7 +42,8 @@ at("invite").addEventListener("submit", (event) => {
   event.preventDefault();
   invite("/api/people", { name: at("invite-name").value, lead: at("invite-lead").checked });
 });
-for (const button of document.querySelectorAll("[data-invite]")) {
+sendEarly([at("invite")]);
+for (const button of all("[data-invite]")) {
   button.addEventListener("click", () => invite(`/api/people/${button.dataset.invite}/invite`, {}));
 }
 at("invitation-copy").addEventListener("click", async () => {

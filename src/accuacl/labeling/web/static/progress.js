@@ -1,18 +1,33 @@
 // How far the round is, what people wait for, and what the last training has brought.
-const at = (id) => document.getElementById(id);
+import { at } from "/static/elements.js";
 
+/** @typedef {import("/static/api.js").State} State */
+
+/** @param {State} state */
 export function progress(state) {
   at("round-name").textContent = `Task ${state.task + 1}, round ${state.round + 1}${state.rounds ? ` of ${state.rounds}` : ""}`;
-  const done = state.labelled + state.skipped;
-  const skipped = state.skipped ? `, ${state.skipped} skipped` : "";
-  at("round-count").textContent = state.total ? `${state.labelled} of ${state.total} labelled${skipped}` : "";
-  bar("round-bar", done, state.total);
-  at("preparing").hidden = !state.preparing || state.phase === "training";
+  const { own } = state;
+  const blind = state.total === undefined; // whoever may be asked for second opinions knows of their own answers alone
+  const alone = own.labelled === state.labelled && own.skipped === state.skipped;
+  at("own-count").textContent = alone ? "" : `You: ${own.labelled} labelled${skips(own)}`;
+  at("round-count").textContent = state.total ? counts(state) : "";
+  at("round-bar").hidden = at("budget").hidden = blind;
+  if (!blind) bar("round-bar", (state.labelled ?? 0) + (state.skipped ?? 0), state.total);
+  const others = !state.preparing && state.phase === "labelling" && state.stage === "preparing"; // for later rounds
+  at("preparing").hidden = !(state.preparing || others) || state.phase === "training";
   const how = state.text ? ` ${state.text}.` : "";
-  at("preparing").textContent = state.preparing ? `The rest of this round is being chosen meanwhile.${how}` : "";
-  const { used, total } = state.budget;
-  at("budget-count").textContent = total ? `${total - used} of ${total} labels left` : "";
+  const meanwhile = state.preparing ? "The rest of this round is being chosen meanwhile." : "";
+  at("preparing").textContent = others ? how.trim() : meanwhile && meanwhile + how;
+  const { used, total } = state.budget ?? { used: 0, total: 0 };
+  at("budget-count").textContent = total ? `${Math.max(0, total - used)} of ${total} labels left` : "";
   bar("budget-bar", used, total);
+}
+
+const skips = ({ skipped }) => (skipped ? `, ${skipped} skipped` : "");
+
+function counts(state) {
+  const second = state.opinions ? `, ${state.opinions} to be labelled by a second person` : "";
+  return `${state.labelled} of ${state.total} labelled${skips(state)}${second}`;
 }
 
 function bar(id, value, max) {
@@ -20,10 +35,11 @@ function bar(id, value, max) {
   at(id).value = Math.min(value, max || 1);
 }
 
+/** @param {State} state */
 export function waiting(state) {
   const training = state.phase === "training";
   const phase = state.phase === "labelling" && state.free ? "waiting" : state.phase;
-  const preparing = training && (state.preparing || !state.total || state.stage === "preparing");
+  const preparing = training && (state.preparing || state.total === 0 || state.stage === "preparing");
   at("waiting-title").textContent = preparing ? "Preparing the next examples" : TITLES[phase];
   at("train-bar").hidden = !training;
   if (training && state.progress !== null) at("train-bar").value = state.progress;
@@ -51,6 +67,7 @@ const TEXTS = {
 };
 
 // What came of the last training.
+/** @param {State} state */
 export function learned({ trained }) {
   const batch = "Here is the next batch.";
   if (!trained) return `The model has been trained. ${batch}`;

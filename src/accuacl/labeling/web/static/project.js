@@ -1,11 +1,13 @@
 // Files become the next task: they are dropped or chosen, then sent one after another when a button says what for.
 import { get, post } from "/static/api.js";
 import { droppedFiles } from "/static/dropped.js";
+import { at } from "/static/elements.js";
 
-const at = (id) => document.getElementById(id);
 const SHOWN = 5; // files that were refused, by name
+/** @type {File[]} */
 let staged = [];
-let plan = null; // the tasks, the present one and whether it is finished
+/** @type {any} the tasks, the present one and whether it is finished */
+let plan = null;
 let busy = false; // files are being sent; more can be staged meanwhile
 const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 

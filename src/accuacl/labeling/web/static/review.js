@@ -1,8 +1,9 @@
 // Select many answers and give them another label, or a comment.
 import { newId, post } from "/static/api.js";
+import { all, at } from "/static/elements.js";
+import { sendEarly } from "/static/forms.js";
 
-const at = (id) => document.getElementById(id);
-const boxes = [...document.querySelectorAll("#grid input")];
+const boxes = all("#grid input");
 const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.value));
 
 function count() {
@@ -16,8 +17,8 @@ function count() {
 
 at("grid").addEventListener("change", count);
 at("select-all").addEventListener("click", () => {
-  const all = chosen().length < boxes.length;
-  for (const box of boxes) box.checked = all;
+  const select = chosen().length < boxes.length;
+  for (const box of boxes) box.checked = select;
   count();
 });
 
@@ -57,3 +58,4 @@ at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false 
 at("unflag")?.addEventListener("click", () => send("/api/unflag", {}));
 boxes.forEach((box) => (box.checked = false)); // browsers restore them
 count();
+sendEarly(all("section.bar form"));

@@ -1,23 +1,34 @@
 // Drawing: the example, and why it was chosen.
 
-import { make, record } from "/static/elements.js";
+import { at, make, record } from "/static/elements.js";
 import { arrived, imageOf, painted } from "/static/images.js";
 import { look } from "/static/zoom.js";
 
-const at = (id) => document.getElementById(id);
 let now = null; // the example that was drawn last
 
-// Resolved with whether the example can be seen: when it is on the screen, or when it is clear that it cannot be shown.
+/**
+ * Resolved with whether the example can be seen: when it is on the screen, or when it is clear that it cannot be shown.
+ * @param {import("/static/api.js").Example} pick
+ */
 export async function example(pick) {
   now = pick;
   const view = at("view");
-  at("why").replaceChildren(...reasons(pick));
+  at("why").replaceChildren(...("scores" in pick ? [reasons(pick)] : []));
   view.scrollTop = 0;
   if (pick.kind === "image") return image(pick, view);
   look(null);
-  view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields));
+  view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields ?? []));
+  if (pick.kind === "file") view.append(player(pick.file, pick.media));
   await painted();
   return true;
+}
+
+// What a browser can play, plays; everything else is a link.
+function player(address, media) {
+  const plays = media === "audio" || media === "video";
+  const element = make(plays ? media : "a", plays ? undefined : "Open the file", "file");
+  if (!plays) return Object.assign(element, { href: address, target: "_blank", rel: "noreferrer" });
+  return Object.assign(element, { src: address, controls: true, preload: "auto" });
 }
 
 async function image(pick, view) {
@@ -54,7 +65,7 @@ function reasons(pick) {
   list.append(...Object.entries(pick.meanings).map(([name, text]) => make("li", `${name}: ${text}`)));
   const details = make("details");
   details.append(line, list);
-  return [details];
+  return details;
 }
 
 const score = (value) => (value === null ? "–" : Number(value).toPrecision(3));

@@ -1,14 +1,17 @@
 // Looking closely at an image: zoom, pan, brightness, contrast, and hard pixels instead of smooth ones.
-const at = (id) => document.getElementById(id);
+import { at } from "/static/elements.js";
+
 const view = at("view");
 const tools = at("tools");
 const MOST = 16;
+/** @type {HTMLImageElement | null} */
 let img = null;
 let full = ""; // the address of the image in more pixels, fetched when someone zooms in
 let scale = 1;
 let x = 0;
 let y = 0;
-const held = new Map(); // the fingers on the image, or the mouse: [x, y], from the middle of the view
+/** @type {Map<number, number[]>} the fingers on the image, or the mouse: [x, y], from the middle of the view */
+const held = new Map();
 
 export function look(image, address) {
   img = image;
@@ -81,7 +84,7 @@ view.addEventListener("pointermove", (event) => {
   x += share * (now[0] - before[0]);
   y += share * (now[1] - before[1]);
   if (!other) return apply();
-  const far = ([a, b]) => Math.max(1, Math.hypot(a - other[0], b - other[1]));
+  const far = (point) => Math.max(1, Math.hypot(point[0] - other[0], point[1] - other[1]));
   zoom(far(now) / far(before), (now[0] + other[0]) / 2, (now[1] + other[1]) / 2);
 });
 for (const name of ["pointerup", "pointercancel", "pointerleave"]) {

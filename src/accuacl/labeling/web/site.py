@@ -1,0 +1,137 @@
+"""What all requests share: the project, what is kept and counted between requests, and what is said of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import anyio
+from fastapi import Depends, HTTPException, Request
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import Store
+
+if TYPE_CHECKING:
+    from accuacl.labeling.project import PoolMap, Project, Uploads
+    from accuacl.labeling.web.guard import Hosts
+    from accuacl.labeling.web.images import Decoder
+    from accuacl.labeling.web.trainer import Trainer
+
+View = dict[str, Any]  # what is sent as JSON, or given to a template
+
+
+class Limit:
+    """A bucket for each person, which fills up again with time.
+
+    >>> now = [0.0]
+    >>> limit = Limit(burst=2, each_second=1.0, clock=lambda: now[0])
+    >>> [limit.wait(7), limit.wait(7), limit.wait(7), limit.wait(8)]
+    [0.0, 0.0, 1.0, 0.0]
+    >>> now[0] = 1.0
+    >>> limit.wait(7)
+    0.0
+    """
+
+    def __init__(self, burst: int, each_second: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.burst, self.each_second, self._clock = burst, each_second, clock
+        self._left: dict[int, tuple[float, float]] = {}  # person: (what is left, when that was)
+        self._turn = threading.Lock()
+
+    def wait(self, person: int, count: int = 1) -> float:
+        """Count so many; or else the seconds until that is allowed."""
+        with self._turn:
+            now = self._clock()
+            left, then = self._left.get(person, (float(self.burst), now))
+            left = min(self.burst, left + (now - then) * self.each_second)
+            allowed = left >= count
+            self._left[person] = (left - count if allowed else left, now)
+            return 0.0 if allowed else (count - left) / self.each_second
+
+    def take(self, person: int, count: int = 1) -> None:
+        """Count so many; 429 if that is too many."""
+        seconds = self.wait(person, count)
+        if seconds:
+            after = max(1, round(seconds))
+            detail = f"That is too much at once; try again in {after} s."
+            raise HTTPException(429, detail, headers={"Retry-After": str(after)})
+
+
+@dataclass
+class Site:
+    """The page of one project."""
+
+    project: Project
+    trainer: Trainer
+    hosts: Hosts
+    decoder: Decoder
+    pool_map: PoolMap
+    uploads: Uploads
+    # What a person may send: several times what their pages do.
+    requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
+    image_requests: Limit = field(default_factory=lambda: Limit(burst=2000, each_second=200))  # three pages a second
+    class_changes: Limit = field(default_factory=lambda: Limit(burst=20, each_second=0.5))
+    comment_bytes: Limit = field(default_factory=lambda: Limit(burst=200_000, each_second=1000))
+    receiving: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(2))  # few files at a time
+    # What is kept between requests.
+    ahead: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by person: what their page has loaded ahead
+    trained: tuple[int, View | None] = (0, None)  # when the journal was changed, and what the last training brought
+    doubts: tuple[dict[int, int] | None, dict[int, tuple[float, int]]] = (None, {})  # labels, and likely mistakes
+
+    @property
+    def store(self) -> Store:
+        """What people did."""
+        return self.project.store
+
+
+async def _site(request: Request) -> Site:
+    site: Site = request.app.state.site
+    return site
+
+
+Here = Annotated[Site, Depends(_site)]
+ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/])*([^\s'\"/\\:;,()]+)")
+
+
+def describe(error: Exception, project: Project) -> str:
+    """What the page of a project says of an error, without paths of the server."""
+    with contextlib.suppress(InputError):  # what is wrong may be the list of tasks
+        places = [Path(task.place) for task in project.tasks.all()]
+        return sentence(error, [project.directory, project.directory.resolve(), *places])
+    return sentence(error, [project.directory, project.directory.resolve()])
+
+
+def sentence(error: Exception, places: Iterable[Path] = ()) -> str:
+    """What the page says of an error: the sentence of an InputError; of a bug its type, to find it in the log.
+
+    places: folders that it may name, of which only the last part is shown, as of any absolute path.
+
+    >>> sentence(InputError("the folder /srv/my data/photos is missing; bring it back."), [Path("/srv/my data/photos")])
+    'The folder photos is missing; bring it back.'
+    >>> sentence(InputError("/srv/p/labels.sqlite cannot be read."))  # the name of a file stays as it is
+    'labels.sqlite cannot be read.'
+    >>> sentence(KeyError("a"))
+    "KeyError: 'a' (a bug; the server's log has the details)"
+    """
+    text = without_paths(str(error), places)
+    if isinstance(error, InputError):
+        return text if "." in text.partition(" ")[0].rstrip(".") else text[:1].upper() + text[1:]
+    return f"{type(error).__name__}: {text} (a bug; the server's log has the details)"
+
+
+def without_paths(text: str, places: Iterable[Path] = ()) -> str:
+    """The text with only the last part of each path.
+
+    >>> without_paths("/home/ada/p/labels.sqlite cannot be read; and/or https://a.example/b")
+    'labels.sqlite cannot be read; and/or https://a.example/b'
+    """
+    for place in sorted(map(str, places), key=len, reverse=True):
+        parent = place.rpartition("/")[0]
+        if parent:
+            text = text.replace(f"{parent}/", "")
+    return ABSOLUTE.sub(r"\1", text)
