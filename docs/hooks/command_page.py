@@ -32,15 +32,15 @@ def page() -> str:
         "",
         "| command | does |",
         "|---|---|",
-        *(f"| [`accuacl {name}`](#accuacl-{name}) | {line} |" for name, line in COMMANDS.items()),
+        *(f"| [`accuacl {name}`](#accuacl-{name}) | {line} |" for name, (_, line) in COMMANDS.items()),
     ]
-    for name in COMMANDS:
+    for name, (module, line) in COMMANDS.items():
         if name == "project":
-            lines += ["", "## accuacl project", "", COMMANDS[name], ""]
-            for sub in PROJECT_COMMANDS:
-                lines += ["", *described(f"accuacl project {sub}", load("accuacl.cli.project", sub), "###")]
+            lines += ["", "## accuacl project", "", line, ""]
+            for sub, (sub_module, _) in PROJECT_COMMANDS.items():
+                lines += ["", *described(f"accuacl project {sub}", load(sub_module, sub), "###")]
         else:
-            lines += ["", *described(f"accuacl {name}", load("accuacl.cli", name), "##")]
+            lines += ["", *described(f"accuacl {name}", load(module, name), "##")]
     return "\n".join(lines) + "\n"
 
 
