@@ -8,8 +8,8 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads import pool as module
 from accuacl.experiments.heads.kernel import fit
-from accuacl.experiments.heads.kernels import Term, kernel
-from accuacl.experiments.heads.pool import SHARE, WEIGHT, Smoothing, fit_with_pool, sample_ids
+from accuacl.experiments.heads.kernels import Smoothing, Term, kernel
+from accuacl.experiments.heads.pool import SHARE, WEIGHT, fit_with_pool, sample_ids
 
 TERMS = (Term("linear", (0, 8)), Term("gaussian", (0, 8)))
 

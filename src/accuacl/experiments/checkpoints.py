@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from accuacl.base.randomness import derive
 from accuacl.experiments import learners
 from accuacl.experiments.config import Config
 from accuacl.experiments.config_files import what_to_do
+from accuacl.experiments.heads import sample_ids
 from accuacl.experiments.journal import weight_files
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier
@@ -50,13 +51,17 @@ class Learning:
         """As the settings say. folder: of the files; classes: as many as the head has."""
         return cls(config, folder, training_of(config, classes, device), transform, fetch)
 
-    def train(self, state: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress) -> Handle:
+    def train(
+        self, state: LoopState, model: Classifier, memory: Memory, on_epoch: OnProgress, pools: Sequence[Ids] = ()
+    ) -> Handle:
         """Train the model in place on all labels of the task; the handle of its weights.
+
+        pools: the items of each task so far that have no label and are not held out, if the learner learns from them.
 
         The last round of a learner that changes its memory while it trains (GSS, and ER and DER++ in their original
         form) saves that too, as `memory` of the handle. The other learners make theirs in the step `memory`.
         """
-        learner = self._start(state, model, memory)
+        learner = self._start(state, model, memory, pools)
         with torch.random.fork_rng(devices=[]):  # a user's own network may draw from the global generator, for dropout
             torch.manual_seed(derive(self.config.seed, state.task.index, state.round, "network"))
             learner.train(on_epoch)
@@ -80,7 +85,9 @@ class Learning:
     def _save_memory(self, state: LoopState, memory: Memory) -> Handle:
         return save_arrays(self.folder / f"{_name(state)}-memory.safetensors", memory.to_arrays())
 
-    def _start(self, state: LoopState, model: Classifier, memory: Memory) -> learners.Learner:
+    def _start(
+        self, state: LoopState, model: Classifier, memory: Memory, pools: Sequence[Ids] = ()
+    ) -> learners.Learner:
         round = learners.Round(
             model,
             learners.TaskData(state.ids, state.labels, self.fetch(state.ids)),
@@ -91,6 +98,7 @@ class Learning:
             seed=(self.config.seed, state.task.index, state.round),
             last_round=state.last_round,
             seen=state.seen,
+            pools=[self.fetch(sample_ids(ids, len(pools), self.config.seed)) for ids in pools if len(ids)],
         )
         return learners.start(self.config.learner, round, self.config.learner_variant)
 

@@ -157,6 +157,11 @@ class Config(Settings):
     )
     alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits.")
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
+    pool_learning: Literal["off", "self", "smooth"] = Field(
+        "off",
+        description="kernel: learn from the unlabelled pool by the head's predictions (self), smooth rows by it "
+        "(smooth), or not (off).",
+    )
     sampling: Literal["plain", "balanced"] = Field(
         "plain", description="An epoch has every label once (plain), or as many of each class (balanced)."
     )

@@ -148,6 +148,7 @@ def training_of(config: Config, classes: int, device: str) -> learners.Training:
         beta=config.beta,
         balanced=config.sampling == "balanced",
         policy=config.memory_policy,
+        pool_learning=config.pool_learning,
     )
 
 

@@ -158,7 +158,15 @@ class ExperimentSteps:
         def on_epoch(epoch: Progress) -> None:
             self._report(state, epoch.text, "training", epoch.epochs or (0, 1))
 
-        return self.learning.train(state, self._model(state.start), self._memory(state), on_epoch)
+        memory = self._memory(state)
+        return self.learning.train(state, self._model(state.start), memory, on_epoch, self._unlabelled(state, memory))
+
+    def _unlabelled(self, state: LoopState, memory: Memory) -> list[Ids]:
+        """The rows of each task so far that have no label, if the learner learns from them too."""
+        if self.config.pool_learning == "off":
+            return []
+        known = np.append(state.ids, memory.ids)
+        return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]
 
     def memory(self, state: LoopState) -> dict[str, Any]:
         handle = self.learning.update_memory(state, self._model(state.weights), self._memory(state))

@@ -20,9 +20,13 @@ if TYPE_CHECKING:
     )
     from accuacl.experiments.heads.estimator import KernelRidgeHead as KernelRidgeHead
     from accuacl.experiments.heads.kernel import KernelHead as KernelHead, fit as fit
-    from accuacl.experiments.heads.kernels import KERNELS as KERNELS, Term as Term, unit_rows as unit_rows
+    from accuacl.experiments.heads.kernels import (
+        KERNELS as KERNELS,
+        NEIGHBOURS as NEIGHBOURS,
+        Term as Term,
+        unit_rows as unit_rows,
+    )
     from accuacl.experiments.heads.pool import (
-        POOL_LEARNING as POOL_LEARNING,
         fit_with_pool as fit_with_pool,
         sample_ids as sample_ids,
     )
@@ -44,8 +48,8 @@ __getattr__, __dir__ = lazy_attributes(
         "defaults": ("candidates_of_kind", "pool_learning_of_kind"),
         "estimator": ("KernelRidgeHead",),
         "kernel": ("KernelHead", "fit"),
-        "kernels": ("KERNELS", "Term", "unit_rows"),
-        "pool": ("POOL_LEARNING", "fit_with_pool", "sample_ids"),
+        "kernels": ("KERNELS", "NEIGHBOURS", "Term", "unit_rows"),
+        "pool": ("fit_with_pool", "sample_ids"),
         "ridge": ("fit_like", "fit_ridge"),
         "sums": ("Sums", "examples_of", "from_tensors", "merged", "sums_of", "to_tensors", "together", "without"),
     },

@@ -21,7 +21,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss, softmax
-from accuacl.experiments.heads.kernels import Blocks, Cosines, Term, Terms, add_terms, kernel, unit_rows
+from accuacl.experiments.heads.kernels import Blocks, Cosines, Smoothing, Term, Terms, add_terms, kernel, unit_rows
 
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # at most so many steps up or down
@@ -49,14 +49,16 @@ class KernelHead:
     ridge: float
     sharpness: float
     loo: Floats
+    smoothing: Smoothing | None = None  # what rows go through first, the support rows have been
     learned: Mapping[str, float] = field(default_factory=dict)  # what the pool has taught (`pool.py`)
 
     def logits(self, x: NDArray[Any]) -> Floats:
         """One row for each of x, one column for each class."""
-        parts = [
-            kernel(self.terms, x[start : start + PREDICTED], self.support) @ self.coefficients + self.bias
-            for start in range(0, len(x), PREDICTED)
-        ]
+        parts = []
+        for start in range(0, len(x), PREDICTED):
+            rows = x[start : start + PREDICTED]
+            rows = self.smoothing(rows) if self.smoothing else rows
+            parts.append(kernel(self.terms, rows, self.support) @ self.coefficients + self.bias)
         return np.concatenate([np.empty((0, len(self.bias))), *parts])
 
     def probabilities(self, x: NDArray[Any]) -> Floats:

@@ -23,6 +23,7 @@ Rows = NDArray[np.float64]
 Blocks = Sequence[tuple[int, int]]
 KERNELS = ("linear", "gaussian", "arc-cosine")
 SPARSE = 0.05  # blocks with a smaller share of numbers other than 0, such as counts of words, are multiplied as sparse
+NEIGHBOURS = 10  # by which a row is smoothed
 PART = 1024  # rows of a block that are multiplied at a time
 
 
@@ -97,6 +98,24 @@ def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Rows:
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     rows /= np.where(lengths > 0, lengths, 1.0)
     return rows
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothing:
+    """Moves rows halfway to the mean of their nearest neighbours among reference rows, block by block, at length 1."""
+
+    reference: NDArray[Any]
+    blocks: tuple[tuple[int, int], ...]
+
+    def __call__(self, x: NDArray[Any]) -> Rows:
+        smoothed = np.zeros((len(x), x.shape[1]))
+        for columns in self.blocks:
+            near, rows = unit_rows(self.reference, columns), unit_rows(x, columns)
+            nearest = np.argsort(-(rows @ near.T), axis=1, kind="stable")[:, :NEIGHBOURS]
+            means = np.stack([near[each].mean(axis=0) for each in nearest]) if len(x) else rows
+            towards = unit_rows(means, (0, means.shape[1])) * rows.any(axis=1, keepdims=True)  # zeros stay zero
+            smoothed[:, columns[0] : columns[1]] = rows + towards
+        return smoothed
 
 
 def _product(x: Rows, z: Rows) -> Rows:

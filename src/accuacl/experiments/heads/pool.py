@@ -12,7 +12,7 @@ one standard deviation of such a difference, the root of both together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -32,7 +32,7 @@ from accuacl.experiments.heads.kernel import (
     gram_of,
     widened,
 )
-from accuacl.experiments.heads.kernels import Blocks, Terms, unit_rows
+from accuacl.experiments.heads.kernels import Blocks, Smoothing, Terms
 
 OFF, SELF, SMOOTH = POOL_LEARNING = ("off", "self", "smooth")
 SAMPLED = 1200  # rows of each task's pool
@@ -43,7 +43,6 @@ UP_TO = 1000  # labels; with more, pseudo-labels add nothing that could be measu
 SUPPORT = 1000  # rows of the pool that may be support rows
 FOLDS = 5
 JUDGED_BY = 4  # one in so many sampled rows teaches the heads of the folds, which are there to judge only
-NEIGHBOURS = 10
 
 
 def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
@@ -66,7 +65,7 @@ def fit_with_pool(
     candidates: Sequence[Terms] = (),
     blocks: Blocks = (),
     ids: Ints | None = None,
-) -> KernelHead | SmoothHead:
+) -> KernelHead:
     """The head for labelled rows x and samples of unlabelled rows, one of each task (`sample_ids`).
 
     Held-out rows must not be among either. The head's `learned` says how many pseudo-labels it has learned from, and
@@ -79,7 +78,7 @@ def fit_with_pool(
     if mode == SMOOTH and pools:
         smoothing = Smoothing(np.concatenate(pools), tuple(blocks) or ((0, x.shape[1]),))
         head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids)
-        return SmoothHead(replace(head, learned={"smoothed_by": float(len(smoothing.reference))}), smoothing)
+        return replace(head, smoothing=smoothing, learned={"smoothed_by": float(len(smoothing.reference))})
     head = fit(x, labels, classes, candidates=candidates, ids=ids)
     if mode != SELF or not pools or len(x) > UP_TO or len(np.unique(labels)) < 2:
         return head
@@ -162,32 +161,3 @@ def _outputs(gram: Floats, rows: NDArray[np.intp], labels: Ints, given: Floats, 
     seen, own = np.unique(labels, return_inverse=True)
     _, coefficients, bias = Problem(gram[np.ix_(rows, rows)], own, given).solution(ridge)
     return widened(gram[:, rows] @ coefficients + bias, seen, classes, -1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class Smoothing:
-    """Moves rows halfway to the mean of their nearest neighbours among reference rows, block by block, at length 1."""
-
-    reference: NDArray[Any]
-    blocks: tuple[tuple[int, int], ...]
-
-    def __call__(self, x: NDArray[Any]) -> Floats:
-        smoothed = np.zeros((len(x), x.shape[1]))
-        for columns in self.blocks:
-            near, rows = unit_rows(self.reference, columns), unit_rows(x, columns)
-            count = min(NEIGHBOURS, len(near))
-            nearest = np.argsort(-(rows @ near.T), axis=1, kind="stable")[:, :count]
-            means = np.stack([near[each].mean(axis=0) for each in nearest]) if len(x) else rows
-            smoothed[:, columns[0] : columns[1]] = rows + unit_rows(means, (0, means.shape[1]))
-        return smoothed
-
-
-@dataclass(frozen=True, eq=False)
-class SmoothHead:
-    """A kernel head behind a smoothing: it needs the reference rows to predict."""
-
-    head: KernelHead
-    smoothing: Smoothing
-
-    def logits(self, x: NDArray[Any]) -> Floats:
-        return self.head.logits(self.smoothing(x))

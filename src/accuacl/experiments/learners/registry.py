@@ -49,14 +49,14 @@ class LearnerEntry(Registry["Start"]):
 
 
 NO_MEMORY = {"memory": 0, "learner_variant": "paper"}  # settings of learners that keep nothing, or everything
+ALL = {"learner_variant": "paper", "sampling": "plain"}  # of those that solve for the head, from all labels
 REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "er": LearnerEntry("er:ER", "er:OriginalER", settings={"replay": "once"}, policy=["paper"]),
     "gss": LearnerEntry("gss:GSS", "gss:OriginalGSS", policy=["paper"], replayed=1.3),
     "der++": LearnerEntry("derpp:DERpp", "derpp:OriginalDERpp", settings={"alpha": 0.1, "beta": 0.5}, policy=["paper"]),
     "er-ace": LearnerEntry("erace:ERACE", "erace:OriginalERACE"),
-    "ridge": LearnerEntry(
-        "ridge:Ridge", fixed={"learner_variant": "paper", "sampling": "plain"}, policy=[], exact=True
-    ),
+    "ridge": LearnerEntry("ridge:Ridge", fixed=ALL, policy=[], exact=True),
+    "kernel": LearnerEntry("kernel:KernelRidge", settings={"pool_learning": "self"}, fixed=ALL, policy=[], exact=True),
     "icarl": LearnerEntry("icarl:ICaRL", fixed={"learner_variant": "paper"}, policy=[]),
     "lwf": LearnerEntry("lwf:LwF", settings={"alpha": 1.0}, fixed=NO_MEMORY, policy=[], replayed=0.3),
     "finetune": LearnerEntry("bounds:Finetune", fixed=NO_MEMORY, policy=[], replayed=0.0),

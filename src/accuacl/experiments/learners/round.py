@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -42,6 +42,9 @@ class Training:
     balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
     policy: str = PAPER  # what the memory keeps: as the learner has it in the paper, or a policy of `memory`
     generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
+    pool_learning: str = "off"  # kernel: how the head learns from the pool
+    kind: str = "vectors"  # kernel: of data, which its kernels suit
+    blocks: tuple[tuple[int, int], ...] = ()  # kernel: columns of embeddings that belong together; none: all do
     subsets: int = 5  # GSS: random subsets of the memory with whose gradients an example's is compared
 
     def __post_init__(self) -> None:
@@ -144,17 +147,19 @@ class Round:
         seed: tuple[int, ...],
         last_round: bool,
         seen: Ids,
+        pools: Sequence[Tensor] = (),
     ) -> None:
         """Check what is given, and bring the model and all examples to the device.
 
         task: all its labels so far. memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of
         this run, task and round. last_round: of the task. seen: classes seen before or in this task.
+        pools: inputs without labels, a sample of each task's pool.
         """
         labels = _check(model, task, memory, training)
         device = torch.device(training.device)
         self.model, self.memory = model.to(device), memory
         self.training, self.transform = training, transform
-        self.seed, self.last_round = seed, last_round
+        self.seed, self.last_round, self.pools = seed, last_round, list(pools)
         self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
         self.new = len(task.ids)  # the task's examples are the rows below this
         self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
         predict as predict,
         wrap as wrap,
     )
+    from accuacl.experiments.models.kernel_layer import KernelLayer as KernelLayer
     from accuacl.experiments.models.nets import build as build
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "classifier": ("Classifier", "Frozen", "new_head", "predict", "wrap"),
+        "kernel_layer": ("KernelLayer",),
         "nets": ("build",),
     },
 )

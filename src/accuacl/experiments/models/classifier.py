@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import numpy_generator
+from accuacl.experiments.models.kernel_layer import KernelLayer
 from accuacl.torch import evaluating, linear_layers, output_layer, tensor_of
 
 
@@ -58,10 +59,20 @@ class Classifier(nn.Module):
         h = self.embed(x)
         return h, self.head(h)
 
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Load weights; those of a kernel head come with the rows that it is made of."""
+        if "head.support" in state_dict:
+            own = {key.removeprefix("head."): value for key, value in state_dict.items() if key.startswith("head.")}
+            self.head = KernelLayer(own)
+        return super().load_state_dict(state_dict, strict, assign)
+
     def grow(self, classes: int, seed: int) -> None:
         """Give the head at least `classes` rows. A new row k depends on (seed, k) alone; none is ever dropped."""
         old = self.head
         if classes <= old.out_features:
+            return
+        if isinstance(old, KernelLayer):
+            self.head = old.grown(classes)
             return
         head = new_head(old.in_features, classes, seed, bias=old.bias is not None, like=old.weight)
         with torch.no_grad():

@@ -1,0 +1,60 @@
+"""Kernel ridge regression on frozen features, which may learn from the pool that nobody labelled too."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+from torch import Tensor
+
+from accuacl.base.progress import OnProgress, Progress
+from accuacl.experiments.heads import candidates_of_kind, fit_with_pool
+from accuacl.experiments.learners.loop import Learner
+from accuacl.experiments.learners.round import EVALUATED
+from accuacl.experiments.memory import Memory
+from accuacl.experiments.models import KernelLayer
+from accuacl.torch import evaluating
+
+
+class KernelRidge(Learner):
+    """Class-balanced kernel ridge regression on all labels, of this task and of those before; only the head is learned.
+
+    As with ridge, its memory is every labelled example, so nothing depends on the order of tasks or of labels, and a
+    corrected label is as good as one that was right at once. With `pool_learning` the head also learns from what it
+    predicts for a sample of each task's pool, unless left-out labels say that this harms (`heads.fit_with_pool`).
+    """
+
+    def train(self, progress: OnProgress | None = None) -> None:
+        round, training = self.round, self.round.training
+        labels = round.labels.cpu().numpy()
+        x, pools = self._embedded(round.inputs), [self._embedded(pool) for pool in round.pools]
+        blocks = training.blocks or ((0, x.shape[1]),)
+        with threadpool_limits(torch.get_num_threads()):  # the last bits depend on their number
+            head = fit_with_pool(
+                x,
+                labels,
+                pools,
+                round.model.head.out_features,
+                mode=training.pool_learning,
+                candidates=candidates_of_kind(training.kind, blocks),
+                ids=round.ids,
+            )
+        round.model.head = KernelLayer.of(head, training.device)
+        round.model.eval()
+        self.facts = {"ridge": head.ridge, "sharpness": head.sharpness, **head.left_out(labels), **head.learned}
+        if progress:
+            progress(Progress(1, 1, "kernel", "training", (1, 1)))
+
+    def _embedded(self, inputs: Tensor) -> np.ndarray:
+        """Embeddings of inputs as the model sees them."""
+        round = self.round
+        with torch.no_grad(), evaluating(round.model):
+            parts = [
+                round.model.embed(round.transform.plain(part.to(round.training.device))).cpu()
+                for part in torch.split(inputs, EVALUATED)
+            ]
+        return torch.cat(parts).numpy()
+
+    def remember(self) -> Memory:
+        order = np.argsort(self.round.ids, kind="stable")
+        return Memory(self.round.ids[order], self.round.labels.cpu().numpy()[order])

@@ -1,0 +1,88 @@
+"""The kernel head as a layer of models and as a learner of runs."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from accuacl.base.errors import InputError
+from accuacl.experiments import make, read_steps, run
+from accuacl.experiments.heads import Term, fit, fit_with_pool
+from accuacl.experiments.models import Classifier, KernelLayer, new_head
+
+TERMS = (Term("gaussian", (0, 32)), Term("linear", (32, 64), 0.3), Term("arc-cosine", (32, 64)))
+
+
+def rows(n=60):
+    x, y = load_digits(return_X_y=True)
+    x = x.astype(np.float32)
+    x[3], x[5, 32:] = 0, 0
+    return x[:n], y[:n], x[n : n + 300]
+
+
+@pytest.mark.parametrize("mode", ["off", "self", "smooth"])
+def test_the_layer_gives_what_the_head_gives(mode):
+    x, y, new = rows()
+    blocks = ((0, 32), (32, 64))
+    head = fit_with_pool(x, y, [new], 11, mode=mode, candidates=[TERMS], blocks=blocks)
+    layer = KernelLayer.of(head)
+    given = torch.from_numpy(np.concatenate([new[:50], np.zeros((1, 64), np.float32), 1e20 * new[:1]]))
+    np.testing.assert_allclose(layer(given).numpy(), head.logits(given.numpy()), rtol=1e-3, atol=2e-3)
+    assert (layer(given)[:, 10] == layer.absent).all()
+
+
+def test_it_is_loaded_with_its_support_rows_and_grows():
+    x, y, new = rows()
+    model = Classifier(torch.nn.Identity(), new_head(64, 10, seed=0))
+    model.head = KernelLayer.of(fit(x, y, candidates=[TERMS]))
+    other = Classifier(torch.nn.Identity(), new_head(64, 10, seed=1))
+    other.load_state_dict(model.state_dict())
+    given = torch.from_numpy(new)
+    assert torch.equal(model(given), other(given))
+    before = other(given)
+    other.grow(12, seed=0)
+    torch.testing.assert_close(other(given)[:, :10], before)
+    assert (other(given)[:, 10:] == other.head.absent).all()
+    assert other.head.out_features == 12
+
+
+def settings(**more):
+    return make(
+        {"learner": "kernel", "strategy": "coverage", "labels": 20, "rounds": 2, "seed": 1, "first_round": "coverage"}
+        | more
+    )
+
+
+def test_a_run_learns_with_kernels_and_from_the_pool(tmp_path):
+    pseudo_labels = {}
+    for way in ("self", "off"):
+        result = run(settings(pool_learning=way), tmp_path / way)
+        assert result["average_accuracy"] > 90
+        facts = [step.result["facts"] for step in read_steps(tmp_path / way / "journal.sqlite", "train")]
+        pseudo_labels[way] = [each.get("pseudo_labels") for each in facts]
+    assert max(pseudo_labels["self"]) > 100
+    assert set(pseudo_labels["off"]) == {None}
+
+
+def test_the_pool_teaches_unless_it_is_told_not_to():
+    assert settings().pool_learning == "self"
+    assert make({"learner": "ridge"}).pool_learning == "off"
+
+
+def test_a_network_that_is_trained_is_refused():
+    with pytest.raises(InputError, match="kernel learns on features that stay as they are"):
+        make({"learner": "kernel", "model": "mlp"})
+
+
+def test_the_same_run_again_gives_the_same_bytes(tmp_path):
+    results = [run(settings(), tmp_path / name) for name in ("one", "other")]
+    one, other = (
+        sorted((path.name, path.read_bytes()) for path in (tmp_path / name / "weights").iterdir())
+        for name in ("one", "other")
+    )
+    assert one == other
+    assert json.dumps(results[0]["accuracy_matrix"]) == json.dumps(results[1]["accuracy_matrix"])
