@@ -1,12 +1,11 @@
-"""Reports: finished runs as tables, plots and plain words, the paper's figures beside ours.
+"""Reports: finished runs as tables and plots, the paper's figures beside ours.
 
-    from accuacl import report
+    from accuacl.experiments import report
     report.write([Path("runs")], Path("report.html"))
 
-Rows are collected, put into groups that differ in their seed only, and made into a document of tables, figures and
-sentences, which HTML, Markdown and LaTeX each render in their own way. Nothing is run again.
-
-The way of the rows: collect -> statistics -> tables and figures -> one_run or many_runs -> formats -> write.
+Rows are read, put into groups that differ in their seed only (`groups`), compared with a baseline (`comparison`) and
+with the paper (`paper`), and made into a document of tables and figures (`documents`), which HTML, Markdown and LaTeX
+each render in their own way. Nothing is run again.
 """
 
 from __future__ import annotations

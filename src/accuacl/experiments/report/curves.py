@@ -1,4 +1,7 @@
-"""How strategies are drawn: colours that the colour-blind can tell apart, and markers and dashes for print."""
+"""Curves of metrics over tasks, rounds, labels and lambda, and how strategies are drawn in all figures.
+
+Colours are those that the colour-blind can tell apart; markers and dashes are for print.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,7 @@ def tasks(groups: Sequence[Group]) -> Figure | None:
 
 
 def rounds(groups: Sequence[Group]) -> Figure | None:
-    """The same over the rounds of the last task."""
+    """Average accuracy and forgetting after each round of the last task, a panel for each learner."""
 
     def curve(group: Group, metric: str) -> Curve:
         return pointwise([over_rounds(row, metric) for row in group.rows if row.get("round_accuracy")], 1)
@@ -72,7 +75,7 @@ def rounds(groups: Sequence[Group]) -> Figure | None:
 
 
 def labels(groups: Sequence[Group]) -> list[Figure]:
-    """Both against the labels per task, for learners with several; a figure for each setup, labels apart."""
+    """Both metrics against the labels per task, where these vary; a figure for each setup, labels apart."""
     setups: dict[tuple[Any, ...], dict[str, dict[str, list[Group]]]] = {}  # by setup, learner and strategy
     for group in groups:
         learners = setups.setdefault(tuple(group[name] for name in SETUP_SETTINGS if name != "labels"), {})
@@ -95,7 +98,7 @@ def labels(groups: Sequence[Group]) -> list[Figure]:
 
 
 def lam(groups: Sequence[Group]) -> Figure | None:
-    """Both against AccuACL's weight of the past, in one setup; dashed: its default, the past's share of all data."""
+    """Both metrics against AccuACL's weight of the past, in one setup; dashed: the default, its share of all data."""
     accuacl = [group for group in groups if group["strategy"] == "accuacl"]
     panels = []
     kinds = dict.fromkeys((g.learner, g["variant"], g["keep"], g["oversample"], g["lam_from"]) for g in accuacl)

@@ -1,4 +1,4 @@
-r"""A document's tables and sentences as LaTeX to \input, with the packages that its first lines name."""
+r"""A document as LaTeX to \input, with the packages that its first lines name, or as Markdown."""
 
 from __future__ import annotations
 
@@ -52,88 +52,14 @@ def render_latex(report: Document, folder: Path) -> str:
         elif isinstance(block, Code):
             parts.append("\n".join(f"% {_one_line(line)}" for line in (f"{block.title}:", *block.lines)))
         elif isinstance(block, Table):
-            parts.append(_table(block))
+            parts.append(_latex_table(block))
         elif isinstance(block, Figure) and block.file:
-            parts.append(_figure(block.caption, link(block.file, folder), r"\linewidth"))
+            parts.append(_latex_figure(block.caption, link(block.file, folder), r"\linewidth"))
         elif isinstance(block, Picture) and block.file:
-            parts.append(_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
+            parts.append(_latex_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
     if any(r"\anychar" in part for part in parts):
         parts.insert(1, OTHERS)
     return "\n\n".join(parts) + "\n"
-
-
-def latex_text(plain: str) -> str:
-    """Plain text with all characters escaped that mean something to LaTeX.
-
-    >>> latex_text("a_b & 5 % ^")
-    'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
-    """
-    return "".join(SPECIAL.get(c) or (c if c in KNOWN else _other(c)) for c in _one_line(plain))
-
-
-def _other(character: str) -> str:
-    return rf"\anychar{{{character}}}{{{ord(character):04X}}}"
-
-
-def _one_line(plain: str) -> str:
-    return " ".join(plain.split())
-
-
-def _table(table: Table) -> str:
-    """A table that floats; one that is long, or has sentences in a column, is broken at the ends of pages instead."""
-    cells = [cell for group in table.groups for row in group.rows for cell in row.cells]
-    prose = any(len(cell.text) > LONG for cell in cells)
-    words = r"p{0.6\linewidth}" if prose else "l"
-    kinds = "l" * len(table.heads) + "".join(words if column.text else "r" for column in table.columns)
-    caption, head, body = latex_text(table.caption), "\n".join(_head(table)), "\n".join(_body(table))
-    note = rf"\smallskip\footnotesize {latex_text(table.note)}" if table.note else ""
-    if prose or sum(len(group.rows) for group in table.groups) > LONG:
-        begin = rf"\begin{{longtable}}{{{kinds}}}" + "\n" + rf"\caption{{{caption}}}\\"
-        parts = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
-    else:
-        begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
-        note = f"\n{note}" if note else ""
-        parts = [begin, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}", note, r"\end{table}"]
-    return "\n".join(part for part in parts if part)
-
-
-def _head(table: Table) -> list[str]:
-    heads, lines = len(table.heads), [r"\toprule"]
-    if any(column.shared for column in table.columns):
-        spans, rules, at = [], [], heads + 1
-        for shared, columns in table.headers():
-            spans.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{latex_text(shared)}}}")
-            rules += [rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}"] if shared else []
-            at += len(columns)
-        lines += [_row([""] * heads + spans), "".join(rules)]
-    return [*lines, _row([latex_text(name) for name in [*table.heads, *(column.name for column in table.columns)]])]
-
-
-def _body(table: Table) -> list[str]:
-    width, lines = len(table.heads) + len(table.columns), []
-    for group in table.groups:
-        lines.append(r"\midrule")
-        if group.title:
-            lines.append(_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(group.title)}}}}}"]))
-        for row in group.rows:
-            lines.append(_row([latex_text(head) for head in row.heads] + [_cell(cell) for cell in row.cells]))
-    return [*lines, r"\bottomrule"]
-
-
-def _figure(caption: str, path: str, width: str) -> str:
-    shown = rf"\includegraphics[width={width}]{{{path}}}"
-    return "\n".join([r"\begin{figure}", r"\centering", shown, rf"\caption{{{latex_text(caption)}}}", r"\end{figure}"])
-
-
-def _row(cells: list[str]) -> str:
-    return " & ".join(cells) + r" \\"
-
-
-def _cell(cell: TableCell) -> str:
-    shown = latex_text(cell.text)
-    command = {"best": r"\textbf", "second": r"\underline"}.get(cell.rank)
-    shown = f"{command}{{{shown}}}" if command else shown
-    return rf"{shown} {{\scriptsize {latex_text(cell.small)}}}" if cell.small else shown
 
 
 def render_markdown(report: Document, folder: Path) -> str:
@@ -150,18 +76,27 @@ def render_markdown(report: Document, folder: Path) -> str:
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(block.lines)) or [""]))
             parts.append(f"{markdown_text(block.title)}:\n\n{fence}sh\n" + "\n".join(block.lines) + f"\n{fence}")
         elif isinstance(block, Table):
-            parts.append(_table_of_markdown(block))
+            parts.append(_markdown_table(block))
         elif isinstance(block, Figure) and block.file:
             alt = " ".join(panel.alt for panel in block.panels)
-            parts.append(_image(alt, block.caption, link(block.file, folder)))
+            parts.append(_markdown_image(alt, block.caption, link(block.file, folder)))
         elif isinstance(block, Picture) and block.file:
-            parts.append(_image(block.alt, block.title, link(block.file, folder)))
+            parts.append(_markdown_image(block.alt, block.title, link(block.file, folder)))
     return "\n\n".join(parts) + "\n"
 
 
 def link(file: Path, folder: Path) -> str:
     """The file's path as seen from the folder."""
     return Path(os.path.relpath(file.resolve(), folder.resolve())).as_posix()
+
+
+def latex_text(plain: str) -> str:
+    """Plain text with all characters escaped that mean something to LaTeX.
+
+    >>> latex_text("a_b & 5 % ^")
+    'a\\\\_b \\\\& 5 \\\\% \\\\textasciicircum{}'
+    """
+    return "".join(SPECIAL.get(c) or (c if c in KNOWN else _other(c)) for c in _one_line(plain))
 
 
 def markdown_text(plain: str) -> str:
@@ -174,33 +109,101 @@ def markdown_text(plain: str) -> str:
     return re.sub(r"([\\`*_\[\]|#~$])", r"\\\1", escape(one_line, quote=False))
 
 
-def _table_of_markdown(table: Table) -> str:
+def _other(character: str) -> str:
+    return rf"\anychar{{{character}}}{{{ord(character):04X}}}"
+
+
+def _one_line(plain: str) -> str:
+    return " ".join(plain.split())
+
+
+def _latex_table(table: Table) -> str:
+    """A table that floats; one that is long, or has sentences in a column, is broken at the ends of pages instead."""
+    cells = [cell for group in table.groups for row in group.rows for cell in row.cells]
+    prose = any(len(cell.text) > LONG for cell in cells)
+    words = r"p{0.6\linewidth}" if prose else "l"
+    kinds = "l" * len(table.heads) + "".join(words if column.text else "r" for column in table.columns)
+    caption, head, body = latex_text(table.caption), "\n".join(_latex_head(table)), "\n".join(_latex_body(table))
+    note = rf"\smallskip\footnotesize {latex_text(table.note)}" if table.note else ""
+    if prose or sum(len(group.rows) for group in table.groups) > LONG:
+        begin = rf"\begin{{longtable}}{{{kinds}}}" + "\n" + rf"\caption{{{caption}}}\\"
+        parts = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
+    else:
+        begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
+        note = f"\n{note}" if note else ""
+        parts = [begin, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}", note, r"\end{table}"]
+    return "\n".join(part for part in parts if part)
+
+
+def _latex_head(table: Table) -> list[str]:
+    heads, lines = len(table.heads), [r"\toprule"]
+    if any(column.shared for column in table.columns):
+        spans, rules, at = [], [], heads + 1
+        for shared, columns in table.headers():
+            spans.append(rf"\multicolumn{{{len(columns)}}}{{c}}{{{latex_text(shared)}}}")
+            rules += [rf"\cmidrule(lr){{{at}-{at + len(columns) - 1}}}"] if shared else []
+            at += len(columns)
+        lines += [_latex_row([""] * heads + spans), "".join(rules)]
+    return [
+        *lines,
+        _latex_row([latex_text(name) for name in [*table.heads, *(column.name for column in table.columns)]]),
+    ]
+
+
+def _latex_body(table: Table) -> list[str]:
+    width, lines = len(table.heads) + len(table.columns), []
+    for group in table.groups:
+        lines.append(r"\midrule")
+        if group.title:
+            lines.append(_latex_row([rf"\multicolumn{{{width}}}{{l}}{{\emph{{{latex_text(group.title)}}}}}"]))
+        for row in group.rows:
+            lines.append(
+                _latex_row([latex_text(head) for head in row.heads] + [_latex_cell(cell) for cell in row.cells])
+            )
+    return [*lines, r"\bottomrule"]
+
+
+def _latex_figure(caption: str, path: str, width: str) -> str:
+    shown = rf"\includegraphics[width={width}]{{{path}}}"
+    return "\n".join([r"\begin{figure}", r"\centering", shown, rf"\caption{{{latex_text(caption)}}}", r"\end{figure}"])
+
+
+def _latex_row(cells: list[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _latex_cell(cell: TableCell) -> str:
+    shown = latex_text(cell.text)
+    command = {"best": r"\textbf", "second": r"\underline"}.get(cell.rank)
+    shown = f"{command}{{{shown}}}" if command else shown
+    return rf"{shown} {{\scriptsize {latex_text(cell.small)}}}" if cell.small else shown
+
+
+def _markdown_table(table: Table) -> str:
     titled = any(group.title for group in table.groups)
     heads = [table.grouped_by] * titled + list(table.heads)
     names = [*heads, *(f"{column.shared} {column.name}".strip() for column in table.columns)]
     lines = [f"**{markdown_text(table.caption)}**", ""]
-    lines.append(_row_of_markdown([markdown_text(name) for name in names]))
-    lines.append(_row_of_markdown(["---"] * len(heads) + ["---:"] * len(table.columns)))
+    lines.append(_markdown_row([markdown_text(name) for name in names]))
+    lines.append(_markdown_row(["---"] * len(heads) + ["---:"] * len(table.columns)))
     for group in table.groups:
         for row in group.rows:
             start = [group.title] * titled + list(row.heads)
             lines.append(
-                _row_of_markdown(
-                    [*(markdown_text(head) for head in start), *(_cell_of_markdown(cell) for cell in row.cells)]
-                )
+                _markdown_row([*(markdown_text(head) for head in start), *(_markdown_cell(cell) for cell in row.cells)])
             )
     return "\n".join(lines) + (f"\n\n{markdown_text(table.note)}" if table.note else "")
 
 
-def _image(alt: str, caption: str, path: str) -> str:
+def _markdown_image(alt: str, caption: str, path: str) -> str:
     return f"![{markdown_text(alt)}]({quote(path)})\n\n*{markdown_text(caption)}*"
 
 
-def _row_of_markdown(cells: list[str]) -> str:
+def _markdown_row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _cell_of_markdown(cell: TableCell) -> str:
+def _markdown_cell(cell: TableCell) -> str:
     shown = markdown_text(cell.text)
     shown = f"**{shown}**" if cell.rank == "best" else f"<ins>{shown}</ins>" if cell.rank == "second" else shown
     return f"{shown} {markdown_text(cell.small)}".strip()
