@@ -235,3 +235,23 @@ def test_wrong_input_is_named_in_one_sentence(given, says):
 def test_wrong_settings_are_named(wrong):
     with pytest.raises(InputError, match=f"{next(iter(wrong))} is .*; give"):
         training(**wrong)
+
+
+@pytest.mark.parametrize("repeated", [False, True])
+def test_a_repeated_epoch_has_the_batches_crops_and_replays_of_the_first(repeated, monkeypatch):
+    seen = []
+    augmented = Round.augmented
+
+    def watched(self, rows):
+        x, y = augmented(self, rows)
+        seen.append((rows.clone(), x.clone()))
+        return x, y
+
+    model, memories = run("der++", "paper", tasks=1)
+    monkeypatch.setattr(Round, "augmented", watched)
+    given = {"training": training(repeated=repeated), "seed": (*SEEDS, 1), "last_round": True, "seen": np.arange(4)}
+    learn("der++", "paper", model=model, task=task_of(np.arange(40, 80)), memory=memories[-1], **given)
+    half = len(seen) // 2
+    same = [torch.equal(a, b) and torch.equal(x, y) for (a, x), (b, y) in zip(seen[:half], seen[half:], strict=True)]
+    assert half > 1
+    assert all(same) if repeated else not any(same)

@@ -147,6 +147,7 @@ def training_of(config: Config, classes: int, device: str) -> learners.Training:
         alpha=config.alpha,
         beta=config.beta,
         balanced=config.sampling == "balanced",
+        repeated=config.sampling == "repeated",
         policy=config.memory_policy,
         pool_learning=config.pool_learning,
     )

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import Round, cycle, draw
 from accuacl.experiments.memory import Memory, class_balanced, reservoir
@@ -27,7 +27,7 @@ class DERpp(Learner):
         self.stored = stored_logits(self.buffer, np.arange(len(self.buffer))).to(round.training.device)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = torch_generator(*self.round.seed, epoch, "replay")
+        draws = self.round.drawn(epoch, "replay")
         self.replay = cycle(torch.arange(len(self.buffer)), self.round.training.batch, draws, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ class OriginalDERpp(Learner):
         self.buffer.require("logits", "der++")
 
     def start_epoch(self, epoch: int) -> None:
-        self.draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.draws = self.round.drawn(epoch, "replay")
         self.memory_seed = derive(*self.round.seed, epoch, "memory")
 
     def observe(self, rows: Tensor) -> Tensor:

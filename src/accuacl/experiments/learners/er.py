@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import cycle, draw, once
 from accuacl.experiments.memory import Memory, reservoir
@@ -20,7 +20,7 @@ class ER(Learner):
     """
 
     def start_epoch(self, epoch: int) -> None:
-        draws = torch_generator(*self.round.seed, epoch, "replay")
+        draws = self.round.drawn(epoch, "replay")
         past, batch = self.round.memory_rows, self.round.training.batch
         self.replay = cycle(past, batch, draws, full=False) if self.round.training.cycled else once(past, batch, draws)
 
@@ -41,7 +41,7 @@ class OriginalER(Learner):
     """
 
     def start_epoch(self, epoch: int) -> None:
-        self.draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.draws = self.round.drawn(epoch, "replay")
         self.memory_seed = derive(*self.round.seed, epoch, "memory")
 
     def observe(self, rows: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import derive
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import Round, cycle
 from accuacl.experiments.memory import Memory, class_balanced
@@ -30,7 +30,7 @@ class ERACE(Learner):
         self.with_task = class_balanced(self.buffer, ids, labels, round.training.capacity, seed)
 
     def start_epoch(self, epoch: int) -> None:
-        draws = torch_generator(*self.round.seed, epoch, "replay")
+        draws = self.round.drawn(epoch, "replay")
         self.replay = cycle(self.round.rows_of(self.with_task.ids), self.round.training.batch, draws, full=True)
 
     def observe(self, rows: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ class GSS(Learner):
 
     def start_epoch(self, epoch: int) -> None:
         seed, training = self.round.seed, self.round.training
-        draws = torch_generator(*seed, epoch, "replay")
+        draws = self.round.drawn(epoch, "replay")
         self.replay = cycle(self.round.memory_rows, training.batch, draws, full=False)
         self.subsets = torch_generator(*seed, epoch, "subsets")
         self.scoring = self.scores_examples and self.round.last_round and epoch == training.epochs - 1
@@ -95,7 +95,7 @@ class OriginalGSS(Learner):
         self.buffer.require("scores", "gss")
 
     def start_epoch(self, epoch: int) -> None:
-        self.draws = torch_generator(*self.round.seed, epoch, "replay")
+        self.draws = self.round.drawn(epoch, "replay")
         self.subsets = torch_generator(*self.round.seed, epoch, "subsets")
         self.epoch, self.steps = epoch, 0
 

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, normalize
 
 from accuacl.base.progress import OnProgress
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import derive
 from accuacl.experiments.learners.derpp import stored_logits
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import Round, cycle
@@ -30,7 +30,7 @@ class ICaRL(Learner):
         self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
 
     def start_epoch(self, epoch: int) -> None:
-        draws = torch_generator(*self.round.seed, epoch, "replay")
+        draws = self.round.drawn(epoch, "replay")
         self.replay = cycle(torch.arange(len(self.round.memory)), self.round.training.batch, draws, full=False)
 
     def observe(self, rows: Tensor) -> Tensor:

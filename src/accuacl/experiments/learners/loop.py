@@ -13,7 +13,7 @@ from torch import Tensor
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.base.randomness import derive, torch_generator
+from accuacl.base.randomness import derive
 from accuacl.base.userfile import with_place
 from accuacl.experiments.learners.registry import PAPER
 from accuacl.experiments.learners.round import Round, Training, evenly, every
@@ -50,9 +50,9 @@ class Learner:
         round.model.train()
         for epoch in range(training.epochs):
             round.lr = learning_rate(training, epoch)
-            round.draws = torch_generator(*round.seed, epoch, "augment")
+            round.draws = round.drawn(epoch, "augment")
             self.start_epoch(epoch)
-            order = torch_generator(*round.seed, epoch, "order")
+            order = round.drawn(epoch, "order")
             batches = every(self.epoch_rows(order), training.batch, order)
             total = torch.zeros((), device=training.device)
             for part in batches:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from accuacl.base.errors import InputError
+from accuacl.base.randomness import torch_generator
 from accuacl.experiments.learners.registry import PAPER
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import Classifier
@@ -40,6 +41,7 @@ class Training:
     alpha: float = 0.1  # DER++: weight of the squared error to the stored logits
     beta: float = 0.5  # DER++: weight of the cross entropy of replayed examples
     balanced: bool = False  # as many examples of each class in an epoch, instead of every example once
+    repeated: bool = False  # every epoch repeats the first: its batches, crops and flips
     policy: str = PAPER  # what the memory keeps: as the learner has it in the paper, or a policy of `memory`
     generalised: bool = False  # ridge: chosen by generalised cross-validation where sums stand for examples
     pool_learning: str = "off"  # kernel: how the head learns from the pool
@@ -211,6 +213,10 @@ class Round:
         with torch.no_grad(), evaluating(self.model):
             parts = [network(self.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
         return torch.cat(parts).cpu().numpy()
+
+    def drawn(self, epoch: int, purpose: str) -> torch.Generator:
+        """The generator of an epoch for a purpose; where epochs are repeated, that of the first."""
+        return torch_generator(*self.seed, 0 if self.training.repeated else epoch, purpose)
 
     def logits(self, x: Tensor) -> Tensor:
         """The model's logits in training. One example has no variance: BatchNorm then uses its running one."""
