@@ -155,7 +155,9 @@ class Config(Settings):
     replay: Literal["once", "cycled"] = Field(
         "once", description="ER: replay the memory once an epoch, as in the paper (once), or at every step (cycled)."
     )
-    alpha: float = Field(0.1, ge=0, description="DER++: weight of the squared error to the stored logits; lwf: of distillation.")
+    alpha: float = Field(
+        0.1, ge=0, description="DER++: weight of the squared error to the stored logits; lwf: of distillation."
+    )
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     pool_learning: Literal["off", "self", "smooth"] = Field(
         "off",
