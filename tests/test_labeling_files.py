@@ -99,6 +99,17 @@ def test_files_of_earlier_tasks_are_left_out_and_moved_ones_are_found(sounds, tm
         assert (project.tasks.folder_of(0) / "inputs.npy").exists()
 
 
+def test_a_file_that_is_gone_is_not_given_out(sounds, tmp_path):
+    with Project.create(tmp_path / "p", settings(tmp_path)) as project:
+        project.add(read_files(sounds))
+        for file in [*(sounds / "high").iterdir(), *(sounds / "low").glob("[4-9].wav")]:
+            file.unlink()
+        project.give_out_first()
+        assert {project.item(pick.item).name for pick in project.store.picks(0, 0)} <= {
+            f"low/{i}.wav" for i in range(4)
+        }
+
+
 @pytest.mark.parametrize(
     ("function", "says"),
     [

@@ -23,7 +23,7 @@ from accuacl.experiments.data import Task
 from accuacl.features import Features
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import to_give
-from accuacl.labeling.project.images import check_image, read_inside
+from accuacl.labeling.project.images import check_image, open_inside, read_inside
 from accuacl.labeling.project.people_state import PeopleState, held_out_count
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.state import round_limit
@@ -84,13 +84,18 @@ def _draw(
 def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callable[[int], bool]:
     """Whether an item is there, and an image can be decoded, as when it is embedded."""
     erased = erased_rows(tasks, task)
-    if task.kind != "images":
+    if task.kind not in FOLDERS:
         return lambda item: item - task.first not in erased
     names, root = tasks.table(task.index)["name"], Path(task.place)
 
     def is_readable(item: int) -> bool:
+        name = names[item - task.first]
         try:
-            check_image(read_inside(root, names[item - task.first]), settings.side)
+            if task.kind == "images":
+                check_image(read_inside(root, name), settings.side)
+            else:
+                with open_inside(root, name):
+                    pass
         except InputError:
             return False
         return True

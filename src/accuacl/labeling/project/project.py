@@ -148,6 +148,13 @@ class Project:
         data = read_inside(Path(task.place), item.name)
         return data, image_type(data)
 
+    def file_bytes(self, id: int) -> bytes:
+        """The file of an item of a project of files. Files outside the task's folder are refused."""
+        task, item = self.tasks.find(id), self.tasks.item(id)
+        if item.kind != "file":
+            raise InputError(f"item {id} is a {item.kind}, not a file.")
+        return read_inside(Path(task.place), item.name)
+
     def image_stamp(self, id: int) -> tuple[int, ...]:
         """What changes when an image's file does."""
         path = self.tasks.item(id).path
