@@ -16,4 +16,4 @@ def candidates_of_kind(kind: str, blocks: Blocks) -> list[Terms]:
 
 def pool_learning_of_kind(kind: str, embeddings: bool) -> str:
     """How to learn from the pool. embeddings: vectors come from a network; otherwise they are columns of a table."""
-    return "self" if kind in ("texts", "images") or (kind == "vectors" and embeddings) else "off"
+    return "self" if kind in ("texts", "images", "files") or (kind == "vectors" and embeddings) else "off"

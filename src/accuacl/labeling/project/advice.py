@@ -100,7 +100,7 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
 def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
     more = f"Add data like it as the next task and label {settings.per_round} of them"
     labels = sum(estimates.labels_by_class.values())
-    if settings.learner == "ridge" or settings.memory >= labels:
+    if settings.exact or settings.memory >= labels:
         return f"{more}: everything that was labelled is already learned from."
     return (
         f"{more}, or raise the memory: a new project with --memory {labels} replays all labels, not {settings.memory}."

@@ -204,10 +204,12 @@ def _calibration(journal: Path) -> str:
     facts = trained[-1].result.get("facts", {}) if trained else {}
     if "left_out_accuracy" not in facts:
         return ""
+    count = int(facts.get("pseudo_labels", 0))
     return (
         f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
         f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
         + (" That was before items were forgotten." if "before_forgetting" in facts else "")
+        + (f" It has also learned from its own predictions for {count:,} items without a label." if count else "")
     )
 
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from accuacl.base.errors import InputError, install
 from accuacl.base.files import reading, write_bytes, write_text
 from accuacl.experiments import checkpoints, read_steps
+from accuacl.experiments.heads import KERNELS
 from accuacl.labeling.project import loader, table_encoder, tables
 from accuacl.labeling.project.encoders import load_backbone, token_table, word_weights
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
@@ -41,6 +42,9 @@ def write_model(project: Project, out: Path) -> list[Path]:
     state: dict[str, torch.Tensor] = {k: v for k, v in head.items() if s.frozen or not k.startswith("head.embed.")}
     about: dict[str, Any] = {"kind": s.kind, "classes": names, "columns": columns, "limit": LIMIT}
     about |= {"network": NONE, "layer": ""}
+    if "head.support" in trained:
+        about["kernel"], tensors = _kernel_head(trained)
+        state |= {f"head.{key}": value for key, value in tensors.items()}
     if s.has_network:
         backbone = load_backbone(s)
         kept = trained if not s.frozen else {f"embed.{k}": v for k, v in backbone.embed.state_dict().items()}
@@ -80,6 +84,29 @@ def write_model(project: Project, out: Path) -> list[Path]:
     write_text(out / "model.json", json.dumps(about, indent=1) + "\n")
     _copy(Path(loader.__file__), out / "model.py")
     return written
+
+
+def _kernel_head(trained: dict[str, Tensor]) -> tuple[list[tuple[str, int, int, float]], dict[str, Tensor]]:
+    """The terms of a kernel head and its rows, in half precision where that changes no probability noticeably.
+
+    That is tried on the support rows themselves: a head that moves any of their probabilities by more than
+    LARGEST_ERROR keeps float32.
+    """
+    parts = (trained[f"head.{name}"].tolist() for name in ("kernels", "columns", "shares"))
+    terms = [(KERNELS[which], *columns, share) for which, columns, share in zip(*parts, strict=True)]
+    tensors = {"head.support": trained["head.support"]}
+    if len(trained["head.reference"]):
+        tensors["head.reference"] = trained["head.reference"]
+    rows, halves = trained["head.support"], {name: value.half() for name, value in tensors.items()}
+    p = [
+        nn.functional.linear(
+            loader.kernel_features(terms, rows, each["head.support"].float(), each.get("head.reference")),
+            trained["head.weight"],
+            trained["head.bias"],
+        ).softmax(1)
+        for each in (tensors, halves)
+    ]
+    return terms, halves if float((p[0] - p[1]).abs().max()) <= LARGEST_ERROR else tensors
 
 
 def _copy(file: Path, to: Path) -> None:

@@ -16,10 +16,23 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.experiments import Handle, Ids, checkpoints, device_of, learners, models, read_steps
 from accuacl.experiments.data import InputRows
-from accuacl.experiments.heads import Sums, examples_of, fit_ridge, from_tensors, merged, sums_of, to_tensors, together
+from accuacl.experiments.heads import (
+    Sums,
+    candidates_of_kind,
+    examples_of,
+    fit_ridge,
+    fit_with_pool,
+    from_tensors,
+    merged,
+    sample_ids,
+    sums_of,
+    to_tensors,
+    together,
+)
 from accuacl.experiments.memory import Memory
 from accuacl.features import Features
 from accuacl.labeling.project.encoders import load_backbone, text_encoder, trainable_network
+from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.settings import ProjectSettings
 from accuacl.labeling.project.task_inputs import TaskInputs, embedded, encoder, load_scale, open_task_inputs, scaled
@@ -129,12 +142,48 @@ def difference_from_fit(directory: Path, settings: ProjectSettings, tasks: Tasks
     for prepared in prepared_tasks(tasks):
         networks.open(prepared)
     model = networks.model(handle)
+    if settings.learner == "kernel":
+        return _difference_from_kernel(journal, networks, model, labels)
     x = networks.features(model, np.array(ids, np.int64), np.array(seen)).embeddings
     taught = torch.tensor([labels[item] for item in ids])
     head = fit_ridge(torch.from_numpy(np.array(x)), taught, model.head.out_features)
     weight = model.head.weight.detach().cpu().double()
     off, largest = (weight[seen] - head.weight[seen]).abs().max(), head.weight.abs().max()
     return float(off / largest) if largest else float(off)  # with a single class all weights are 0
+
+
+def _difference_from_kernel(
+    journal: Path, networks: Networks, model: models.Classifier, labels: dict[int, int]
+) -> float:
+    """By how much logits of the taught items differ from those of a fit from scratch, relative to the largest."""
+    settings, last = networks.settings, read_steps(journal, "train")[-1]
+    known, pools = set(labels), list[Ids]()
+    for step in read_steps(journal, "label"):
+        known |= {item for item, _ in step.result["labels"]}
+    for task, made in zip(networks.tasks.all()[: (last.task or 0) + 1], networks.opened, strict=False):
+        if settings.pool_learning != "off":
+            gone = sorted(erased_rows(networks.tasks, task).union(made["bad"]))
+            pools.append(np.setdiff1d(np.delete(task.ids, gone), list(known)))
+    ids = np.array(sorted(labels), np.int64)
+    seen = np.array(last.result["seen"], np.int64)
+
+    def embedded_rows(items: Ids) -> NDArray[np.float32]:
+        return networks.features(model, items, seen).embeddings
+
+    x = embedded_rows(ids)
+    head = fit_with_pool(
+        x,
+        np.array([labels[item] for item in ids.tolist()]),
+        [embedded_rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
+        model.head.out_features,
+        mode=settings.pool_learning,
+        candidates=candidates_of_kind("texts" if settings.blocks else "vectors", settings.blocks or ((0, x.shape[1]),)),
+        ids=ids,
+    )
+    with torch.inference_mode():
+        logits = model.head(torch.from_numpy(x).to(networks.device)).double().cpu().numpy()
+    expected = head.logits(x)
+    return float(np.abs(logits - expected).max() / np.abs(expected).max())
 
 
 def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:

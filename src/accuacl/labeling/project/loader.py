@@ -80,6 +80,8 @@ class Model:
         for layer in ("embed.0", "embed.2"):  # the hidden layers, where there are any
             if f"{layer}.weight" in head:
                 x = torch.relu(nn.functional.linear(x, head[f"{layer}.weight"], head[f"{layer}.bias"]))
+        if "kernel" in self.about:
+            x = kernel_features(self.about["kernel"], x, head["head.support"].float(), head.get("head.reference"))
         p = nn.functional.linear(x, head["head.weight"], head.get("head.bias")).softmax(1)
         return p @ torch.eye(len(self.classes))[self.about["columns"]]  # columns of merged classes are added up
 
@@ -94,6 +96,38 @@ class Model:
         if self.texts is not None:
             return torch.from_numpy(np.asarray(self.texts(list(items)), np.float32))
         return torch.from_numpy(np.array(items, np.float32))
+
+
+def kernel_features(
+    terms: Sequence[tuple[str, int, int, float]], x: Tensor, support: Tensor, reference: Tensor | None = None
+) -> Tensor:
+    """The kernel between rows and support rows: a sum of terms (kernel, first column, last + 1, weight).
+
+    Each is of rows at length 1: the cosine (linear), exp(-distance^2) (gaussian), or that of an infinitely wide random
+    layer, squared (arc-cosine). reference: rows to whose 10 nearest each row moves halfway first.
+    """
+    total = torch.zeros(1)
+    for name, first, end, weight in terms:
+        rows, others = _unit_rows(x[:, first:end]), support[:, first:end]
+        if reference is not None:
+            near = reference[:, first:end].float()
+            nearest = (rows @ near.T).topk(min(10, len(near)), dim=1).indices
+            moved = rows + _unit_rows(near[nearest].mean(1)) * (rows != 0).any(1, keepdim=True)
+            rows = _unit_rows(moved)
+        value = (rows @ others.T).clamp(-1.0, 1.0)
+        there = (rows != 0).any(1, keepdim=True).float(), (others != 0).any(1)[None, :].float()
+        if name == "gaussian":
+            value = torch.exp(2 * value - there[0] - there[1])
+        elif name == "arc-cosine":
+            angle = torch.acos(value)
+            value = ((torch.sin(angle) + (torch.pi - angle) * value) / torch.pi) ** 2 * there[0] * there[1]
+        total = total + weight * value
+    return total
+
+
+def _unit_rows(rows: Tensor) -> Tensor:
+    largest = rows.abs().amax(1, keepdim=True)
+    return nn.functional.normalize(rows / torch.where(largest > 0, largest, torch.ones(1)), eps=1e-12)
 
 
 def _network(about: dict[str, Any], state: dict[str, Tensor], folder: Path) -> Any:

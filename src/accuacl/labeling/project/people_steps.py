@@ -68,7 +68,9 @@ class PeopleSteps:
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
-        self.learning = Learning.of(self.config, folder, 1, networks.device, networks.transform, networks.rows)
+        learning = Learning.of(self.config, folder, 1, networks.device, networks.transform, networks.rows)
+        training = replace(learning.training, kind="texts" if settings.blocks else "vectors", blocks=settings.blocks)
+        self.learning = replace(learning, training=training)
 
     def begin(self, task: Task, before: PeopleState | None) -> PeopleState:
         if not self.journal.has("query", task=task.index, round=0):
@@ -238,10 +240,18 @@ class PeopleSteps:
         def on_epoch(epoch: Progress) -> None:
             self._report(state, epoch.text, "training", epoch.epochs or (0, 1))
 
-        start = None if self.settings.learner == "ridge" else state.start  # ridge does not begin from other weights
+        start = None if self.settings.exact else state.start  # such learners do not begin from other weights
         model = self.networks.model(start, classes=int(state.seen.max()) + 1)
         memory = self._memory(state, state.memory)
-        return self.learning.train(state, model, memory, on_epoch) | {"seen": state.seen.tolist()}
+        handle = self.learning.train(state, model, memory, on_epoch, self._unlabelled(state))
+        return handle | {"seen": state.seen.tolist()}
+
+    def _unlabelled(self, state: PeopleState) -> list[Ids]:
+        """The items of each task so far that have no label and are not held out, if they teach the head too."""
+        if self.settings.pool_learning == "off":
+            return []
+        known = [item for labels in (state.taught, *state.held) for item in labels]
+        return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]
 
     def _merged(self) -> dict[int, int]:
         return {id: into for id, into in counts_as(self.store.classes()).items() if id != into}

@@ -15,6 +15,7 @@ from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.files import make_folder, reading, reason, writing
 from accuacl.experiments import Config, Settings, check_run_options, learners, models
 from accuacl.experiments.embed import WHEELS, is_installed
+from accuacl.experiments.heads import pool_learning_of_kind
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables", "files"]
@@ -22,6 +23,7 @@ PRETRAINED = tuple(WHEELS)
 SCRATCH = "conv4"
 STATISTICS = "statistics"  # what `keep` says if no example of finished tasks is kept
 WORD_VECTORS = "word-vectors"  # of texts, beside their TF-IDF columns
+WORD_VECTOR_LENGTH = 256  # columns of a text, before its TF-IDF columns
 NONE = "none"  # vectors are their own embeddings, rows of tables encoded columns, texts TF-IDF columns
 
 
@@ -38,6 +40,11 @@ class ProjectSettings(Settings):
         "",
         description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts, embeddings and images under a "
         "network that stays as it is, er for columns of numbers, tables and networks that are trained.",
+    )
+    pool_learning: Literal["off", "self", "smooth"] = Field(
+        "off",
+        description="kernel: learn from the unlabelled pool by the head's predictions (self), smooth rows by it "
+        "(smooth), or not (off). Unset: self for texts, images, files and embeddings, off for columns and tables.",
     )
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
     keep: Literal["examples", "statistics"] = Field(
@@ -172,13 +179,17 @@ class ProjectSettings(Settings):
             raise InputError(f"your own model of {self.kind} loads its weights itself; leave --weights out.")
         if self.finetune and not self.has_network:
             raise InputError(f"--finetune has no network to train for {self.kind}; leave it out.")
-        if self.learner == "ridge" and not self.frozen:
+        if self.exact and not self.frozen:
             raise InputError(
-                "ridge learns on embeddings that stay as they are; leave out --finetune, and for images install "
-                "accuacl[label] or give your own --model."
+                f"{self.learner} learns on embeddings that stay as they are; leave out --finetune, and for images "
+                "install accuacl[label] or give your own --model."
             )
-        if self.learner == "ridge" and self.head == "mlp":
-            raise InputError("ridge cannot train --head mlp; give --head linear or projection, or another --learner.")
+        if self.exact and self.head == "mlp":
+            raise InputError(
+                f"{self.learner} cannot train --head mlp; give --head linear or projection, or another --learner."
+            )
+        if self.pool_learning != "off" and self.learner != "kernel":
+            raise InputError(f"--pool-learning goes with --learner kernel, not {self.learner}; leave it out.")
         if self.keep == "statistics" and (self.learner != "ridge" or self.head != "linear"):
             raise InputError("only --learner ridge with --head linear learns from sums; give both, or --keep examples.")
         if self.keep == "statistics" and self.strategy == "accuacl-full":
@@ -223,6 +234,17 @@ class ProjectSettings(Settings):
             raise InputError(f"{which} has changed since this project began; restore it.")
 
     @property
+    def exact(self) -> bool:
+        """Whether the learner solves for the head in one step, from all labels so far."""
+        return learners.REGISTRY[self.learner].exact
+
+    @property
+    def blocks(self) -> tuple[tuple[int, int], ...]:
+        """Columns of embeddings that kernels treat apart; none: they all belong together."""
+        n, both = WORD_VECTOR_LENGTH, self.model == WORD_VECTORS and self.head == "linear"
+        return ((0, n), (n, n + self.text_features)) if both else ()
+
+    @property
     def frozen(self) -> bool:
         """Whether the network is kept as it is, and only a head on its embedding is trained."""
         return not self.finetune and self.model != SCRATCH
@@ -236,7 +258,7 @@ class ProjectSettings(Settings):
         """The settings as those of a run, for the loop; a project has no benchmark, and people give its labels."""
         same = self.model_dump(
             include={"strategy", "learner", "memory", "rounds", "epochs", "batch", "lr", "momentum", "weight_decay"}
-            | {"seed", "threads", "device", "memory_policy", "first_round", "options"}
+            | {"seed", "threads", "device", "memory_policy", "first_round", "options", "pool_learning"}
         )
         fixed: dict[str, Any] = {
             "labels": self.per_round * self.rounds,
@@ -313,7 +335,8 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
         "head": "mlp" if columns and learner == "er" and not trained else "linear",
-        "memory_policy": "coverage" if trained and learner != "ridge" else learners.PAPER,
+        "pool_learning": pool_learning_of_kind(kind, embeddings) if learner == "kernel" else "off",
+        "memory_policy": "coverage" if trained and learner not in ("ridge", "kernel") else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
