@@ -248,7 +248,7 @@ def test_the_command(tmp_path):
 def test_who_cannot_forget(tmp_path):
     with new_project(tmp_path / "p") as project:
         project.advance()
-        with pytest.raises(InputError, match="er cannot take back what it has learned; only ridge and kernel forget items"):
+        with pytest.raises(InputError, match="er cannot take back what it has learned; only ridge and kernel forget"):
             project.forget(["t0-1"])
 
 
