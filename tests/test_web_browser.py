@@ -782,17 +782,65 @@ def test_ones_own_link_leads_on_when_it_is_opened_again(chromium, watch, server,
     is_seen(page)
     page.goto("about:blank")
     page.goto(opened)
-    expect(page.get_by_role("status")).to_contain_text("not valid any more")
     expect(page.locator("main")).to_contain_text("You are logged in on this device as Ada")
     expect(page.locator("main")).not_to_contain_text("You are not logged in")
     assert page.url == f"{server}/login"  # the token is not in the history
+    page.get_by_role("button", name="Use the link, and stop being Ada").click()
+    expect(page.get_by_role("alert")).to_contain_text("not valid any more")
     page.get_by_role("link", name="Go to the labelling page").click()
     is_seen(page)
-    page.goto("about:blank")
-    page.goto(link(server, project, "Grace"))  # who sits down at the same computer
-    is_seen(page)
-    assert "Grace" in page.locator(".who").inner_text()
+    assert "Ada" in page.locator(".who").inner_text()
     watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
+
+
+def test_a_login_link_changes_nobody_without_asking(chromium, watch, server, project):
+    """Somebody may have sent their own link, so that what one does is recorded as theirs."""
+    page = watch.page(chromium)
+    enter(page, server, project)
+    page.goto("about:blank")
+    page.goto(link(server, project, "Mallory"))
+    button = page.get_by_role("button", name="Use the link, and stop being Ada")
+    expect(button).to_be_visible()
+    assert [person.name for person in project.store.logged_in()] == ["Ada"]
+    page.goto(f"{server}/")
+    is_seen(page)
+    assert "Ada" in page.locator(".who").inner_text()
+    page.goto("about:blank")
+    page.goto(f"{server}/login#token={project.store.invite('Mallory')}")
+    button.click()  # who sits down at the same computer says so
+    is_seen(page)
+    assert "Mallory" in page.locator(".who").inner_text()
+
+
+def test_the_second_half_of_a_double_press_answers_nothing(chromium, watch, server, project):
+    page = watch.page(chromium)
+    enter(page, server, project)
+    first = shown(page)
+    page.locator("#classes button").first.dblclick()
+    gone(page, first)
+    assert len(labels(project)) == 1
+    second = shown(page)
+    # Keys that come as soon as an example is painted: nobody has seen it.
+    page.evaluate("""() => {
+      const desk = document.getElementById("desk");
+      const send = (key) => document.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+      window.presses = 0;
+      new MutationObserver(() => {
+        if (desk.dataset.seen === "") requestAnimationFrame(() => requestAnimationFrame(() => {
+          for (const key of ["1", "s"]) send(key);
+          window.presses += 1;
+        }));
+      }).observe(desk, { attributes: true, attributeFilter: ["data-seen"] });
+    }""")
+    page.keyboard.press("2")
+    gone(page, second)
+    assert page.evaluate("() => window.presses") == 1
+    settle(page)
+    assert len(labels(project)) == 2
+    assert project.store.status().skipped == 0
+    page.keyboard.press("1")  # a moment later it is answered
+    expect(page.locator("#said")).to_have_text("Saved: cat.")
+    wait_on(page, lambda: len(labels(project)) == 3)
 
 
 def test_after_the_login_comes_the_page_that_was_wanted(chromium, watch, server, project):

@@ -59,6 +59,22 @@ def test_the_batch_comes_in_groups_and_the_surest_first(client, project):
     assert (group["name"], len(group["items"])) == ("cat", COUNT)
 
 
+def test_guesses_at_chance_level_are_not_offered(client, project):
+    """A model that has learned nothing gives each of four classes 25 %."""
+    for name in ("cow", "pig"):
+        project.store.add_class(name)
+    for item in range(COUNT):
+        project.store.skip(project.store.people()[0], item, f"skip-{item}")
+    project.store.close_round(0, 0)
+    picks = [Pick(20 + i, i, {}, i % 4, 0.25 + 0.01 * (i % 3)) for i in range(COUNT)]
+    project.store.open_round(0, 1, [*picks, Pick(30, COUNT, {}, 2, 0.6)])
+    view = client.post("/api/gallery", json={}).json()
+    assert [(group["name"], [cell["item"] for cell in group["items"]]) for group in view["groups"]] == [("cow", [30])]
+    confirm(client, {30: 2}, "of-the-only-one")
+    view = client.post("/api/gallery", json={}).json()
+    assert (view["groups"], view["state"]["phase"]) == ([], "labelling")  # the others are labelled one by one
+
+
 def test_labels_are_saved_together_once_and_undone(client, project):
     client.post("/api/gallery", json={})
     first, again = (confirm(client, {0: 0, 2: 0, 99: 0}).json() for _ in range(2))
@@ -182,6 +198,33 @@ def test_a_click_strikes_out_and_what_was_confirmed_is_undone(chromium, watch, s
     assert project.store.labels() == {}
 
 
+def test_a_double_press_confirms_one_group(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    button = page.get_by_role("button", name="Confirm 4 as cat")
+    place = button.bounding_box()
+    button.dblclick()
+    saved(page, 4, "cat")
+    assert project.store.labels() == dict.fromkeys((0, 2, 4, 6), 0)
+    other = page.get_by_role("button", name="Confirm 4 as dog")
+    assert other.bounding_box()["y"] > place["y"] + 40  # it has not come to lie under the pointer
+    page.mouse.move(place["x"] - 200, place["y"] + 100)
+    page.wait_for_function(
+        f"() => document.querySelector('#groups .main').getBoundingClientRect().y < {place['y'] + 40}"
+    )
+    page.keyboard.press("u")
+    expect(page.locator("#said")).to_have_text("Undone: 4.")
+    all_seen(page)
+    page.evaluate("""() => {
+      const box = document.querySelector("#groups input");
+      box.focus();
+      for (const _ of [1, 2]) box.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true }));
+    }""")
+    saved(page, 4, "cat")
+    page.evaluate("""() => document.querySelector("#groups input").dispatchEvent(
+      new KeyboardEvent("keydown", { key: "Enter", bubbles: true }))""")
+    saved(page, 4, "dog")  # once it has been on the screen for a moment
+
+
 def test_a_wrong_one_is_given_its_class_in_place_by_keys(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     page.keyboard.press("ArrowRight")
@@ -230,6 +273,7 @@ def test_nothing_is_confirmed_that_was_not_on_the_screen(chromium, watch, server
     page.wait_for_selector("#desk:not([hidden])")
     page.goto(f"{server}/gallery")
     page.wait_for_selector("#groups li")
+    ready(page)
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_have_text("4 not saved: they were not on the screen yet.")
     assert project.store.labels() == {}
@@ -238,6 +282,7 @@ def test_nothing_is_confirmed_that_was_not_on_the_screen(chromium, watch, server
     with page.expect_response("**/item/2/thumb"):
         held["2"].continue_()
     page.wait_for_selector("#groups li[data-item='2'][data-seen='yes']")
+    ready(page)
     page.keyboard.press("Enter")
     expect(page.locator("#said")).to_have_text("3 not saved: they were not on the screen yet.")
     assert project.store.labels() == {2: 0}
@@ -390,6 +435,7 @@ def test_texts_and_records_are_lists(chromium, watch, tmp_path, kind):
             else:
                 expect(page.locator("#groups li[data-item='2'] dl")).to_contain_text("0.666667")
             assert faint(page) == []
+            ready(page)
             page.keyboard.press("ArrowDown")
             page.keyboard.press("x")
             page.keyboard.press("Enter")

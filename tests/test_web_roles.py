@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
+import sys
 import zipfile
 
 import pyarrow as pa
@@ -16,11 +18,12 @@ from starlette.requests import Request
 from starlette.testclient import TestClient
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project import Project, Uploads, make
+from accuacl.labeling.project import Project, Uploads, make, read_texts
 from accuacl.labeling.web import people
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
 from effort import wait_until
+from web_browser import wait_on
 from web_project import PATIENCE, browse, log_in, picture, routes, running
 
 expect.set_options(timeout=1000 * PATIENCE)
@@ -267,6 +270,45 @@ def test_uploads_are_bounded(lead, server, project, monkeypatch):
     assert not folder.exists()
 
 
+def test_a_parquet_file_that_would_fill_the_memory_is_refused(tmp_path):
+    """93 KB once became 7.9 GB: one long text, which every row has by its number in a dictionary."""
+    bombs = {
+        "text": pa.table({"text": pa.array(["x" * 20_000] * 100_000)}),
+        "rows": pa.table({"text": pa.array([""]).take(pa.array([0] * 3_000_000))}),
+        "numbers": pa.table({"text": ["a"] * 1000, "v": [[0.5] * 70_000] * 1000}),
+    }
+    settings = make({"kind": "texts", "model": "none", "per_round": 2, "rounds": 1})
+    with Project.create(tmp_path / "p", settings, ["good", "bad"]) as project:
+        uploads = Uploads(project)
+        for name, table in bombs.items():
+            pq.write_table(table, path := tmp_path / f"{name}.parquet")
+            assert path.stat().st_size < 2**20
+            uploads.take(upload := uploads.begin(), path.name, path.read_bytes())
+            with pytest.raises(InputError, match=r"rows; a file that is sent|takes more than 512 MB once it is read"):
+                uploads.finish(upload)
+        uploads.take(upload := uploads.begin(), "x.parquet", b"PAR1 is no more than its beginning")
+        with pytest.raises(InputError, match="cannot be read as Parquet"):
+            uploads.finish(upload)
+        assert project.tasks.all() == []
+
+
+def test_what_another_process_forgets_is_not_served_any_more(tmp_path):
+    (tmp_path / "t.csv").write_text("text\n" + "".join(f"secret number {i}\n" for i in range(9)))
+    texts = {"kind": "texts", "per_round": 4, "rounds": 1, "model": "none", "text_features": 64, "learner": "ridge"}
+    with Project.create(tmp_path / "p", make(texts), ["good", "bad"]) as project:
+        project.add(read_texts(tmp_path / "t.csv", "text"))
+        project.advance()
+        with running(project) as address, browse(address) as client:
+            log_in(client, project, "Ada")
+            assert "secret number 4" in client.get("/item/4").text
+            forget = "import sys; from accuacl.cli import main; main()"
+            command = [sys.executable, "-c", forget, "project", "forget", str(tmp_path / "p"), "4"]
+            subprocess.run(command, check=True, capture_output=True, timeout=PATIENCE)
+            for path in ("/item/4", "/api/item/4", "/dashboard", "/review"):
+                assert "secret number 4" not in client.get(path).text, path
+            assert "secret number 5" in client.get("/item/5").text
+
+
 def test_a_round_is_closed_early_and_everything_is_downloaded(lead, annotator, project):
     assert lead.post("/api/round/enough", json={}).status_code == 409  # nothing is labelled yet
     pick = annotator.post("/api/next", json={}).json()["pick"]
@@ -356,6 +398,26 @@ def test_a_code_is_shown_to_be_scanned(chromium, watch, project):
         expect(page.locator("#invitation-send")).to_be_visible()
         expect(page.locator("#invitation-here")).to_be_hidden()
         page.close()
+
+
+def test_a_form_that_is_sent_before_its_script_is_there_is_neither_lost_nor_put_into_the_address(
+    chromium, watch, server, project
+):
+    """On a slow machine: the scripts of the page come late."""
+    page, held = watch.page(chromium), []
+    page.goto(f"{server}/login#token={project.store.add_person('Lise', lead=True)}")
+    page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    page.route("**/static/people.js", lambda route: held.append(route))
+    page.goto(f"{server}/people", wait_until="commit")
+    page.locator("#invite-name").fill("Maria")
+    page.locator("#invite-name").evaluate("(field) => field.form.requestSubmit()")
+    wait_on(page, lambda: held)
+    assert page.url == f"{server}/people"
+    assert [person.name for person in project.store.people()] == ["Lise"]
+    held[0].continue_()
+    expect(page.locator("#invitation")).to_be_visible()
+    assert [person.name for person in project.store.people()] == ["Lise", "Maria"]
+    assert page.url == f"{server}/people"
 
 
 DROP = """([files]) => {

@@ -85,7 +85,16 @@ def advance(project: Project, directory: Path, draw: OnProgress) -> ProjectState
 def print_left_out(files: Sequence[tuple[str, str]]) -> None:
     """Name files that could not be read, each with the reason."""
     for name, why in files:
-        console.print(f"[yellow]left out:[/yellow] {escape(name)}: {escape(why)}", soft_wrap=True)
+        console.print(f"[yellow]left out:[/yellow] {escape(printable(name))}: {escape(printable(why))}", soft_wrap=True)
+
+
+def printable(text: str) -> str:
+    """A name that somebody else chose, without characters by which a terminal could be controlled.
+
+    >>> printable("a\x1b[2Jb\u202ec ü.png")
+    'a\\x1b[2Jb\\u202ec ü.png'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def print_state(state: ProjectState, directory: Path) -> None:

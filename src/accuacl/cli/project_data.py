@@ -13,7 +13,7 @@ from rich.markup import escape
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
 from accuacl.cli.options import OptionWords, TextColumn, with_settings
-from accuacl.cli.project import LEFT_OUT_SHOWN, Directory, command, print_left_out
+from accuacl.cli.project import LEFT_OUT_SHOWN, Directory, command, print_left_out, printable
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments import data
 from accuacl.labeling import project as projects
@@ -152,7 +152,7 @@ def relocate(
             console.print(f"task {moved.task + 1}: {escape(moved.place)}", soft_wrap=True)
             if moved.missing:
                 more = ", ..." if len(moved.missing) > MISSING_SHOWN else ""
-                names = escape(", ".join(moved.missing[:MISSING_SHOWN])) + more
+                names = escape(printable(", ".join(moved.missing[:MISSING_SHOWN]))) + more
                 console.print(f"[yellow]missing there:[/yellow] {len(moved.missing)} images: {names}", soft_wrap=True)
 
 

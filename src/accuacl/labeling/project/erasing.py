@@ -82,7 +82,7 @@ def erase(tasks: Tasks, task: TaskInfo, rows: Collection[int], names: bool = Fal
                 np.save(file, array)
     (folder / "first.safetensors").unlink(missing_ok=True)  # embeddings that are computed again
     write_text(folder / ERASED, json.dumps({"sha256": digest, "rows": sorted(before | set(chosen))}) + "\n")
-    Tasks.table.cache_clear()
+    Tasks._read_table.cache_clear()
 
 
 def forget_items(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> None:

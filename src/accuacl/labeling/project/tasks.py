@@ -189,9 +189,12 @@ class Tasks:
         title = (self.schema().options.id or "row") if task.kind == "tables" else "id"
         return item(fields=((title, name), *json.loads(table["shown"][row] or "{}").items()))
 
-    @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
     def table(self, index: int) -> dict[str, list[Any]]:
-        """The list of a task's items, as columns."""
+        """The list of a task's items, as columns; read again when another process has erased some of them."""
+        return self._read_table(index, _modified(self.folder_of(index) / ERASED))
+
+    @functools.lru_cache(maxsize=256)  # noqa: B019 - one such object a process
+    def _read_table(self, index: int, erased_at: int) -> dict[str, list[Any]]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import make_folder, write_bytes, writing
 from accuacl.labeling.project.images import image_type
 from accuacl.labeling.project.new_items import NewItems, TableOptions, split_by_task
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 LARGEST_UPLOAD = 32 * 2**20  # bytes of a file
 MOST_FILES = 20_000
 MOST_BYTES = 4 * 2**30  # of all files of a task
+MOST_ROWS = 2_000_000  # of a Parquet file
+MOST_DECODED = 512 * 2**20  # bytes of one, once it is read
+WIDEST = 8  # bytes of a number
 LONGEST_STEM = 80
 UPLOADED = {
     "images": (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"),
@@ -109,12 +112,51 @@ class Uploads:
     def _read(self, folder: Path, column: str) -> NewItems:
         tasks, kind = self._project.tasks, self._project.settings.kind
         path = folder if kind == "images" else next(folder.iterdir())
+        if path.suffix == ".parquet":
+            check_parquet(path)
         if tasks.all() or kind in ("images", "texts"):
             return read_like(tasks, kind, path, column)
         return read_vectors(path) if kind == "vectors" else read_table(path, TableOptions())
 
     def _unfinished(self, upload: str) -> Path:
         return self._folder / f"{UNFINISHED}{upload}"
+
+
+def check_parquet(path: Path) -> None:
+    """Refuse a Parquet file that would take much more memory than its own size: a few bytes can stand for any number of
+    rows, and an entry of a dictionary for a long text in each of them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        meta = pq.read_metadata(path)
+        chunks = [meta.row_group(g).column(c) for g in range(meta.num_row_groups) for c in range(meta.num_columns)]
+        if meta.num_rows > MOST_ROWS:
+            raise InputError(f"the file has {meta.num_rows:,} rows; a file that is sent may have {MOST_ROWS:,}.")
+        if any("DELTA_BYTE_ARRAY" in chunk.encodings for chunk in chunks):
+            raise InputError("the file has texts as differences (DELTA_BYTE_ARRAY); write it with the usual encodings.")
+        size = sum(max(chunk.total_uncompressed_size, WIDEST * chunk.num_values) for chunk in chunks)
+        _check_size(size)
+        texts = [field.name for field in pq.read_schema(path) if pa.types.is_large_string(field.type)]
+        texts += [field.name for field in pq.read_schema(path) if pa.types.is_string(field.type)]
+        file = pq.ParquetFile(path, read_dictionary=texts)  # so that a text is in memory once
+        for batch in file.iter_batches(columns=texts, use_threads=False) if texts else ():
+            for column in batch.columns:
+                lengths = pc.binary_length(column.dictionary).take(column.indices)
+                size += pc.sum(lengths).as_py() or 0
+                _check_size(size)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"the file cannot be read as Parquet ({one_line(error)}); give another.") from error
+
+
+def _check_size(size: int) -> None:
+    if size > MOST_DECODED:
+        raise InputError(
+            f"the file takes more than {MOST_DECODED // 2**20} MB once it is read; send less, or add it with "
+            "`accuacl project add`."
+        )
 
 
 def _split(name: str) -> tuple[str, str]:

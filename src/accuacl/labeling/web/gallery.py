@@ -94,10 +94,10 @@ def least_confidence(classes: int) -> float:
     """The confidence from which on a guess is worth confirming: that of a model which guesses at random is 1 in so many
     classes.
 
-    >>> [round(least_confidence(classes), 3) for classes in (2, 4, 62)]
-    [0.55, 0.325, 0.115]
+    >>> [round(least_confidence(classes), 3) for classes in (1, 2, 4, 62)]
+    [0.55, 0.55, 0.325, 0.115]
     """
-    chance = 1 / max(1, classes)
+    chance = 1 / max(2, classes)
     return chance + ABOVE_CHANCE * (1 - chance)
 
 

@@ -1,6 +1,6 @@
 // One example of the gallery. It can be confirmed once it has been on the screen, whole. One that is struck out can be
 // given its class in place, or is labelled later.
-import { make, record } from "/static/elements.js";
+import { make, prose, record } from "/static/elements.js";
 import { arrived, loading, painted } from "/static/images.js";
 
 const KEPT = "accuacl-struck";
@@ -52,7 +52,7 @@ export class Cell {
   }
 
   content(shown) {
-    if (shown.kind === "text") return make("span", shown.text, "said");
+    if (shown.kind === "text") return prose("span", shown.text, "said");
     if (shown.kind !== "image") return record(shown.fields);
     this.img = loading(shown.image, `Example ${shown.item}`);
     const frame = make("span", undefined, "thumb");

@@ -30,6 +30,16 @@ export function make(tag, text, className) {
 }
 
 /**
+ * A text of people's data, which runs in the direction of its script.
+ * @param {"p" | "span"} tag
+ * @param {string} [text]
+ * @param {string} [className]
+ */
+export function prose(tag, text, className) {
+  return Object.assign(make(tag, text, className), { dir: "auto" });
+}
+
+/**
  * Names and values; a long value is below its name.
  * @param {[string, string][]} fields
  */

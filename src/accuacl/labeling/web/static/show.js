@@ -1,6 +1,6 @@
 // Drawing: the example, and why it was chosen.
 
-import { at, make, record } from "/static/elements.js";
+import { at, make, prose, record } from "/static/elements.js";
 import { arrived, imageOf, painted } from "/static/images.js";
 import { look } from "/static/zoom.js";
 
@@ -17,13 +17,17 @@ export async function example(pick) {
   view.scrollTop = 0;
   if (pick.kind === "image") return image(pick, view);
   look(null);
-  view.replaceChildren(pick.kind === "text" ? make("p", pick.text, "text") : record(pick.fields ?? []));
+  view.replaceChildren(pick.kind === "text" ? prose("p", pick.text, "text") : record(pick.fields ?? []));
   if (pick.kind === "file") view.append(player(pick.file, pick.media));
   await painted();
   return true;
 }
 
-// What a browser can play, plays; everything else is a link.
+/**
+ * What a browser can play, plays; everything else is a link.
+ * @param {string} [address]
+ * @param {string} [media]
+ */
 function player(address, media) {
   const plays = media === "audio" || media === "video";
   const element = make(plays ? media : "a", plays ? undefined : "Open the file", "file");
