@@ -6,7 +6,7 @@ import wave
 
 import pytest
 
-from accuacl.labeling.project import Project, make, read_files
+from accuacl.labeling.project import Project, make, read_files, read_texts
 from effort import wait_until
 from web_project import browse, log_in, running
 
@@ -73,22 +73,30 @@ def test_the_example_says_how_it_can_be_shown(project):
         assert client.get("/item/1").text.count('href="/item/1/file"') == 1
 
 
-def test_a_sound_is_played(project, chromium):
-    """Whichever item comes first, its page element is a player if it is the sound, and a link otherwise."""
+@pytest.mark.parametrize("name", ["a.wav", "b.pdf"])
+def test_the_page_plays_sounds_and_links_to_other_files(files, project, chromium, name):
+    for other in files.iterdir():
+        if other.name != name:
+            other.unlink()  # what is gone is not asked for
     with running(project) as address:
         page = chromium.new_page()
         page.goto(f"{address}/login#token={project.store.add_person('Ada')}")
-        shown = set()
-        for count in range(len(NAMES)):
-            wait_until(lambda count=count: page.locator("#round-count").inner_text().startswith(f"{count} of"))
-            page.wait_for_selector("#view .file")
-            name = page.locator("#view dd").inner_text()
-            element = page.locator("#view .file")
-            shown.add(name)
-            if name == "a.wav":
-                wait_until(lambda element=element: element.evaluate("audio => audio.readyState >= 2"))
-                assert element.evaluate("audio => audio.duration") == pytest.approx(0.25)
-            else:
-                assert element.inner_text() == "Open the file"
-            page.keyboard.press("1")
-        assert shown == set(NAMES)
+        element = page.locator("#view .file")
+        element.wait_for()
+        if name == "a.wav":
+            wait_until(lambda: element.evaluate("audio => audio.readyState >= 2"))
+            assert element.evaluate("audio => audio.duration") == pytest.approx(0.25)
+        else:
+            assert (element.inner_text(), element.get_attribute("href")) == ("Open the file", "/item/1/file")
+
+
+def test_texts_run_in_the_direction_of_their_script(tmp_path, chromium):
+    (tmp_path / "t.csv").write_text("id,text\n1,שלום עולם\n2,مرحبا\n", "utf-8")
+    settings = make({"kind": "texts", "model": "none", "per_round": 2, "rounds": 1})
+    Project.begin(tmp_path / "p", settings, ["x", "y"], read_texts(tmp_path / "t.csv", "text"))
+    with Project.open(tmp_path / "p") as project, running(project) as address:
+        page = chromium.new_page()
+        page.goto(f"{address}/login#token={project.store.add_person('Ada')}")
+        text = page.locator("#view .text")
+        text.wait_for()
+        assert text.evaluate("p => getComputedStyle(p).direction") == "rtl"
