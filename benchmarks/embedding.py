@@ -3,29 +3,31 @@
     python benchmarks/embedding.py --out docs/results/eyes/speed.csv
 
 Each row is a process of its own, on so many cores. `alone`: the network runs on pixels that are in memory. The other
-rows decode photographs (JPEG files of that size), as a project does, and then run the network. Images a second are
-by the clock and by CPU time, which other work on the machine disturbs less; the best of several turns counts.
-`share`: of the images per CPU second of the network alone. Memory is the most that the process ever had.
+rows read and decode photographs (JPEG files of that size), as a project does, and then run the network. Images a second
+are by the clock and by CPU time, which other work on the machine disturbs less; the best of several turns counts.
+`share`: of the images per CPU second of the network alone. Memory is the most that the process ever had. The largest
+photographs are embedded at 224 pixels alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import io
 import itertools
 import json
 import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-PHOTOS = {"alone": (0, 0), "224 x 224": (224, 224), "500 x 375": (500, 375), "4000 x 3000": (4000, 3000)}
+LARGE, SIDE = "4000 x 3000", 224
+PHOTOS = {"alone": (0, 0), "224 x 224": (224, 224), "500 x 375": (500, 375), LARGE: (4000, 3000)}
 COLUMNS = ("network", "side", "runtime", "threads", "photos", "per_second", "per_cpu_second", "share", "megabytes")
 
 
@@ -50,14 +52,19 @@ def main() -> None:
         given.runtimes = installed()
     rows: list[dict[str, Any]] = []
     alone: dict[tuple[Any, ...], float] = {}
-    for cell in itertools.product(given.networks, given.sides, given.runtimes, given.threads):
-        for photos in given.photos:
-            command = [sys.executable, __file__, "--row", json.dumps([*cell, photos])]
+    cells = itertools.product(given.networks, given.sides, given.runtimes, given.threads, given.photos)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in given.photos:
+            write_photographs(Path(folder) / name, *PHOTOS[name])
+        for *cell, photos in cells:
+            if photos == LARGE and cell[1] != SIDE:
+                continue
+            command = [sys.executable, __file__, "--row", json.dumps([*cell, photos, folder])]
             command += ["--images", str(given.images), "--turns", str(given.turns)]
             row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-            alone.setdefault(cell, row["per_cpu_second"])
+            alone.setdefault(tuple(cell), row["per_cpu_second"])
             named = dict(zip(COLUMNS, (*cell, photos), strict=False)) | row
-            named["share"] = f"{row['per_cpu_second'] / alone[cell]:.2f}"
+            named["share"] = f"{row['per_cpu_second'] / alone[tuple(cell)]:.2f}"
             rows.append({name: named[name] for name in COLUMNS})
             print(*rows[-1].values(), sep="  ", flush=True)
     if given.out:
@@ -68,7 +75,9 @@ def main() -> None:
             writer.writerows(rows)
 
 
-def measure(name: str, side: int, runtime: str, threads: int, photos: str, images: int, turns: int) -> dict[str, Any]:
+def measure(
+    name: str, side: int, runtime: str, threads: int, photos: str, folder: str, images: int, turns: int
+) -> dict[str, Any]:
     """One row, in this process."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-threads:])
@@ -82,11 +91,13 @@ def measure(name: str, side: int, runtime: str, threads: int, photos: str, image
     one_heap()
     torch.set_num_threads(1)
     run = open_runtime(runtime, pretrained_network(name), (side, side, 3)).run
-    files = [photograph(*PHOTOS[photos], seed) for seed in range(8)] if photos != "alone" else []
+    files = sorted((Path(folder) / photos).glob("*.jpg"))
     pixels = np.random.default_rng(0).integers(0, 256, (32, side, side, 3), np.uint8)
 
     def embed(batch: range) -> Any:
-        return run(np.stack([decode(files[i % len(files)], side) for i in batch]) if files else pixels[: len(batch)])
+        if not files:
+            return run(pixels[: len(batch)])
+        return run(np.stack([decode(files[i % len(files)].read_bytes(), side) for i in batch]))
 
     batches = [range(start, min(start + 32, images)) for start in range(0, images, 32)]
     best = best_cpu = float("inf")
@@ -104,17 +115,17 @@ def measure(name: str, side: int, runtime: str, threads: int, photos: str, image
     }
 
 
-def photograph(width: int, height: int, seed: int) -> bytes:
-    """A JPEG file of smooth colours with the noise of a camera."""
+def write_photographs(folder: Path, width: int, height: int) -> None:
+    """Eight JPEG files of smooth colours with the noise of a camera; none if they have no size."""
     from PIL import Image
 
-    rng = np.random.default_rng(seed)
-    coarse = Image.fromarray(rng.integers(0, 256, (height // 40 + 2, width // 40 + 2, 3), np.uint8))
-    smooth = np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), np.float32)
-    noisy = np.clip(smooth + rng.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
-    file = io.BytesIO()
-    Image.fromarray(noisy).save(file, "JPEG", quality=90)
-    return file.getvalue()
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    for i in range(8 if width else 0):
+        coarse = Image.fromarray(rng.integers(0, 256, (height // 40 + 2, width // 40 + 2, 3), np.uint8))
+        smooth = np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC), np.float32)
+        noisy = np.clip(smooth + rng.normal(0, 6, smooth.shape), 0, 255).astype(np.uint8)
+        Image.fromarray(noisy).save(folder / f"{i}.jpg", quality=90)
 
 
 if __name__ == "__main__":
