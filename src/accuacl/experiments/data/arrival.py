@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive, hash_ids, rank
-from accuacl.experiments.data.corruptions import CORRUPTIONS, Corrupted
+from accuacl.experiments.data.corruptions import CORRUPTIONS, corrupted
 from accuacl.experiments.data.dataset import Dataset, Split, natural
 
 Ids = NDArray[np.int64]
@@ -222,7 +222,7 @@ def _check_ids(classes: int, order: Sequence[int]) -> list[int]:
 
 
 def _corrupted(split: Split, which: Ids, seed: int) -> Split:
-    return replace(split, inputs=cast(NDArray[Any], Corrupted(split.inputs, which, seed)))
+    return replace(split, inputs=cast(NDArray[Any], corrupted(split.inputs, which, seed)))
 
 
 def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids | None, list[str]]:

@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.randomness import numpy_generator
+from accuacl.experiments.data.dataset import LazyImages
 
 Images = NDArray[Any]  # float32 (n, H, W, 3) from 0 to 255
 Corruption = Callable[[Images, int, NDArray[np.int64]], Images]  # images, the seed and their row numbers
 
 
-class Corrupted:
-    """An array of images that are corrupted as they are read: `images[rows]`; row i by corruption `which[i]`.
+def corrupted(images: NDArray[np.uint8], which: NDArray[np.int64], seed: int) -> LazyImages:
+    """The images, row i by corruption number `which[i]`."""
 
-    It has what the package uses of an array: its length, shape, type and rows.
-    """
-
-    def __init__(self, images: NDArray[np.uint8], which: NDArray[np.int64], seed: int) -> None:
-        self.images, self.which, self.seed = images, which, seed
-        self.shape, self.dtype, self.ndim = images.shape, images.dtype, images.ndim
-
-    def __len__(self) -> int:
-        return len(self.images)
-
-    def __getitem__(self, key: Any) -> NDArray[np.uint8]:
-        rows = np.arange(len(self))[key]
-        flat = np.atleast_1d(rows)
-        images = np.array(self.images[flat])
-        for number in np.unique(self.which[flat]):
-            inside = self.which[flat] == number
+    def read(rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        made = np.array(images[rows])
+        for number in np.unique(which[rows]):
+            inside = which[rows] == number
             corruption = list(CORRUPTIONS.values())[number]
-            corrupted = corruption(images[inside].astype(np.float32), self.seed, flat[inside])
-            images[inside] = np.clip(np.rint(corrupted), 0, 255).astype(np.uint8)
-        return cast(NDArray[np.uint8], images if np.ndim(rows) else images[0])
+            changed = corruption(made[inside].astype(np.float32), seed, rows[inside])
+            made[inside] = np.clip(np.rint(changed), 0, 255).astype(np.uint8)
+        return made
+
+    return LazyImages(images.shape, read)
 
 
 def _plain(images: Images, seed: int, rows: NDArray[np.int64]) -> Images:

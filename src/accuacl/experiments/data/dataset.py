@@ -29,7 +29,7 @@ RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]
 class Split:
     """Inputs and the data set's own class ids, row by row."""
 
-    inputs: NDArray[Any]  # uint8 (n, H, W, 3) for images, float32 (n, d) for vectors; memory-mapped where it can be
+    inputs: NDArray[Any]  # uint8 (n, H, W, 3), which may be LazyImages, or float32 (n, d); memory-mapped where possible
     labels: NDArray[np.int64]  # (n,), each in 0..C-1
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # those of COLUMNS that the data have, by row
 
@@ -53,6 +53,26 @@ class InputRows:
 
     def __getitem__(self, part: slice) -> NDArray[Any]:
         return self.array[self.ids[part]]  # a copy, in memory
+
+
+class LazyImages:
+    """Images that are made as they are read: `images[rows]`; `read` makes those of an array of row numbers.
+
+    It has what the package uses of an array: its length, shape, type and rows.
+    """
+
+    dtype = np.dtype(np.uint8)
+
+    def __init__(self, shape: tuple[int, ...], read: Callable[[NDArray[np.int64]], Pixels]) -> None:
+        self.shape, self.ndim, self.read = shape, len(shape), read
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Pixels:
+        rows = np.arange(len(self))[key]
+        images = self.read(np.atleast_1d(rows))
+        return images if np.ndim(rows) else images[0]
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from accuacl.experiments.data.cache import DecodeOptions, build_cache, read_cach
 from accuacl.experiments.data.dataset import (
     ColumnNames,
     Dataset,
+    LazyImages,
     RawDataset,
     Source,
     Split,
@@ -335,31 +336,22 @@ def _joined(name: str, tasks: Sequence[tuple[str, Dataset]]) -> Dataset:
 def _joined_split(tasks: Sequence[tuple[str, Split, tuple[str, ...]]], ids: dict[str, int]) -> Split:
     inputs = [split.inputs for _, split, _ in tasks]
     labels = [np.array([ids[c] for c in classes], np.int64)[split.labels] for _, split, classes in tasks]
-    together = cast(NDArray[Any], _JoinedImages(inputs)) if inputs[0].ndim == 4 else np.concatenate(inputs)
+    together = cast(NDArray[Any], _joined_images(inputs)) if inputs[0].ndim == 4 else np.concatenate(inputs)
     columns = {"task": np.concatenate([np.full(len(split), task) for task, split, _ in tasks])}
     if all("domain" in split.columns for _, split, _ in tasks):
         columns["domain"] = np.concatenate([split.columns["domain"] for _, split, _ in tasks])
     return Split(together, np.concatenate(labels), columns)
 
 
-class _JoinedImages:
-    """Several arrays of images as one, each read as its rows are asked for; it has what is used of an array."""
+def _joined_images(parts: Sequence[NDArray[Any]]) -> LazyImages:
+    """Several arrays of images as one, each read as its rows are asked for."""
+    ends = np.cumsum([len(part) for part in parts])
 
-    def __init__(self, parts: Sequence[NDArray[Any]]) -> None:
-        self.parts = parts
-        self.ends = np.cumsum([len(part) for part in parts])
-        self.shape, self.dtype = (int(self.ends[-1]), *parts[0].shape[1:]), parts[0].dtype
-        self.ndim = len(self.shape)
-
-    def __len__(self) -> int:
-        return int(self.shape[0])
-
-    def __getitem__(self, key: Any) -> NDArray[Any]:
-        rows = np.arange(len(self))[key]
-        flat = np.atleast_1d(rows)
-        which = np.searchsorted(self.ends, flat, side="right")
-        images = np.empty((len(flat), *self.shape[1:]), self.dtype)
+    def read(rows: NDArray[np.int64]) -> NDArray[np.uint8]:
+        which = np.searchsorted(ends, rows, side="right")
+        images = np.empty((len(rows), *parts[0].shape[1:]), np.uint8)
         for i in np.unique(which):
-            first = self.ends[i] - len(self.parts[i])
-            images[which == i] = self.parts[i][flat[which == i] - first]
-        return cast(NDArray[Any], images if np.ndim(rows) else images[0])
+            images[which == i] = parts[i][rows[which == i] - (ends[i] - len(parts[i]))]
+        return images
+
+    return LazyImages((int(ends[-1]), *parts[0].shape[1:]), read)
