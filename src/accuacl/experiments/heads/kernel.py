@@ -26,7 +26,7 @@ from accuacl.experiments.heads.kernels import Blocks, Cosines, Smoothing, Term, 
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # at most so many steps up or down
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
-CHOSEN_ON = 1000  # kernels and ridge are chosen on so many rows of a larger set
+CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set
 EXACT = 5000  # a larger set is approximated
 LANDMARKS = 2000  # by as many rows as this
 ALIKE = 1e-12  # rows whose squared distances are below this share of their squared lengths are the same
