@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from accuacl.base.errors import InputError
 from accuacl.experiments import make, read_steps, run
 from accuacl.experiments.heads import Term, fit, fit_with_pool
 from accuacl.experiments.models import Classifier, KernelLayer, new_head
+from dying import run_until
+from processes import Running
 
 TERMS = (Term("gaussian", (0, 32)), Term("linear", (32, 64), 0.3), Term("arc-cosine", (32, 64)))
 
@@ -86,3 +89,17 @@ def test_the_same_run_again_gives_the_same_bytes(tmp_path):
     )
     assert one == other
     assert json.dumps(results[0]["accuracy_matrix"]) == json.dumps(results[1]["accuracy_matrix"])
+
+
+@pytest.mark.parametrize("where", ["before 1/1/train", "after 1/1/train", "between file and record"])
+def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, where):
+    small = settings(tasks=2)
+    run(small, tmp_path / "whole")
+    killed = Running(run_until, tmp_path / "killed", small, where, 1).wait()
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    run(small, tmp_path / "killed")
+    whole, resumed = (
+        sorted((path.name, path.read_bytes()) for path in (tmp_path / name / "weights").iterdir())
+        for name in ("whole", "killed")
+    )
+    assert whole == resumed
