@@ -92,7 +92,9 @@ def test_the_same_seed_gives_the_same_bytes_and_the_global_generators_have_no_pa
 
 def size(name, offered, capacity=12):
     """How many of the examples a learner keeps."""
-    return {"ridge": offered, "kernel": offered, "joint": offered, "finetune": 0, "lwf": 0}.get(name, min(offered, capacity))
+    return {"ridge": offered, "kernel": offered, "joint": offered, "finetune": 0, "lwf": 0}.get(
+        name, min(offered, capacity)
+    )
 
 
 def test_the_memory_is_full_of_labelled_examples_each_once(name, variant):
