@@ -27,7 +27,7 @@ AHEAD = 10  # requests that may follow others whose answers are not there yet; b
 QUIET = 60.0  # seconds in which the same warning is logged once
 
 
-class Config(uvicorn.Config):
+class ServerConfig(uvicorn.Config):
     """Leaves TLS to the protocol: asyncio's own server reports a connection only after its handshake, so that those
     before it could be neither counted nor closed.
     """

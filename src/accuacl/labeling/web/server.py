@@ -20,7 +20,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
-from accuacl.labeling.web.connections import BoundedProtocol, Config, RateLimitFilter
+from accuacl.labeling.web.connections import BoundedProtocol, RateLimitFilter, ServerConfig
 from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
 from accuacl.labeling.web.trainer import Trainer
 
@@ -110,9 +110,9 @@ def _run(
     _Server(config, on_start).run(sockets=[listener])
 
 
-def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> Config:
+def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> ServerConfig:
     """How uvicorn serves. No access log and no headers of proxies: neither is needed, and both can be abused."""
-    return Config(
+    return ServerConfig(
         app,
         **{"http": BoundedProtocol} | more,
         log_level="warning",
