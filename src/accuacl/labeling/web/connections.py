@@ -44,7 +44,7 @@ class BoundedProtocol(H11Protocol):
     are too many, the one that has kept the server waiting longest gives way to the new one.
     """
 
-    config: Config
+    config: ServerConfig
     most, read, rate, write, ahead = MOST, READ, RATE, WRITE, AHEAD
     _timer: asyncio.TimerHandle | None = None
     _handshake: asyncio.Task[None] | None = None
