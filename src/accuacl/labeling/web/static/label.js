@@ -56,16 +56,16 @@ function draw(view) {
 /** @param {Example} mine */
 async function present(mine) {
   fresh = seen = broken = null;
-  at("desk").dataset.seen = "";
+  at("desk").dataset.seen = at("desk").dataset.broken = "";
   const visible = await show.example(mine);
   if (mine !== pick) return;
   fresh = mine;
   await pause(GUARD);
   if (mine !== pick) return;
   fresh = null;
-  if (!visible) return (broken = mine);
-  seen = mine;
-  at("desk").dataset.seen = mine.item;
+  if (visible) seen = mine;
+  else broken = mine;
+  at("desk").dataset[visible ? "seen" : "broken"] = mine.item;
 }
 
 const say = (text) => (at("said").textContent = text);
