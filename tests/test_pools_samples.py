@@ -111,9 +111,7 @@ def test_what_does_not_fit_is_refused_and_a_sample_proposed(tmp_path):
     assert len(pools.select(pool, "coverage", budget=5, memory_limit=100_000, sample=20)) == 5
     with pytest.raises(TooLarge, match=r"coverage needs [\d,]+ bytes for a sample of 200 rows.*; .* or give a smaller"):
         pools.select(pool, "coverage", budget=5, memory_limit=100_000, sample=200)
-    with pytest.raises(
-        TooLarge, match=r"fisher-ratio needs the whole pool.*accuacl, or coverage with --sample"
-    ):
+    with pytest.raises(TooLarge, match=r"fisher-ratio needs the whole pool.*accuacl, or coverage with --sample"):
         pools.select(pool, "fisher-ratio", budget=5, memory_limit=100_000)
 
 

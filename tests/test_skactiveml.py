@@ -9,9 +9,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Perceptron
 from sklearn.naive_bayes import GaussianNB
 
-from accuacl import Features, select
+from accuacl import Features, Query, register, select, strategy_names
 from accuacl.base.errors import InputError
-from accuacl import Query, register, strategy_names
 from commands import forgetting
 
 pytest.importorskip("skactiveml", reason="the extra `skactiveml` is not installed")
