@@ -25,7 +25,7 @@ import numpy as np
 import scipy.stats
 from projects import add_to_csv, read_csv
 
-from accuacl.labeling.project import Project, TableOptions, split_by_task, export, make, read_table
+from accuacl.labeling.project import Project, TableOptions, export, make, read_table, split_by_task
 
 START, END = "<!-- benchmarks/fraud.py writes from here -->", "<!-- to here -->"
 TRUTH, ID = "FraudFound_P", "PolicyNumber"
