@@ -234,7 +234,10 @@ def test_damaged_files_are_named(project):
         Project.open(project.directory).item(0)
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"index": 0}', b'{"colour": 1}', b"\xff"])
+WRONG_COUNT = b'{"index": 0, "kind": "images", "place": "", "first": 0, "count": "x", "bad": {}, "sha256": ""}'
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"index": 0}', b'{"colour": 1}', b"\xff", WRONG_COUNT])
 def test_a_damaged_task_is_one_sentence(project, content):
     path = project.tasks.folder_of(0) / "task.json"
     path.write_bytes(content)

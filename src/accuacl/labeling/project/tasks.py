@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pydantic
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, one_line
+from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
 from accuacl.base.progress import OnProgress, ignore
 from accuacl.labeling.project.images import read_files, read_images
@@ -215,9 +216,12 @@ def _read_task(path: Path) -> TaskInfo:
     with reading(path):
         data = path.read_bytes()
     try:
-        return TaskInfo(**json.loads(data))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path} is damaged ({one_line(error)}); restore it from a copy.") from None
+        return pydantic.TypeAdapter(TaskInfo).validate_json(data, strict=True)
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        field = "/".join(map(str, first["loc"]))
+        why = f"{field}: {first['msg']}" if field else first["msg"]
+        raise InputError(f"{path} is damaged ({why}); restore it from a copy.") from None
 
 
 def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
