@@ -426,7 +426,7 @@ def test_killed_at_every_kind_of_step(tmp_path, where, undisturbed):
 @pytest.mark.parametrize("learner", learners.NAMES)
 def test_killed_at_random_instants(tmp_path, learner, undisturbed):
     rng = random.Random(learner)
-    tries = [{"seconds": rng.uniform(0, 0.07 * (i + 1))} for i in range(times(4, 12))]
+    tries = [{"seconds": 0.0}, *({"seconds": rng.uniform(0, 0.07 * (i + 1))} for i in range(times(3, 11)))]
     codes = attempts(tmp_path, learner, *tries, {})
     assert -signal.SIGKILL in codes
     assert codes[-1] == 0
@@ -709,7 +709,7 @@ REAL = [name for name in BENCHMARKS if name != "split-digits"]
 
 
 @pytest.mark.parametrize("benchmark", REAL)
-@pytest.mark.parametrize("learner", [name for name in learners.NAMES if name != "ridge"])  # which takes vectors only
+@pytest.mark.parametrize("learner", [name for name in learners.NAMES if not learners.REGISTRY[name].exact])
 def test_real_data_end_to_end(tmp_path, benchmark, learner):
     if "ACCUACL_DATA" not in os.environ:
         pytest.skip("ACCUACL_DATA is not set: no real data")
@@ -733,7 +733,8 @@ def test_real_data_end_to_end(tmp_path, benchmark, learner):
         assert len(pairs) == settings.labels
         assert all(data.train.labels[row] == label and label // each == task for row, label in pairs)
     remembered = records(tmp_path, "001/memory")["001/memory"]
-    assert len(remembered["ids"]) == min(settings.memory, 2 * settings.labels)
+    keeps = learner not in ("finetune", "lwf")
+    assert len(remembered["ids"]) == (min(settings.memory, 2 * settings.labels) if keeps else 0)
     np.testing.assert_array_equal(remembered["labels"], data.train.labels[remembered["ids"]])
     shutil.rmtree(tmp_path)
 

@@ -89,7 +89,7 @@ def print_left_out(files: Sequence[tuple[str, str]]) -> None:
 
 
 def printable(text: str) -> str:
-    """A name that somebody else chose, without characters by which a terminal could be controlled.
+    r"""A name that somebody else chose, without characters by which a terminal could be controlled.
 
     >>> printable("a\x1b[2Jb\u202ec ü.png")
     'a\\x1b[2Jb\\u202ec ü.png'
