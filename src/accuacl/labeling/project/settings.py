@@ -330,14 +330,13 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
     columns = kind == "tables" or (kind == "vectors" and not embeddings)
     ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
-    takes_policy = [name for name, entry in learners.REGISTRY.items() if learners.PAPER in entry.policy]
     learner = given.get("learner", "ridge" if ridge else "er")
     return {
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
         "head": "mlp" if columns and learner == "er" and not trained else "linear",
         "pool_learning": pool_learning_of_kind(kind, embeddings) if learner == "kernel" else "off",
-        "memory_policy": "coverage" if trained and learner in takes_policy else learners.PAPER,
+        "memory_policy": "coverage" if trained and learner in ("er", "der++", "er-ace", "gss") else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
