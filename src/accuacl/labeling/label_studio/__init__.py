@@ -1,5 +1,5 @@
-"""Label Studio as the page: `sync` pushes picks and pulls annotations, `tasks` is what it shows, `answers` what it
-says, `link` the project there. Needs the extra `labelstudio`."""
+"""Label Studio as the page: `sync` pushes picks as tasks and pulls, `annotations` takes what people said there, `link`
+remembers which project it is. Needs the extra `labelstudio`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from accuacl.labeling.label_studio.annotations import Pulled as Pulled
     from accuacl.labeling.label_studio.link import TOKEN as TOKEN
-    from accuacl.labeling.label_studio.sync import Pulled as Pulled, pull as pull, push as push
+    from accuacl.labeling.label_studio.sync import pull as pull, push as push
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
+        "annotations": ("Pulled",),
         "link": ("TOKEN",),
-        "sync": ("pull", "Pulled", "push"),
+        "sync": ("pull", "push"),
     },
 )
