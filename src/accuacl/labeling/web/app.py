@@ -173,15 +173,20 @@ def openapi(person: Limited) -> View:
     )
 
 
+    """All calls below /api, as OpenAPI."""
+    return described_calls()
+
+
+def described_calls() -> View:
 @router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
 def docs(request: Request, person: Limited) -> str:
     """The same calls as a page; it loads nothing from elsewhere."""
-    return pages.render(request, "api.html", person, calls=_calls(openapi(person)))
+    return pages.render(request, "api.html", person, calls=calls())
 
 
-def _calls(schema: View) -> list[View]:
-    """Method, path, meaning and fields of each call."""
-    calls = []
+def calls() -> list[View]:
+    """Method, path, meaning and fields of each call below /api."""
+    schema, listed = described_calls(), []
     for path, methods in schema["paths"].items():
         for method, call in methods.items():
             fields = [_field(p["name"], p["schema"], p.get("required", False)) for p in call.get("parameters", ())]
@@ -190,8 +195,8 @@ def _calls(schema: View) -> list[View]:
             needed = model.get("required", ())
             fields += [_field(name, value, name in needed) for name, value in model.get("properties", {}).items()]
             text = " ".join(call.get("description", "").split())
-            calls.append({"method": method.upper(), "path": path, "text": text, "fields": fields})
-    return calls
+            listed.append({"method": method.upper(), "path": path, "text": text, "fields": fields})
+    return listed
 
 
 LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]
