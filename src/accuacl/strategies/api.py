@@ -6,6 +6,7 @@ import functools
 import os
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,8 +39,8 @@ def get_strategy(name: str, **options: Any) -> Callable[[Query], Selection]:
     ...
     accuacl.base.errors.InputError: lam is 2; give a number from 0 to 1.
     """
-    checked = check_options(name, options)
-    return functools.partial(_ask, REGISTRY[name], checked)
+    checked, strategy = check_options(name, options), REGISTRY[name]
+    return functools.update_wrapper(functools.partial(_ask, strategy, checked), strategy)
 
 
 def _ask(strategy: Callable[..., Selection], options: dict[str, Any], query: Query) -> Selection:
@@ -77,6 +78,8 @@ def select(
     array([0, 2])
     >>> picked.scores["entropy"].round(3)
     array([0.693, 0.673])
+
+    If the pool's `Features` have ids, `picked.ids` names the picks.
     """
     ask = get_strategy(strategy, **options)
     check_progress(progress)
@@ -84,7 +87,9 @@ def select(
     query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
         picked = ask(query)
-    return picked if strategy in BUILT_IN else check_answer(strategy, REGISTRY[strategy], picked, query)
+    if strategy not in BUILT_IN:
+        check_answer(strategy, REGISTRY[strategy], picked, query)
+    return picked if pool.ids is None else replace(picked, ids=pool.ids[picked.indices])
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
@@ -174,6 +179,12 @@ def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
         return strategy
 
     return declare
+
+
+def embeddings_only(strategy: Strategy) -> Strategy:
+    """Declare that a strategy does not look at probabilities: pools on disk need no such column."""
+    strategy.reads = ("embedding",)  # type: ignore[attr-defined]
+    return strategy
 
 
 def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int:

@@ -70,12 +70,13 @@ class Selection:
 
     indices: NDArray[np.int64]
     scores: dict[str, NDArray[np.float64]]
+    ids: NDArray[Any] | None = None  # what the picks are called, if the pool's examples have ids
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores.
+        """A pandas DataFrame, one line for each pick in selection order: `row`, `id` if there are ids, and the scores.
 
         Needs the extra `frames`.
         """
@@ -83,7 +84,8 @@ class Selection:
             import pandas
         except ModuleNotFoundError:
             raise InputError(f"to_frame needs pandas, the extra `frames`; {install('frames')}.") from None
-        return pandas.DataFrame({"row": self.indices, **self.scores})
+        ids = {} if self.ids is None else {"id": self.ids}
+        return pandas.DataFrame({"row": self.indices, **ids, **self.scores})
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -101,11 +103,12 @@ class Selection:
 
     def _lines(self) -> list[list[str]]:
         """The head and the first picks, as text."""
+        names = self.indices if self.ids is None else self.ids
         picks = [
-            [str(row), *(f"{values[i]:.4g}" for values in self.scores.values())]
-            for i, row in enumerate(self.indices[:SHOWN])
+            [str(name), *(f"{values[i]:.4g}" for values in self.scores.values())]
+            for i, name in enumerate(names[:SHOWN])
         ]
-        return [["row", *self.scores], *picks]
+        return [["row" if self.ids is None else "id", *self.scores], *picks]
 
     def _more(self) -> list[str]:
         return [f"... and {len(self) - SHOWN} more"] if len(self) > SHOWN else []
