@@ -77,7 +77,7 @@ class PeopleSteps:
             give_out_first(self.settings, self.on_disk, self.store, self.on_disk.all()[task.index], self.overlap)
         carried = before.carried_over() if before else {"held": ()}
         carried["held"] = (*carried["held"], {})
-        rounds = 0 if self.settings.budget_total else self.settings.rounds
+        rounds = 0 if self.settings.budget_total else self.settings.rounds_of(task.index)
         self._prepare_first(PeopleState(task, rounds, task.train, **carried))
         return PeopleState(task, rounds, self.pool_of(task), **carried)
 

@@ -37,6 +37,7 @@ from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_i
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
+from accuacl.labeling.project.plan import FILE as PLAN, changed_plan, check_one_more, read_plan, reopen, write_plan
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings, trust_code
 from accuacl.labeling.project.state import ProjectState, state_of
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
@@ -54,11 +55,12 @@ class Project:
     """One project's directory. Any number of processes may have it open; one at a time trains."""
 
     def __init__(self, directory: Path, settings: ProjectSettings, view: bool = False) -> None:
-        self.directory, self.settings = directory, settings
+        self.directory, self._begun_with = directory, settings
+        self._planned = (-1, settings)  # when the plan was changed, and the settings with it
         self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
         self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
-        self.overlap = settings.overlap  # of the rounds that are opened from now on
+        self._overlap: float | None = None  # given to this process
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
 
     @classmethod
@@ -108,6 +110,24 @@ class Project:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def settings(self) -> ProjectSettings:
+        """The settings that the project began with, and what leads have changed since."""
+        path = self.directory / PLAN
+        stamp = path.stat().st_mtime_ns if path.exists() else 0
+        if self._planned[0] != stamp:
+            self._planned = (stamp, read_plan(self.directory).applied_to(self._begun_with))
+        return self._planned[1]
+
+    @property
+    def overlap(self) -> float:
+        """The share of the rounds that are opened from now on which two people label."""
+        return self.settings.overlap if self._overlap is None else self._overlap
+
+    @overlap.setter
+    def overlap(self, share: float) -> None:
+        self._overlap = share
 
     @property
     def journal(self) -> Path:
@@ -173,7 +193,7 @@ class Project:
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
 
-        with _open_journal(self.directory, self.settings) as journal:
+        with _open_journal(self.directory, self._begun_with) as journal:
             if other := journal.environment_change:
                 warnings.warn(
                     f"this project was begun with {other}: what it learns may differ in the last bits.",
@@ -209,7 +229,7 @@ class Project:
 
         ids = sorted({find_item(self.tasks, name) for name in given})
         items = [self.item(id) for id in ids]
-        with _open_journal(self.directory, self.settings) as journal:
+        with _open_journal(self.directory, self._begun_with) as journal:
             finish_forgetting(self, journal)  # what an earlier call may have left
             planned = plan_forgetting(self, ids, column)
             finish_forgetting(self, journal)
@@ -222,7 +242,7 @@ class Project:
 
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
-        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds
+        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds_of(task)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
@@ -243,6 +263,42 @@ class Project:
         if state.finished or state.task != task:
             raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
         self.store.end_task(person, task)
+
+    def change(
+        self, overlap: float | None = None, holdout: float | None = None, budget_total: int | None = None
+    ) -> None:
+        """Change settings for what comes: overlap of the next rounds, hold-out of the next tasks, the whole budget."""
+        with self._planning():
+            used = self.store.used_in_all()
+            given = {"overlap": overlap, "holdout": holdout, "budget_total": budget_total}
+            plan = changed_plan(read_plan(self.directory), self.settings, used, **given)
+            if budget_total is not None and self.state().finished and self.tasks.all():
+                self._reopen()
+            write_plan(self.directory, plan)
+        self._overlap = None if overlap is not None else self._overlap
+
+    def one_more_round(self, task: int) -> None:
+        """Ask for one more round of the latest task, also if it is finished."""
+        with self._planning():
+            state, plan = self.state(), read_plan(self.directory)
+            asked = sum(len(self.store.picks(state.task, r)) for r in range(self.store.rounds(state.task)))
+            left = sum(each.count for each in self.tasks.all()[state.task :]) - asked
+            check_one_more(self.settings, state, task, self.store.has_ended(task), left)
+            if state.finished:
+                self._reopen()
+            more = plan.more_rounds | {task: plan.more_rounds.get(task, 0) + 1}
+            write_plan(self.directory, plan.model_copy(update={"more_rounds": more}))
+
+    @contextlib.contextmanager
+    def _planning(self) -> Iterator[None]:
+        make_folder(self.tasks.folder)
+        with Lock(self.tasks.folder / "lock", wait=True):
+            yield
+
+    def _reopen(self) -> None:
+        """Let the last task go on. Killed before the plan is written, it ends again with the same labels."""
+        with _open_journal(self.directory, self._begun_with) as journal:
+            reopen(journal, len(self.tasks.all()) - 1)
 
     def backup(self, to: Path) -> None:
         """Copy the project to a new directory while people go on labelling; a process that trains is waited for."""

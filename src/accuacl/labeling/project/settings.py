@@ -85,10 +85,7 @@ class ProjectSettings(Settings):
         "takes.",
     )
     holdout: float = Field(
-        0.3,
-        ge=0,
-        lt=1,
-        description="Share of each task's first round that is held out for estimates.",
+        0.3, ge=0, lt=1, description="Share of each task's first round that is held out for estimates."
     )
     close_at: float = Field(
         1.0,
@@ -122,11 +119,7 @@ class ProjectSettings(Settings):
         "Unset: mlp for columns of numbers and tables that er learns, else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
-    image_size: int = Field(
-        0,
-        ge=0,
-        description="Side of images in pixels; 0: 224, or 64 from scratch.",
-    )
+    image_size: int = Field(0, ge=0, description="Side of images in pixels; 0: 224, or 64 from scratch.")
     mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
     std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
@@ -154,6 +147,7 @@ class ProjectSettings(Settings):
     options: dict[str, bool | int | float | str | None] = Field(
         {}, description="Options of the strategy by name, such as {share: 0.3}."
     )
+    _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> ProjectSettings:
@@ -199,6 +193,10 @@ class ProjectSettings(Settings):
         if len(self.mean) != len(self.std) or not all(value > 0 for value in self.std):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self
+
+    def rounds_of(self, task: int) -> int:
+        """The rounds of a task, with those that leads have added."""
+        return self.rounds + self._more_rounds.get(task, 0)
 
     @property
     def own(self) -> bool:

@@ -202,7 +202,7 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "progress": now.done,
         "task": task,
         "round": round,
-        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds,
+        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
         "free": status is not None and status.open and _is_free(site, person, status),
         "undo": turn.undo,
@@ -238,7 +238,7 @@ def _counts(site: Site, status: Status | None) -> View:
     if settings.budget_total:
         budget = {"used": site.store.used_in_all(), "total": settings.budget_total}
     else:
-        total = min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+        total = min(settings.per_round * settings.rounds_of(task), tasks[task].count) if tasks else 0
         budget = {"used": site.store.used(task), "total": total}
     counts = (status.total, status.labelled, status.skipped, status.opinions) if status else (0, 0, 0, 0)
     return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {"budget": budget}
