@@ -25,7 +25,7 @@ ORDER = (  # a package or module imports only what comes before it
     *("features", "fisher", "strategies", "engines", "pools", "torch", "skactiveml"),
     *(f"experiments.{name}" for name in ("data", "memory", "heads", "models", "learners")),
     "experiments",
-    *(f"experiments.{name}" for name in ("embed", "sweeps", "report")),
+    *(f"experiments.{name}" for name in ("embed", "sweeps", "report", "checks")),
     *(f"labeling.{name}" for name in ("store", "project", "label_studio", "web")),
     "labeling",
     "cli",
@@ -58,6 +58,7 @@ LONGEST, SHORTEST = 400, 60  # lines of a module
 LONG = {"torch.py": 470}
 SHORT = {  # why
     "__main__.py": "starts the command",
+    "cli/check.py": "one command, one module",
     "base/arrow.py": "what pyarrow's types say, for pools and data",
     "experiments/heads/defaults.py": "numbers that are chosen once",
     **{f"experiments/learners/{name}.py": "one learner, one module" for name in ("ridge", "er", "lwf", "bounds")},
