@@ -33,7 +33,7 @@ from accuacl.strategies import load_plugins, split_options
 BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
 
-@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy"))
+@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy", "sample"))
 def run(
     *,
     out: Annotated[

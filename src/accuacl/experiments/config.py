@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from accuacl.experiments.option_settings import (
     with_options,
 )
 from accuacl.experiments.setting import check_stream, is_class_incremental
-from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES
+from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, options_of, usual_sample
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -178,6 +179,12 @@ class Config(Settings):
         description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
         "the pool (coverage).",
     )
+    sample: int = Field(
+        0,
+        ge=0,
+        description="Coverage looks at so many examples of a larger pool, drawn by the seed; 0: at all, however long "
+        "it takes. Unset: 5000, or 20 times the labels of a round if these are more.",
+    )
     variant: Literal["released", "paper"] = option_field("variant")
     keep: int = option_field("keep")
     lam: float | None = option_field("lam")
@@ -267,7 +274,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     if str(given.get("learner")) in learners.REGISTRY:
         defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
     try:
-        return Config(**(defaults | given))
+        config = Config(**(defaults | given))
+        return config if "sample" in given else config.model_copy(update={"sample": usual_sample_of(config)})
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
@@ -287,6 +295,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
     config, unused = canonical_options(config)
     if config["strategy"] == "full":
         unused.add("first_round")
+    if not looks_at_sample(config):
+        unused.add("sample")
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
     learner = learners.REGISTRY.get(str(config["learner"]))  # None: a plugin's that is not loaded
@@ -299,6 +309,24 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("stream_seed")
     fixed = learner.fixed if learner else {}
     return config | {name: Config.model_fields[name].default for name in unused} | fixed
+
+
+def usual_sample_of(config: Config) -> int:
+    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all.
+
+    The digits are few; a sample that is given as an option of the strategy is drawn by the strategy.
+    """
+    if not looks_at_sample(config.model_dump()) or "sample" in config.options or config.benchmark == "split-digits":
+        return 0
+    return usual_sample(-(-config.labels // config.rounds))
+
+
+def looks_at_sample(config: Mapping[str, Any]) -> bool:
+    """Whether a strategy of the run can choose from a sample of the pool; one that is not loaded may."""
+    strategy = str(config["strategy"])
+    if strategy == "full":
+        return False
+    return config["first_round"] == "coverage" or strategy not in STRATEGIES or "sample" in options_of(strategy)
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:

@@ -16,6 +16,7 @@ from accuacl.base.files import strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.experiments import learners, metrics
 from accuacl.experiments.config import Config
+from accuacl.experiments.config_files import as_begun
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
@@ -47,6 +48,7 @@ def run(
 
     _check_out(out)
     check_progress(progress)
+    config = config if fresh else as_begun(config, out / "config.json")
     # A new run is prepared before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():

@@ -79,7 +79,7 @@ def load_features(
     """All rows, checked, each at its position (unset: as they come)."""
     layout, done = pool.layout, 0
     h, p = (np.empty((pool.rows, width), kind) for width, kind in zip(layout.shape, layout.types, strict=True))
-    for chunk in chunks(layout, pool.groups, ("embedding", "probability")):
+    for chunk in chunks(layout, pool.groups, tuple(name for name in layout.wanted if name != "id")):
         features = chunk.features(check=True)
         rows = slice(done, done + len(chunk)) if position is None else position[done : done + len(chunk)]
         h[rows], p[rows] = features.embeddings, features.probabilities

@@ -23,7 +23,12 @@ if TYPE_CHECKING:
         select as select,
         warn_without_memory as warn_without_memory,
     )
-    from accuacl.strategies.coverage import sample_hashes as sample_hashes, sample_size as sample_size
+    from accuacl.strategies.coverage import (
+        in_sample_order as in_sample_order,
+        sample_hashes as sample_hashes,
+        sample_size as sample_size,
+        usual_sample as usual_sample,
+    )
     from accuacl.strategies.facility import (
         facility_location as facility_location,
         squared_width as squared_width,
@@ -72,7 +77,7 @@ __getattr__, __dir__ = lazy_attributes(
             "TooLarge",
             "warn_without_memory",
         ),
-        "coverage": ("sample_hashes", "sample_size"),
+        "coverage": ("in_sample_order", "sample_hashes", "sample_size", "usual_sample"),
         "facility": ("facility_location", "squared_width", "unit"),
         "options": ("check_options", "Option", "options_help", "options_of", "read_options", "split_options"),
         "query": ("Query", "Selection", "whole_number"),

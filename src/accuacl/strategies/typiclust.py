@@ -8,7 +8,7 @@ import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive
-from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.api import check_fits, embeddings_only, needs
 from accuacl.strategies.facility import distinct, unit
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector, round_off
@@ -24,6 +24,7 @@ def needed(n: int, d: int, K: int) -> int:
     return 20 * n * d + 4 * MOST_CLUSTERS * (n + d) + 128 * n + 24 * BLOCK
 
 
+@embeddings_only
 @needs(needed)
 def typiclust(query: Query) -> Selection:
     """Picks the most typical example of each of as many clusters as there will be labels.

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from accuacl import strategies
 from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
@@ -36,7 +37,6 @@ from accuacl.labeling.project.picking import (
     asked_twice,
     cover_first_round,
     give_out_first,
-    in_sample_order,
     record_sample,
     rest_of_uniform,
     sample_of,
@@ -98,7 +98,7 @@ class PeopleSteps:
         left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
         if why_none or len(left) <= size:
             return
-        order = (in_sample_order(left, s.seed) - info.first).tolist()
+        order = (strategies.in_sample_order(left, s.seed) - info.first).tolist()
         given_out = [pick.item - info.first for pick in self.store.picks(task.index, 0)]
         self.networks.open(prepare_first(self.on_disk, info, s, order, size, given_out, self._on_items(task)))
 
