@@ -28,10 +28,10 @@ from accuacl.labeling.project.encoders import (
     trainable_network,
 )
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import trust_code as trust_settings
 from accuacl.labeling.project.tables import FILE
 from accuacl.labeling.project.task_inputs import LIMIT, SCALE
 from accuacl.labeling.project.tasks import read_like
+from accuacl.labeling.project.trust import trust_code as trust_settings
 
 
 def open_for_embedding(

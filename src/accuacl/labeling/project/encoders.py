@@ -45,10 +45,10 @@ from accuacl.labeling.project.settings import (
     SCRATCH,
     WORD_VECTORS,
     ProjectSettings,
-    check_trusted,
     word_vector_files,
 )
 from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.trust import check_trusted
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 FAILURES = 8  # files

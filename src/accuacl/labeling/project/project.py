@@ -38,9 +38,10 @@ from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.plan import FILE as PLAN, changed_plan, check_one_more, read_plan, reopen, write_plan
-from accuacl.labeling.project.settings import STATISTICS, ProjectSettings, trust_code
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import ProjectState, state_of
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
+from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
@@ -196,8 +197,7 @@ class Project:
         with _open_journal(self.directory, self._begun_with) as journal:
             if other := journal.environment_change:
                 warnings.warn(
-                    f"this project was begun with {other}: what it learns may differ in the last bits.",
-                    stacklevel=2,
+                    f"this project was begun with {other}: what it learns may differ in the last bits.", stacklevel=2
                 )
             torch.set_num_threads(self.settings.threads)
             finish_forgetting(self, journal)
@@ -222,7 +222,6 @@ class Project:
 
     def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> ForgetReport:
         """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
-
         column: that of texts, where an item must be read again from the file that it came from.
         """
         from accuacl.labeling.project.forgetting import finish_forgetting, plan_forgetting, report_forgetting
@@ -379,6 +378,7 @@ def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
     from accuacl.experiments import environment  # loads torch
 
+    load_project_plugins(settings)
     return Journal(directory, settings, environment(settings.device))
 
 
