@@ -1,7 +1,8 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `store` has `Store`, one object with a call for everything. Each call is a function of the module of its subject, in one
-transaction: `people`, `classes`, `rounds`, `leases`, `labels`, `opinions`, `review`. `database` has connections and
+transaction: `people`, `classes`, `rounds`, `leases`, `labels`, `opinions`, `review`,
+`disputes`. `database` has connections and
 transactions, `schema` the tables and what follows from what, `records` the values.
 """
 
@@ -15,6 +16,7 @@ from accuacl.labeling.store.records import (
     Answer,
     Class,
     ClassChange,
+    Dispute,
     Guideline,
     LabelEvent,
     Person,
@@ -40,6 +42,7 @@ __all__ = [
     "Answer",
     "Class",
     "ClassChange",
+    "Dispute",
     "Expected",
     "GivenLabel",
     "Guideline",

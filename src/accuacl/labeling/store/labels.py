@@ -95,13 +95,17 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
     return add_correction(tx, person, item, class_id, request, own)
 
 
-def add_correction(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool) -> int:
-    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute."""
+def add_correction(
+    tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool, text: str | None = None
+) -> int:
+    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute.
+    text: `DECISION`, if it is given to settle one.
+    """
     if own:
         answer = tx.row("SELECT person FROM answers WHERE item = ?", item)
         if answer is None or answer[0] != person.id:
             raise InputError(f"item {item} was not answered by you; only a lead may change it.")
-    text = OWN if own else None
+        text = OWN
     return tx.event("correct", person=person.id, item=item, class_id=class_id, request=request, text=text)
 
 

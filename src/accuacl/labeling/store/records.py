@@ -162,13 +162,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnswerEvent:
-    """A label, skip, second opinion or correction that somebody gave, whether it counts now or not.
+    """A label, skip, second opinion, correction or decision of a dispute that somebody gave, whether it counts now or
+    not.
 
     seconds: since the item was leased to them; None if it was not. shown: the guess that they had been shown before.
     undone: somebody has taken it back.
     """
 
-    kind: Literal["label", "skip", "opinion", "correct"]
+    kind: Literal["label", "skip", "opinion", "correct", "decision"]
     item: int
     class_id: int | None  # merges applied; None: skipped
     person: int | None
@@ -176,6 +177,16 @@ class AnswerEvent:
     seconds: float | None
     shown: int | None
     undone: bool
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """An item on which people disagree, with the last answer of each of them, first to last."""
+
+    pick: Pick
+    answers: tuple[AnswerEvent, ...]
+    gold: int | None  # the class that is known to be right
+    comments: tuple[str, ...]
 
 
 @dataclass(frozen=True)

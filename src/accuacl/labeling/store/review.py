@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.labels import add_correction, guesses_shown
-from accuacl.labeling.store.opinions import gold, unsettled
+from accuacl.labeling.store.opinions import DECISION, gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
     AnswerEvent,
@@ -75,15 +76,18 @@ def everything(tx: Transaction) -> list[Reviewed]:
     ]
 
 
-def every_answer(tx: Transaction) -> list[AnswerEvent]:
-    """Every answer that anybody gave, first to last."""
+def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
+    """Every answer that anybody gave, to one item or to all, first to last."""
     final = counts_as(classes(tx))
     leased: dict[tuple[int, int], float] = {}
     shown: dict[tuple[int, int], int] = {}
     found = []
-    for kind, item, label, person, time, undone in tx.rows(
-        "SELECT kind, item, class, person, time, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) FROM events e "
-        "WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') ORDER BY id"
+    one, which = ("", ()) if item is None else ("AND item = ?", (item,))
+    for kind, item, label, person, time, text, undone in tx.rows(
+        "SELECT kind, item, class, person, time, text, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) "
+        "FROM events e WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') "
+        f"{one} ORDER BY id",
+        *which,
     ):
         if kind == "lease":
             leased[item, person] = time
@@ -94,9 +98,9 @@ def every_answer(tx: Transaction) -> list[AnswerEvent]:
         else:
             since, class_id = leased.pop((item, person), None), None if label is None else final[label]
             seconds = None if since is None or kind == "correct" else time - since
-            found.append(
-                AnswerEvent(kind, item, class_id, person, time, seconds, shown.get((item, person)), bool(undone))
-            )
+            said: Any = "decision" if text == DECISION else kind
+            guess = shown.get((item, person))
+            found.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone)))
     return found
 
 
@@ -119,7 +123,7 @@ def relabel(
     check_access(tx, person)
     check_class(tx, class_id)
     _check_items(items)
-    if _repeated(tx, "correct", person, items[0], class_id, request):
+    if repeated(tx, "correct", person, items[0], class_id, request):
         return 0
     distinct = list(dict.fromkeys(items))
     for i, item in enumerate(distinct):
@@ -193,7 +197,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     check_access(tx, person)
     _check_items(items)
     text = check_text(text, "a comment", LONGEST_COMMENT)
-    if _repeated(tx, "comment", person, items[0], None, request):
+    if repeated(tx, "comment", person, items[0], None, request):
         return
     distinct = list(dict.fromkeys(items))
     _check_bytes(tx, person, text, len(distinct))
@@ -319,7 +323,7 @@ def _check_items(items: Sequence[int]) -> None:
         raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
 
 
-def _repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
+def repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
     """Whether the same request came before: its response may have been lost on the way."""
     check_request(request)
     row = tx.row("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")

@@ -11,6 +11,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from accuacl.labeling.store import (
     classes as _classes,
+    disputes as _disputes,
     labels as _labels,
     leases as _leases,
     opinions as _opinions,
@@ -209,6 +210,11 @@ class Store:
     gold_ratings = read(_opinions.gold_ratings)
     set_gold = write(_opinions.set_gold)
     mark_gold = write(_opinions.mark_gold)
+
+    # Items on which people disagree
+    unsettled = read(_opinions.unsettled)
+    disputes = read(_disputes.disputes)
+    decide = write(_disputes.decide)
 
     # Review
     everything = read(_review.everything)
