@@ -20,7 +20,18 @@ import accuacl
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import PoolMap, Project, Uploads
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, class_pages, dashboard, gallery, images, pages, people, project_page, review
+from accuacl.labeling.web import (
+    api,
+    class_pages,
+    dashboard,
+    gallery,
+    images,
+    pages,
+    people,
+    project_page,
+    review,
+    settle,
+)
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
 from accuacl.labeling.web.session import Limited
@@ -29,7 +40,7 @@ from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
 router = APIRouter()
-MODULES = (api, gallery, class_pages, people, project_page, dashboard, review)  # with calls that are documented
+MODULES = (api, gallery, class_pages, people, project_page, dashboard, review, settle)  # with calls that are documented
 SHOWN = 3  # wrong fields that a refusal names
 PARTS = ("body", "query", "path", "header", "cookie")  # of a request
 
@@ -163,6 +174,11 @@ def _kind(value: Any) -> str:
 @router.get("/openapi.json", include_in_schema=False)
 def openapi(person: Limited) -> View:
     """All calls below /api, as OpenAPI."""
+    return described_calls()
+
+
+def described_calls() -> View:
+    """All calls below /api, as OpenAPI."""
     every = [route for module in MODULES for route in module.router.routes]
     routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
     return get_openapi(
@@ -173,11 +189,6 @@ def openapi(person: Limited) -> View:
     )
 
 
-    """All calls below /api, as OpenAPI."""
-    return described_calls()
-
-
-def described_calls() -> View:
 @router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
 def docs(request: Request, person: Limited) -> str:
     """The same calls as a page; it loads nothing from elsewhere."""
