@@ -31,7 +31,7 @@ from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
 from accuacl.experiments.data import Dataset, Split, StreamOptions, load, make_stream
-from accuacl.experiments.embed import MEAN, STD, load_pretrained
+from accuacl.experiments.networks import MEAN, STD, load_pretrained
 
 LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]

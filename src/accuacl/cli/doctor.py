@@ -72,7 +72,7 @@ def _runtimes(versions: Mapping[str, str]) -> str:
     """What runs the networks that embed images."""
     if not find_spec("torch"):
         return f"needs the extra train; {install('train')}"
-    from accuacl.experiments.embed import installed as runtimes
+    from accuacl.experiments.networks import installed as runtimes
 
     named = [f"{name} {versions.get(name.partition('-')[0], '')}" for name in runtimes()]
     faster = "" if "openvino" in versions else "; openvino would be faster where the processor has bfloat16"

@@ -130,7 +130,7 @@ def forget(
 ) -> None:
     """Remove items, their labels and what was learned from them.
 
-    For projects with --learner ridge. The model is then that of a project which never had the items. Of a task whose
+    For projects with --learner ridge or kernel. The model is then that of a project without the items. Of a task whose
     examples are erased (--keep statistics) an item is read again from where it came from, so that its share can be
     taken out of the sums. Your own files are not touched: delete them yourself.
     """

@@ -228,10 +228,10 @@ class Config(Settings):
             raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
         if not models.is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
-        if learners.REGISTRY[self.learner].exact and self.model not in ("linear", "projection"):
+        if learners.REGISTRY[self.learner].exact and self.model not in models.FROZEN:
             raise InputError(
                 f"{self.learner} learns on features that stay as they are, not with --model {self.model}; give --model "
-                "linear or projection and data that are vectors, such as embeddings of images, or another learner."
+                f"{models.PRETRAINED} for images, linear or projection for vectors, or another learner."
             )
         check_stream(self)
         if self.rounds > self.labels:

@@ -30,7 +30,7 @@ from accuacl.experiments import (
 from accuacl.experiments.data import benchmark_tasks, dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
 from accuacl.experiments.embed.reading import ReadOptions, check_finished
-from accuacl.experiments.embed.runtime import AUTO, FrozenNetwork
+from accuacl.experiments.networks import AUTO, FrozenNetwork
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
 from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out
-from accuacl.experiments.embed.runtime import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
+from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 

@@ -19,7 +19,8 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.experiments import checkpoints, learners, models, read_steps
 from accuacl.experiments.data import LISTS
-from accuacl.experiments.embed import TORCH, Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.experiments.networks import TORCH
 from accuacl.labeling.project.encoders import (
     frozen_network,
     load_backbone,

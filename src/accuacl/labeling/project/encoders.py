@@ -26,7 +26,7 @@ from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import check_function, load_file, load_function, takes
 from accuacl.experiments import device_of, learners, models
-from accuacl.experiments.embed import (
+from accuacl.experiments.networks import (
     BATCH,
     MEAN,
     STD,

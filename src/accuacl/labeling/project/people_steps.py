@@ -19,8 +19,8 @@ from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
-from accuacl.experiments.embed import TORCH
 from accuacl.experiments.memory import Memory
+from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import take_given

@@ -12,8 +12,8 @@ from pydantic import Field
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.userfile import is_loaded
 from accuacl.experiments import Config, Settings, check_run_options, learners, models
-from accuacl.experiments.embed import WHEELS, is_installed
 from accuacl.experiments.heads import pool_learning_of_kind
+from accuacl.experiments.networks import WHEELS, is_installed
 from accuacl.labeling.project.trust import digest_of, named_plugins
 from accuacl.strategies import REGISTRY as STRATEGIES
 

@@ -26,7 +26,7 @@ from accuacl.base.machine import cores, memory_kept
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import checkpoints, device_of
-from accuacl.experiments.embed import TORCH, open_runtime
+from accuacl.experiments.networks import TORCH, open_runtime
 from accuacl.labeling.project.encoders import file_encoder, frozen_network, image_runtime, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
