@@ -23,6 +23,7 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.places import Places
 from accuacl.labeling.web.server import config_of
 from accuacl.labeling.web.site import Limit
 from accuacl.labeling.web.trainer import Trainer
@@ -127,13 +128,18 @@ def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
 
 @contextlib.contextmanager
 def running(
-    project: Project, port: int = 0, trainer: Trainer | None = None, public_url: str = "", **more
+    project: Project,
+    port: int = 0,
+    trainer: Trainer | None = None,
+    public_url: str = "",
+    places: Places | None = None,
+    **more,
 ) -> Iterator[str]:
     """A real server on the loopback interface; its address."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        app = make_app(project, Hosts("127.0.0.1", public_url=public_url), trainer or TestTrainer(project))
+        app = make_app(project, Hosts("127.0.0.1", public_url=public_url), trainer or TestTrainer(project), places)
         config = config_of(app, **more)
         config.timeout_graceful_shutdown = 2
         server = uvicorn.Server(config)

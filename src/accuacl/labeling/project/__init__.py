@@ -87,7 +87,12 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.uploads import (
         LARGEST_UPLOAD as LARGEST_UPLOAD,
         UPLOADED as UPLOADED,
+        DataColumns as DataColumns,
+        Preview as Preview,
         Uploads as Uploads,
+        add_data as add_data,
+        check_parquet as check_parquet,
+        preview as preview,
     )
 
 __getattr__, __dir__ = lazy_attributes(
@@ -119,6 +124,15 @@ __getattr__, __dir__ = lazy_attributes(
         "tables": ("read_table", "read_texts", "read_vectors"),
         "tasks": ("Item", "TaskInfo", "Tasks", "read_like", "relocate_data"),
         "trust": ("check_trusted", "trust_code"),
-        "uploads": ("LARGEST_UPLOAD", "UPLOADED", "Uploads"),
+        "uploads": (
+            "LARGEST_UPLOAD",
+            "UPLOADED",
+            "DataColumns",
+            "Preview",
+            "Uploads",
+            "add_data",
+            "check_parquet",
+            "preview",
+        ),
     },
 )

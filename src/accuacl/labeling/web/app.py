@@ -26,6 +26,7 @@ from accuacl.labeling.web import (
     dashboard,
     gallery,
     images,
+    incoming,
     pages,
     people,
     project_page,
@@ -34,19 +35,27 @@ from accuacl.labeling.web import (
 )
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
+from accuacl.labeling.web.places import Places
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Site, View, describe
+from accuacl.labeling.web.site import Entrance, Site, View
 from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
 router = APIRouter()
-MODULES = (api, gallery, class_pages, people, project_page, dashboard, review, settle)  # with calls that are documented
+# With calls that are documented.
+MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review, settle)
 SHOWN = 3  # wrong fields that a refusal names
 PARTS = ("body", "query", "path", "header", "cookie")  # of a request
 
 
-def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | None = None) -> FastAPI:
-    """The page of one project."""
+def make_app(
+    project: Project,
+    hosts: Hosts | None = None,
+    trainer: Trainer | None = None,
+    places: Places | None = None,
+    root: str = "",
+) -> FastAPI:
+    """The page of one project. places: folders that leads may add data from. root: the path below which it is."""
     site = Site(
         project,
         trainer or Trainer(project),
@@ -54,6 +63,8 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
         Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
         PoolMap(project.tasks, project.settings),
         Uploads(project),
+        places or Places(),
+        root,
     )
 
     @contextlib.asynccontextmanager
@@ -64,10 +75,16 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
 
     # Not FastAPI's own documentation, which loads scripts from other sites; `docs` has ours.
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.site = site
     for module in (*MODULES, images, pages):
         app.include_router(module.router)
     app.include_router(router)
+    prepare(app, site)
+    return app
+
+
+def prepare(app: FastAPI, site: Entrance) -> None:
+    """What a project's page and the index of several have in common: static files, error responses, the guard."""
+    app.state.site = site
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -75,7 +92,6 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.add_exception_handler(StoreUnavailable, _unavailable)
     app.add_exception_handler(Exception, _bug)
     app.add_middleware(Guard, hosts=site.hosts)
-    return app
 
 
 class _Static(StaticFiles):
@@ -94,7 +110,8 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 401 and _wants_page(request):
         wanted = quote(request.url.path) + ("?" + request.url.query if request.url.query else "")
-        return RedirectResponse("/login" if wanted == "/" else f"/login?{urlencode({'next': wanted}, safe='/')}", 303)
+        login = f"{request.app.state.site.root}/login"
+        return RedirectResponse(login if wanted == "/" else f"{login}?{urlencode({'next': wanted}, safe='/')}", 303)
     return _answer(request, error.status_code, str(error.detail), error.headers)
 
 
@@ -108,12 +125,12 @@ def _malformed(request: Request, error: Exception) -> Response:
 
 def _conflict(request: Request, error: Exception) -> Response:
     """What the project or its store refuses, with its sentence."""
-    return _answer(request, 409, describe(error, request.app.state.site.project))
+    return _answer(request, 409, request.app.state.site.describe(error))
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
     """The disk is full or gone; the page sends the request again until it succeeds."""
-    return _answer(request, 503, describe(error, request.app.state.site.project))
+    return _answer(request, 503, request.app.state.site.describe(error))
 
 
 def _bug(request: Request, error: Exception) -> Response:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import anyio
 from fastapi import Depends, HTTPException, Request
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.project import PoolMap, Project, Uploads
     from accuacl.labeling.web.guard import Hosts
     from accuacl.labeling.web.images import Decoder
+    from accuacl.labeling.web.places import Places
     from accuacl.labeling.web.trainer import Trainer
 
 View = dict[str, Any]  # what is sent as JSON, or given to a template
@@ -62,6 +63,24 @@ class Limit:
             raise HTTPException(429, detail, headers={"Retry-After": str(after)})
 
 
+class Entrance(Protocol):
+    """What people log in to: the page of a project, or the index of several."""
+
+    hosts: Hosts
+    root: str  # the path below which it is; "": the whole server is its own
+
+    @property
+    def store(self) -> Store:
+        """Who may enter."""
+
+    @property
+    def directory(self) -> Path:
+        """Where it is on the disk."""
+
+    def describe(self, error: Exception) -> str:
+        """What it says of an error, without paths of the server."""
+
+
 @dataclass
 class Site:
     """The page of one project."""
@@ -72,6 +91,8 @@ class Site:
     decoder: Decoder
     pool_map: PoolMap
     uploads: Uploads
+    places: Places
+    root: str = ""
     # What a person may send: several times what their pages do.
     requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
     image_requests: Limit = field(default_factory=lambda: Limit(burst=2000, each_second=200))  # three pages a second
@@ -87,6 +108,14 @@ class Site:
     def store(self) -> Store:
         """What people did."""
         return self.project.store
+
+    @property
+    def directory(self) -> Path:
+        return self.project.directory
+
+    def describe(self, error: Exception) -> str:
+        """What the page says of an error, without paths of the server."""
+        return describe(error, self.project)
 
 
 async def _site(request: Request) -> Site:
