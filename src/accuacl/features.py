@@ -316,6 +316,8 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         if not inside.all():
             row, column = np.argwhere(~inside)[0]
             fault = f"is {block[row, column]:.6g}, not in [0, 1]; give softmax outputs, not logits."
+            if np.isnan(block[row, column]):
+                fault = "is nan; the model's weights or its inputs are not finite, so train it again or repair them."
             raise RowError("probabilities", int(start + row), fault, int(column))
         sums = block.sum(axis=1, dtype=np.float64)
         off = np.abs(sums - 1) > tolerance

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -264,6 +265,14 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             and (given.get("task_column") or data.holds_tasks(place))
         ):
             defaults = defaults | {"arrival": "given"}
+        elif vectors and "arrival" not in given and not given.get("classes_per_task") and not given.get("domains"):
+            column = str(given.get("label_column") or "")
+            with warnings.catch_warnings(action="ignore"):  # what is wrong with the data comes first
+                classes = len(data.load(str(benchmark), data_dir, label_column=column).classes)
+            raise InputError(
+                f"{benchmark} has {classes} classes; give --classes-per-task, how many of them arrive with each task, "
+                "or a column or folders that name the tasks."
+            )
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
     if vectors:

@@ -71,7 +71,8 @@ class Journal:
         """
         self.directory, self.path, self.environment = directory, directory / "journal.sqlite", environment
         self._db: sqlite3.Connection | None = None
-        busy = f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out."
+        instead = "" if "kind" in type(settings).model_fields else " or choose another --out"  # of a run
+        busy = f"another process (id {{holder}}) is working on {directory}; wait for it{instead}."
         with making(directory, "weights", "lock"):
             make_folder(self.weights)
             self._lock = Lock(directory / "lock", busy, patience=patience)

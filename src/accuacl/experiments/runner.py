@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,11 @@ import torch
 
 import accuacl
 from accuacl.base.errors import InputError
-from accuacl.base.files import strangers, write_text
+from accuacl.base.files import reading, strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.experiments import learners, metrics
 from accuacl.experiments.config import Config
-from accuacl.experiments.config_files import as_begun
+from accuacl.experiments.config_files import as_begun, default_settings, read_config
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
@@ -49,6 +50,8 @@ def run(
     _check_out(out)
     check_progress(progress)
     config = config if fresh else as_begun(config, out / "config.json")
+    if not fresh and (shown := _read_only_result(out, config)):
+        return shown
     # A new run is prepared before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
@@ -73,6 +76,17 @@ def run(
                 raise
             result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
+    return result
+
+
+def _read_only_result(out: Path, config: Config) -> dict[str, Any] | None:
+    """The result of a finished run in a directory that cannot be written to, where no journal can be opened."""
+    if os.access(out, os.W_OK) or not (out / "result.json").exists():
+        return None
+    if read_config(out / "config.json", Config) != default_settings(Config) | config.model_dump(mode="json"):
+        return None
+    with reading(out / "result.json"):
+        result: dict[str, Any] = json.loads((out / "result.json").read_text(encoding="utf-8"))
     return result
 
 

@@ -121,7 +121,9 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         progress=progress,
     )
     own = "" if config.arrival in ARRIVALS else config.arrival
-    stream = data.make_stream(dataset, groups_of(config, len(dataset.classes)), stream_options(config), own)
+    stream = data.make_stream(
+        dataset, groups_of(config, len(dataset.classes)), stream_options(config), own, config.tasks or None
+    )
     if config.model == models.PRETRAINED:
         from accuacl.experiments.networks import seen_through  # loads torch
 
