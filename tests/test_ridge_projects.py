@@ -106,7 +106,8 @@ def test_a_run_with_vectors(tmp_path, model):
 def test_ridge_is_refused_where_features_do_not_stay():
     assert make_run({"learner": "ridge"}).model == "linear"
     with pytest.raises(InputError, match="not with --model conv3; give --model pretrained for images, linear"):
-        make_run({"learner": "ridge", "benchmark": "split-cifar10"})
+        make_run({"learner": "ridge", "benchmark": "split-cifar10", "model": "conv3"})
+    assert make_run({"learner": "ridge", "benchmark": "split-cifar10"}).model == "pretrained"
     with pytest.raises(InputError, match="leave out --finetune, and for images install"):
         make({"kind": "images", "learner": "ridge", "model": "conv4"})
     with pytest.raises(InputError, match="ridge cannot train --head mlp; give --head linear or projection"):

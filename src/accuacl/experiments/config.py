@@ -162,9 +162,7 @@ class Config(Settings):
     )
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     pool_learning: Literal["off", "self", "smooth"] = Field(
-        "off",
-        description="kernel: learn from the unlabelled pool by the head's predictions (self), smooth rows by it "
-        "(smooth), or not (off).",
+        "off", description="kernel: learn from its predictions for the pool (self), smooth rows by it (smooth), or off."
     )
     sampling: Literal["plain", "balanced", "repeated"] = Field(
         "plain",
@@ -275,9 +273,9 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             )
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
-    if vectors:
-        learner = learners.REGISTRY.get(str(given.get("learner")))
-        defaults = defaults | {"model": "linear" if learner and learner.exact else "mlp"}
+    exact = getattr(learners.REGISTRY.get(str(given.get("learner"))), "exact", False)
+    if vectors or exact:
+        defaults = defaults | {"model": ("linear" if exact else "mlp") if vectors else models.PRETRAINED}
     if models.is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     if str(given.get("learner")) in learners.REGISTRY:
