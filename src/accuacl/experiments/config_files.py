@@ -74,7 +74,7 @@ ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Settings from a YAML file."""
     try:
-        content = yaml.load(path.read_text(), _EachKeyOnce)
+        content = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
     except _RepeatedKey as error:
         line = error.mark.line + 1
         raise InputError(f"{path}: line {line} gives {error.key} a second time; keep one of the two lines.") from None

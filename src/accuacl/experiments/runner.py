@@ -151,5 +151,5 @@ def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
 
 def _publish(path: Path, result: dict[str, Any]) -> None:
     text = json.dumps(result, indent=1) + "\n"
-    if not path.exists() or path.read_text() != text:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)

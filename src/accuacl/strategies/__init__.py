@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from accuacl.strategies.api import (
         WITHOUT_MEMORY as WITHOUT_MEMORY,
         TooLarge as TooLarge,
-        available as available,
         bytes_needed as bytes_needed,
         get_strategy as get_strategy,
         needs as needs,
@@ -69,7 +68,6 @@ __getattr__, __dir__ = lazy_attributes(
     {
         "api": (
             "WITHOUT_MEMORY",
-            "available",
             "bytes_needed",
             "get_strategy",
             "needs",

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.machine import available_memory
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
@@ -23,7 +22,6 @@ from accuacl.strategies.registry import BUILT_IN, REGISTRY
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
-UNKNOWN = 4 << 30  # bytes, where the system does not say what it has
 WITHOUT_MEMORY = {
     "badge+memory": "badge",
     "kcenter+memory": "kcenter",
@@ -195,29 +193,10 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
 
 def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
     """Refuse, with the bytes needed, before anything is allocated. instead: another way out than a smaller pool."""
-    free = available()
+    free = available_memory()
     if need > free:
         raise TooLarge(
             f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; "
             f"give a smaller pool{instead}.",
             need,
         )
-
-
-def available() -> int:
-    """Bytes of memory that this process can still get, from the machine or the container that it runs in."""
-    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable"):
-            free = int(line.split()[1]) * 1024
-    limit, used = _lines("/sys/fs/cgroup/memory.max"), _lines("/sys/fs/cgroup/memory.current")
-    if limit and used and limit[0].isdigit():
-        free = min(free, int(limit[0]) - int(used[0]))
-    return free
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []

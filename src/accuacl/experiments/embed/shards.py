@@ -226,7 +226,7 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        written = json.loads(path.read_text())
+        written = json.loads(path.read_text(encoding="utf-8"))
         return {"settings": dict(written["settings"]), "shards": dict(written["shards"]), FAILED: written.get(FAILED)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is not the record of a pool; give another --out.") from None

@@ -121,7 +121,7 @@ def recorded_runtime(settings: ProjectSettings, tasks: Tasks) -> str:
     if settings.runtime == TORCH:
         return TORCH
     with reading(path):
-        return str(json.loads(path.read_text())["runtime"]) if path.exists() else ""
+        return str(json.loads(path.read_text(encoding="utf-8"))["runtime"]) if path.exists() else ""
 
 
 def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
@@ -261,7 +261,7 @@ def fit_words(texts: list[str], columns: int, path: Path, words: str = SPACES) -
 def word_weights(path: Path) -> NDArray[np.float64]:
     """The weights of words that `fit_words` has written."""
     with reading(path):
-        return np.array(json.loads(path.read_text())["idf"], np.float64)
+        return np.array(json.loads(path.read_text(encoding="utf-8"))["idf"], np.float64)
 
 
 def _sentence_model(settings: ProjectSettings) -> TextEncoder:

@@ -193,7 +193,7 @@ def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
         path = tasks.folder_of(task.index) / "inputs.json"
         if not path.exists():
             break
-        prepared.append(json.loads(path.read_text()))
+        prepared.append(json.loads(path.read_text(encoding="utf-8")))
     return prepared
 
 

@@ -13,9 +13,7 @@ their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
-import importlib.util
 import os
 import secrets
 import shlex
@@ -31,6 +29,7 @@ import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
 from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
+from accuacl.base.machine import load_torch_libraries
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
 from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
@@ -49,7 +48,6 @@ if TYPE_CHECKING:
 
 LABELS = "labels.sqlite"
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
-LIBRARIES = (("libtorch_global_deps.so", "RTLD_GLOBAL"), ("libtorch_cpu.so", "RTLD_LOCAL"))  # as torch loads them
 
 
 class Project:
@@ -345,25 +343,13 @@ def load_learning() -> None:
     collects = gc.isenabled()
     gc.disable()
     try:
-        if sys.platform == "linux" and "torch" not in sys.modules:
-            _load_libraries()
+        if "torch" not in sys.modules:
+            load_torch_libraries()
         import accuacl.labeling.project.people_steps  # noqa: F401
     finally:
         if collects:
             gc.enable()
     gc.freeze()
-
-
-def _load_libraries() -> None:
-    """Load the libraries of torch; if one is not there, importing torch loads it, or says what is wrong."""
-    package = importlib.util.find_spec("torch")
-    if package is None or package.origin is None:
-        return
-    folder = Path(package.origin).parent / "lib"
-    dlopen = ctypes.CDLL(None).dlopen  # called through ctypes, it lets other threads run
-    dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-    for name, scope in LIBRARIES:
-        dlopen(os.fsencode(folder / name), os.RTLD_NOW | getattr(os, scope))
 
 
 def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:

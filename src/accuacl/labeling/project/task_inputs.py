@@ -51,7 +51,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     if made.exists():  # it is written last
         shutil.rmtree(folder, ignore_errors=True)
         with reading(made):
-            return dict(json.loads(made.read_text()))
+            return dict(json.loads(made.read_text(encoding="utf-8")))
     if task.kind in FOLDERS and not Path(task.place).is_dir():
         raise InputError(
             f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
@@ -74,7 +74,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     (task_folder / FIRST).unlink(missing_ok=True)
-    return dict(json.loads(made.read_text()))
+    return dict(json.loads(made.read_text(encoding="utf-8")))
 
 
 def prepare_first(

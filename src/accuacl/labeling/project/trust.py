@@ -66,7 +66,9 @@ def digest_of(*paths: Path) -> str:
         try:
             total.update(hashlib.sha256(path.read_bytes()).digest())
         except OSError as error:
-            raise InputError(f"{path} cannot be read: {reason(error)}; restore it, or give a model that exists.") from None
+            raise InputError(
+                f"{path} cannot be read: {reason(error)}; restore it, or give a model that exists."
+            ) from None
     return total.hexdigest()
 
 

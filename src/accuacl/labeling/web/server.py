@@ -18,6 +18,7 @@ from fastapi import FastAPI
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.base.machine import raise_file_limit
 from accuacl.labeling.project import Project
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.connections import BoundedProtocol, RateLimitFilter, ServerConfig
@@ -103,7 +104,7 @@ def _run(
         raise InputError(
             f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
         ) from error
-    _raise_limit()
+    raise_file_limit(FILES)
     gc.freeze()  # what is loaded stays: going through it would stop all threads
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RateLimitFilter())
@@ -124,18 +125,6 @@ def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, *
         ssl_certfile=cert,
         ssl_keyfile=key,
     )
-
-
-def _raise_limit() -> None:
-    """Allow more open files than connections, where the system has a limit for them."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < FILES and (hard == resource.RLIM_INFINITY or hard > soft):
-        wanted = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list[str]:
