@@ -16,7 +16,7 @@ from accuacl.strategies import REGISTRY, Query
 from effort import examples
 from problems import Problem, features, random_problem, with_copies
 
-RANDOM = {"uniform", "badge", "badge+memory", "typiclust", "accuacl+uniform"}
+RANDOM = {"uniform", "badge", "badge+memory", "typiclust", "direct", "anchoral", "accuacl+uniform"}
 SIZES = [(40, 6, 4), (1, 6, 4), (40, 1, 4), (40, 6, 1), (40, 6, 2), (2, 1, 1), (40, 30, 12)]
 
 

@@ -108,11 +108,12 @@ def choose(
     if "total_classes" in strategies.options_of(strategy):
         options["total_classes"] = total_classes
     left = state.left
-    looked_at = _sample(left, config, strategy, min(budget, len(left)))
+    looked_at, labelled = _sample(left, config, strategy, min(budget, len(left))), features(state.ids)
     picked = strategies.select(
         strategy,
         pool=features(looked_at),
-        labelled=features(state.ids),
+        labelled=labelled,
+        classes=_columns(state) if len(state.seen) == labelled.K else None,
         memory=features(state.earlier if strategy == "accuacl-full" else memory),
         budget=budget,
         past=len(state.earlier),
@@ -126,6 +127,15 @@ def choose(
     if "gain" in result["scores"]:  # an estimate for the pool
         result["scores"]["gain"] = [value * (len(left) / len(looked_at)) for value in result["scores"]["gain"]]
     return result | {"sample": len(looked_at), "pool": len(left)}
+
+
+def _columns(state: LoopState) -> Ids | None:
+    """The columns of the labels in probabilities over the seen classes; None if there is a label of another class."""
+    order = np.argsort(state.seen, kind="stable")
+    place = np.searchsorted(state.seen[order], state.labels)
+    inside = place < len(order)
+    columns = order[np.where(inside, place, 0)] if len(order) else place
+    return columns if inside.all() and (state.seen[columns] == state.labels).all() else None
 
 
 def _sample(left: Ids, config: Config, strategy: str, count: int) -> Ids:

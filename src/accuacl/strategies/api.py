@@ -57,6 +57,7 @@ def select(
     seed: int = 0,
     chunk: int = 0,
     progress: OnProgress | None = None,
+    classes: Any = None,
     **options: Any,
 ) -> Selection:
     """Which `budget` examples of `pool` should be labelled next?
@@ -64,7 +65,8 @@ def select(
     pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
     of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
-    progress: called with a `Progress` as the work proceeds. options: the strategy's own, by name.
+    progress: called with a `Progress` as the work proceeds. classes: those of the labelled examples, as columns of the
+    probabilities, for direct and anchoral. options: the strategy's own, by name.
 
     Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large work is shared among
     as many threads as BLAS and torch may use; small work, which threads would slow down, is done by one.
@@ -82,7 +84,7 @@ def select(
     ask = get_strategy(strategy, **options)
     check_progress(progress)
     warn_without_memory(strategy, memory, past, options)
-    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
+    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress, classes)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
         picked = ask(query)
     if strategy not in BUILT_IN:

@@ -311,6 +311,8 @@ MEANINGS = {
     "margin": "how much more probable the model's first guess is than its second; smaller is chosen first",
     "gain": "how much this example adds to the information of those labelled or chosen before it; larger is better",
     "draw": "drawn at random from the task's examples",
+    "class": "the class for which this example was chosen, by its number in the order of the classes",
+    "behind": "how much less probable that class is than the model's guess; 0 if it is the guess",
     "accuacl": "1 if AccuACL has chosen this example, 0 if the other half of the strategy has",
 }
 DISTANCES = {  # what `distance` is measured from depends on the strategy
