@@ -727,7 +727,7 @@ def test_the_filters_of_review_wait_for_the_button(chromium, watch, server, proj
     ]
     chosen = page.locator("select[name=show]").input_value()
     page.get_by_role("button", name="Show", exact=True).press("Enter")
-    page.wait_for_url(f"**/review?show={chosen}&**")
+    page.wait_for_url(f"**/review?*show={chosen}&**")
 
 
 def test_examples_of_a_class_are_chosen_under_review(chromium, watch, server, project):
@@ -857,3 +857,71 @@ def test_after_the_login_comes_the_page_that_was_wanted(chromium, watch, server,
     page.goto(f"{page.url}#token={project.store.add_person('Grace')}")
     page.wait_for_url(f"{server}/review?show=labelled&task=0")
     watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
+
+
+def test_review_by_keys_alone(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for _ in range(3):
+        press(page, "1")
+    ada = project.store.people()[0]
+    labelled = sorted(project.store.labels())
+    project.store.comment(ada, labelled[:1], "long " * 100, "a-long-comment")
+    watch.open(page, f"{server}/review?show=labelled&sort=old")
+    items = [int(box) for box in page.locator("#grid input").evaluate_all("all => all.map((box) => box.value)")]
+    heights = page.locator("#grid li").evaluate_all("all => all.map((cell) => cell.firstElementChild.offsetHeight)")
+    assert len(set(heights)) == 1
+    assert page.locator("#grid details").bounding_box()["height"] < 100
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[1]}/image")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[2]}/image")
+    page.keyboard.press("x")
+    page.keyboard.press("Escape")
+    expect(page.locator("#large")).to_be_hidden()
+    expect(page.locator("#chosen")).to_have_text("1 selected")
+    page.keyboard.press("l")
+    page.keyboard.type("dog")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+    assert project.store.labels()[items[2]] == 1
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    assert project.store.labels()[items[2]] == 0
+    page.keyboard.press("/")
+    page.keyboard.type("LONG")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.locator("#grid input")).to_have_count(1)
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+
+
+def test_a_reason_for_skipping_is_one_key(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    before = shown(page)
+    page.keyboard.press("Shift+S")
+    expect(page.locator("#skip-it")).to_be_visible()
+    page.keyboard.press("2")
+    gone(page, before)
+    expect(page.locator("#said")).to_have_text("Skipped: None of the classes.")
+    page.keyboard.press("Shift+S")
+    page.locator("#skip-reason").fill("half of it is missing")
+    before = shown(page)
+    page.keyboard.press("Enter")
+    gone(page, before)
+    reasons = [answer.reason for answer in project.store.every_answer()]
+    assert reasons == ["None of the classes", "half of it is missing"]
+
+
+def test_digits_are_keys_of_any_keyboard(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    french = {"key": "\u00e9", "code": "Digit2", "bubbles": True}
+    russian = {"key": "\u044b", "code": "KeyS", "bubbles": True}
+    for event in (french, russian):
+        before = shown(page)
+        page.evaluate("event => document.body.dispatchEvent(new KeyboardEvent('keydown', event))", event)
+        gone(page, before)
+    assert [(answer.kind, answer.class_id) for answer in project.store.every_answer()] == [("label", 1), ("skip", None)]

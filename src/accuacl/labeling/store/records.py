@@ -166,7 +166,7 @@ class AnswerEvent:
     not.
 
     seconds: since the item was leased to them; None if it was not. shown: the guess that they had been shown before.
-    undone: somebody has taken it back.
+    undone: somebody has taken it back. reason: why they skipped it, if they said so.
     """
 
     kind: Literal["label", "skip", "opinion", "correct", "decision"]
@@ -177,6 +177,7 @@ class AnswerEvent:
     seconds: float | None
     shown: int | None
     undone: bool
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,12 +201,15 @@ class Rating:
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does with an item: label (with a class), skip, or undo (which knows its item)."""
+    """What a person does with an item: label (with a class), skip (with a reason, or ""), or undo (which knows its
+    item).
+    """
 
     kind: Literal["label", "skip", "undo"]
     request: str
     item: int = -1
     class_id: int = -1
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -260,7 +264,7 @@ class Reviewed:
     """An item that was offered, with its present answer (merges applied) and what was said about it.
 
     disputed: people have given it different labels. guess: the model's, when it was picked. shown: the guess that
-    whoever answered had been shown before.
+    whoever answered had been shown before. reasons: why people skipped it, as far as they said so.
     """
 
     item: int
@@ -277,6 +281,9 @@ class Reviewed:
     unsettled: bool = False  # somebody was asked for a second opinion, which differs, and nobody has settled it yet
     gold: bool = False  # its answer is known
     flagged: bool = False
+    confidence: float | None = None  # the model's, of its guess
+    disagreement: float = 0.0  # the share of people whose label is not that of most
+    reasons: tuple[str, ...] = ()
 
     @property
     def skipped(self) -> bool:

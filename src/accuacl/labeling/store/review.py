@@ -12,7 +12,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.labels import add_correction, guesses_shown
+from accuacl.labeling.store.labels import LONGEST_COMMENT, add_correction, check_bytes, guesses_shown
 from accuacl.labeling.store.opinions import DECISION, gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
@@ -29,8 +29,6 @@ from accuacl.labeling.store.records import (
 )
 from accuacl.labeling.store.rounds import is_closed, is_sealed
 
-LONGEST_COMMENT = 1000  # characters
-MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to several items counts for each
 MOST = 500  # items that are changed together
 PAUSE = 120.0  # seconds: a longer gap between two answers is a break
 
@@ -49,9 +47,15 @@ def everything(tx: Transaction) -> list[Reviewed]:
         f"AND e.class IS NOT NULL AND {STANDS} ORDER BY e.id"
     ):
         said.setdefault(item, {})[person] = final[label]
+    reasons: dict[int, list[str]] = {}
+    for item, text in tx.rows(
+        "SELECT e.item, e.text FROM events e WHERE e.kind IN ('skip', 'opinion') AND e.class IS NULL AND e.text != '' "
+        f"AND {STANDS} ORDER BY e.id"
+    ):
+        reasons.setdefault(item, []).append(text)
     shown, to_settle, known, flags = guesses_shown(tx), unsettled(tx), gold(tx), _flagged(tx)
     rows = tx.rows(
-        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
+        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess, p.confidence "
         "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
         "ORDER BY s.task, s.round, s.rank"
     )
@@ -71,8 +75,11 @@ def everything(tx: Transaction) -> list[Reviewed]:
             unsettled=item in to_settle,
             gold=item in known,
             flagged=item in flags,
+            confidence=confidence,
+            disagreement=_disagreement(list(said.get(item, {}).values())),
+            reasons=tuple(reasons.get(item, ())),
         )
-        for item, task, round, label, answered, person, time, guess in rows
+        for item, task, round, label, answered, person, time, guess, confidence in rows
     ]
 
 
@@ -100,7 +107,8 @@ def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
             seconds = None if since is None or kind == "correct" else time - since
             said: Any = "decision" if text == DECISION else kind
             guess = shown.get((item, person))
-            found.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone)))
+            reason = text if class_id is None else None
+            found.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone), reason))
     return found
 
 
@@ -200,7 +208,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     if repeated(tx, "comment", person, items[0], None, request):
         return
     distinct = list(dict.fromkeys(items))
-    _check_bytes(tx, person, text, len(distinct))
+    check_bytes(tx, person, text, len(distinct))
     for i, item in enumerate(distinct):
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; comment on one that has.")
@@ -224,7 +232,7 @@ def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) 
     if earlier is None:
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; flag one that has.")
-        _check_bytes(tx, person, reason, 1)
+        check_bytes(tx, person, reason)
         tx.event("flag", person=person.id, item=item, text=reason, request=request)
     elif earlier != ("flag", person.id, item):
         raise used_before(request)
@@ -279,6 +287,11 @@ def work(tx: Transaction) -> dict[int, Work]:
     }
 
 
+def _disagreement(labels: list[int]) -> float:
+    """The share of labels that are not the most frequent one."""
+    return 1 - max(map(labels.count, labels)) / len(labels) if labels else 0.0
+
+
 def _pace(times: list[float]) -> float | None:
     """The median gap between two answers, breaks left out."""
     gaps = [later - earlier for earlier, later in pairwise(times) if later - earlier <= PAUSE]
@@ -302,20 +315,6 @@ def _flagged(tx: Transaction) -> set[int]:
     rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
     last = {item: kind for kind, item in rows}
     return {item for item, kind in last.items() if kind == "flag"}
-
-
-def _check_bytes(tx: Transaction, person: Person, text: str, times: int) -> None:
-    """Refuse more comments than anybody would read: they are kept for good, and shown under Review."""
-    written = tx.row(
-        "SELECT COALESCE(SUM(LENGTH(CAST(text AS BLOB))), 0) FROM events "
-        "WHERE kind IN ('comment', 'flag') AND person = ?",
-        person.id,
-    )[0]
-    if written + times * len(text.encode()) > MOST_BYTES:
-        raise InputError(
-            f"your comments have {written:,} bytes already, and may have {MOST_BYTES:,} in all; write a shorter one to "
-            "fewer examples."
-        )
 
 
 def _check_items(items: Sequence[int]) -> None:

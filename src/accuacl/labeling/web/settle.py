@@ -12,6 +12,7 @@ from accuacl.labeling.store import Dispute, counts_as, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.review import shorten
 from accuacl.labeling.web.session import Lead
 from accuacl.labeling.web.site import Here, Site, View
 
@@ -70,7 +71,7 @@ def _shown(site: Site, dispute: Dispute, names: dict[int, str], people: dict[int
         "name": site.project.item(pick.item).name,
         "guess": None if guess is None else {"id": guess, "name": names[guess], "confidence": pick.confidence},
         "gold": None if dispute.gold is None else names[dispute.gold],
-        "comments": [text if len(text) <= SNIP else f"{text[:SNIP]} …" for text in dispute.comments[-COMMENTS:]],
+        "comments": [shorten(text, SNIP) for text in dispute.comments[-COMMENTS:]],
         "answers": [
             {
                 "kind": answer.kind,
