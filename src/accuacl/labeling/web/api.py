@@ -43,6 +43,7 @@ class LabelRequest(BaseModel):
 
 class SkipRequest(BaseModel):
     item: Number
+    reason: Annotated[str, Field(max_length=2000)] = ""
     request: RequestId
 
 
@@ -90,8 +91,9 @@ def label(body: LabelRequest, site: Here, person: Limited) -> View:
 
 @router.post("/skip")
 def skip(body: SkipRequest, site: Here, person: Limited) -> View:
-    """Skip an example; the next one."""
-    return _turn(site, person, Act("skip", body.request, body.item))
+    """Skip an example, and say why or not; the next one."""
+    site.comment_bytes.take(person.id, len(body.reason.encode()))
+    return _turn(site, person, Act("skip", body.request, body.item, reason=body.reason))
 
 
 @router.post("/undo")
