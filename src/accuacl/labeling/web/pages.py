@@ -22,6 +22,7 @@ from accuacl.labeling.web.site import Here, Site
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
 LATEST = 200  # events of an item that are shown
+REASONS = ("I cannot tell", "None of the classes", "Several classes at once", "Damaged or empty")  # to skip an example
 DONE = {
     "label": "labelled it",
     "skip": "skipped it",
@@ -51,7 +52,7 @@ def login(request: Request, next: str = "/") -> str:
 @router.get("/")
 def label(request: Request, person: Limited) -> str:
     """The page on which people label."""
-    return render(request, "label.html", person, here="label")
+    return render(request, "label.html", person, here="label", reasons=REASONS)
 
 
 @router.get("/item/{item}")
@@ -89,7 +90,7 @@ def _history(site: Site, item: int) -> list[tuple[str, str, str, str]]:
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
             _done(event),
-            (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
+            (event.text or "") if event.class_id is None else names.get(event.class_id, ""),
             people.get(event.person, "someone"),
         )
         for event in events
