@@ -44,6 +44,7 @@ from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
+    from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
 
 LABELS = "labels.sqlite"
@@ -61,6 +62,7 @@ class Project:
         self.tasks = Tasks(directory)
         self._overlap: float | None = None  # given to this process
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
+        self._ahead: Ahead | None = None
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -183,12 +185,16 @@ class Project:
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
-    def advance(self, progress: OnProgress | None = None) -> ProjectState:
-        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
+    def advance(self, progress: OnProgress | None = None, ahead: bool = False) -> ProjectState:
+        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does.
+
+        ahead: then, while people label it, choose what comes after it, for this process to use in the next call.
+        """
         self.give_out_first()
         import torch  # slow to load, and needed only here
 
         from accuacl.experiments import all_tasks
+        from accuacl.labeling.project.ahead import Ahead
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
 
@@ -199,10 +205,15 @@ class Project:
                 )
             torch.set_num_threads(self.settings.threads)
             finish_forgetting(self, journal)
-            steps = PeopleSteps(self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress)
+            if ahead and self._ahead is None:
+                self._ahead = Ahead()
+            steps = PeopleSteps(
+                self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress, self._ahead
+            )
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             steps.finish_preparing()  # while people label the first round
+            steps.choose_ahead()
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()

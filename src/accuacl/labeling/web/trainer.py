@@ -103,7 +103,7 @@ class Trainer:
         self.now = Activity(busy=True, text="Starting")
         self.project.give_out_first()  # so that people have something to do meanwhile
         load_learning()
-        self.project.advance(self._report)
+        self.project.advance(self._report, ahead=True)
 
     def _wait_for_undo(self) -> bool:
         """Leave some time to undo the last label; True if the server is stopping."""
