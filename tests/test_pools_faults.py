@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +20,9 @@ from accuacl.strategies import TooLarge
 from engine_items import always_dies
 from pool_files import Inline, lists, table, write
 from problems import features
+
+resource = pytest.importorskip("resource", reason="Windows has none")
+pytestmark = pytest.mark.posix
 
 RNG = np.random.default_rng(0)
 POOL = features(RNG, 400, 6, 4)

@@ -105,3 +105,24 @@ def test_without_what_windows_lacks_everything_has_a_fallback(monkeypatch, tmp_p
     with os.fdopen(machine.open_unlinked(tmp_path / "a"), "rb") as file:
         assert file.read() == b"\r\n"
     assert machine.how_it_ended(-1000) == "killed by signal 1000"
+
+
+TESTS = sorted(path for path in Path(__file__).parent.glob("test_*.py") if path != Path(__file__))
+SIGNALS = {"SIGKILL", "SIGSTOP", "SIGCONT", "SIGHUP", "SIGALRM", "pthread_sigmask", "symlink", "chmod"}
+
+
+def needs_posix(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        system = isinstance(node.value, ast.Name) and node.value.id in ("os", "signal")
+        return node.attr == "symlink_to" or (system and node.attr in FUNCTIONS | SIGNALS)
+    if isinstance(node, ast.Import):
+        return bool((MODULES - {"signal", "ctypes"}) & {alias.name for alias in node.names})
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.startswith(("/proc", "/dev/"))
+
+
+@pytest.mark.parametrize("path", TESTS, ids=lambda path: path.name)
+def test_a_test_that_needs_posix_says_so(path):
+    lines = sorted({node.lineno for node in nodes(path) if needs_posix(node)})
+    assert not lines or "mark.posix" in path.read_text(encoding="utf-8"), (
+        f"{path}, lines {lines}: add pytest.mark.posix"
+    )

@@ -18,6 +18,8 @@ from accuacl.labeling.web.places import Places
 from effort import wait_until
 from web_project import TestTrainer, browse, log_in, picture, running
 
+pytestmark = pytest.mark.posix
+
 TEXTS = [f"{word} number {i}" for i in range(30) for word in ("apples", "bolts")]
 
 

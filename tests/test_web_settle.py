@@ -92,6 +92,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.posix
 def test_a_decision_outlives_the_process(people):
     path = people.project.directory / "labels.sqlite"
     ended = subprocess.run([sys.executable, "-c", DECIDES, path], check=False)
