@@ -925,3 +925,28 @@ def test_digits_are_keys_of_any_keyboard(chromium, watch, server, project):
         page.evaluate("event => document.body.dispatchEvent(new KeyboardEvent('keydown', event))", event)
         gone(page, before)
     assert [(answer.kind, answer.class_id) for answer in project.store.every_answer()] == [("label", 1), ("skip", None)]
+
+
+def test_an_image_cannot_be_moved_out_of_sight(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    page.keyboard.press("+")
+    for _ in range(30):
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowUp")
+    inside = """() => {
+      const [view, image] = ['#view', '#view img'].map((it) => document.querySelector(it).getBoundingClientRect());
+      return [image.left <= view.left + 9, image.right >= view.right - 9];
+    }"""
+    assert page.evaluate(inside) == [True, True]
+
+
+@pytest.mark.parametrize("path", ["/review", "/classes"])
+def test_pages_say_when_the_server_is_gone_and_when_it_is_back(chromium, watch, server, project, path):
+    page = enter(watch.page(chromium), server, project)
+    watch.open(page, f"{server}{path}")
+    page.route("**/api/changes", lambda route: route.abort())
+    expect(page.locator("#gone")).to_contain_text("The server does not respond")
+    page.unroute("**/api/changes")
+    expect(page.locator("#gone")).to_have_text("The server is back.")
+    expect(page.locator("#gone")).to_be_hidden()
+    watch.complaints.clear()  # of the requests that were lost
