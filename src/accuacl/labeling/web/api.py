@@ -275,11 +275,11 @@ def example(site: Site, pick: Pick) -> View:
     item = site.project.item(pick.item)
     shown = {"item": pick.item, "kind": item.kind}
     if item.kind == "image":
-        return {**shown, "image": f"/item/{pick.item}/image"}
+        return {**shown, "image": f"{site.root}/item/{pick.item}/image"}
     if item.kind == "text":
         return {**shown, "text": item.text}
     if item.kind == "file":
-        shown |= {"file": f"/item/{pick.item}/file", "media": media_type(item.name).partition("/")[0]}
+        shown |= {"file": f"{site.root}/item/{pick.item}/file", "media": media_type(item.name).partition("/")[0]}
     return {**shown, "fields": fields(item)}
 
 

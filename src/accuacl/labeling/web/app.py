@@ -36,6 +36,7 @@ from accuacl.labeling.web import (
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
 from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.proxy import ProxyLogin
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Entrance, Site, View
 from accuacl.labeling.web.trainer import Trainer
@@ -54,8 +55,12 @@ def make_app(
     trainer: Trainer | None = None,
     places: Places | None = None,
     root: str = "",
+    proxy: ProxyLogin | None = None,
 ) -> FastAPI:
-    """The page of one project. places: folders that leads may add data from. root: the path below which it is."""
+    """The page of one project.
+
+    places: folders that leads may add data from. root: the path below which it is. proxy: one that says who is asking.
+    """
     site = Site(
         project,
         trainer or Trainer(project),
@@ -65,6 +70,7 @@ def make_app(
         Uploads(project),
         places or Places(),
         root,
+        proxy,
     )
 
     @contextlib.asynccontextmanager

@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.store import LabelEvent, Person, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.session import Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Here, Site
+from accuacl.labeling.web.site import Here, Site, rooted
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
@@ -123,9 +123,9 @@ def render(request: Request, template: str, person: Person | None, **values: Any
         "person": person.name if person else None,
         "lead": bool(person and person.lead),
         "to_settle": len(request.app.state.site.store.unsettled()) if person and person.lead else 0,
-        "project": request.app.state.site.project.directory.resolve().name,
+        "project": request.app.state.site.title,
     }
-    return templates.get_template(template).render(values)
+    return rooted(templates.get_template(template).render(values), request.app.state.site.root)
 
 
 def mark_options(text: str) -> Markup:

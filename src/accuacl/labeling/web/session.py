@@ -46,6 +46,8 @@ def log_out(request: Request, response: Response) -> None:
 def logged_in(request: Request) -> Person | None:
     """The person who is logged in, if anybody is. When the session is prolonged, so is the cookie."""
     site: Entrance = request.app.state.site
+    if site.proxy is not None and (known := site.proxy.person(request, site.store)) is not None:
+        return known
     session = request.cookies.get(cookie_name(site.directory, is_secure(request)))
     person, prolonged = site.store.person_of_session(session) if session else (None, False)
     if session and prolonged:

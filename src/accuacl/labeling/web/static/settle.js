@@ -1,5 +1,5 @@
 // Disputes, one after the other: who said what, the model's guess, and one key that settles it.
-import { Refused, get, newId, pause, post } from "/static/api.js";
+import { Refused, get, newId, pause, post, root } from "/static/api.js";
 import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
 import { at, make } from "/static/elements.js";
 import { GUARD, loadAhead } from "/static/images.js";
@@ -57,7 +57,7 @@ function draw() {
   at("said-by").replaceChildren(...now.answers.map(row));
   at("known").replaceChildren(...known(now));
   at("comments").replaceChildren(...now.comments.map((said) => Object.assign(make("li", said), { dir: "auto" })));
-  at("history").setAttribute("href", `/item/${now.item}`);
+  at("history").setAttribute("href", `${root}/item/${now.item}`);
   if (onScreen !== now.item) present(now);
 }
 
