@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from accuacl.experiments import learners, metrics
 from accuacl.experiments.config import Config
 from accuacl.experiments.config_files import as_begun, default_settings, read_config
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
+from accuacl.experiments.logs import check_log, open_log
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
 from accuacl.experiments.setting import environment
@@ -38,10 +40,12 @@ def run(
     oracle: Oracle | None = None,
     progress: OnProgress | None = None,
     patience: float = 0,
+    log_to: str | None = None,
 ) -> dict[str, Any]:
     """Run or resume the experiment; the result of a finished one is returned at once.
 
-    patience: seconds to wait for another process that is working on it.
+    patience: seconds to wait for another process that is working on it. log_to: tensorboard:DIR, for curves of what is
+    recorded.
     """
 
     def prepare() -> ExperimentSteps:
@@ -49,6 +53,7 @@ def run(
 
     _check_out(out)
     check_progress(progress)
+    check_log(log_to)
     config = config if fresh else as_begun(config, out / "config.json")
     if not fresh and (shown := _read_only_result(out, config)):
         return shown
@@ -56,7 +61,11 @@ def run(
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
         warnings.warn(sentence, stacklevel=2)
-    with Journal(out, config, environment(config.device), fresh, patience) as journal:
+    with Journal(out, config, environment(config.device), fresh, patience) as journal, ExitStack() as closing:
+        if log_to:
+            log = open_log(log_to, out, config.model_dump())
+            closing.callback(log.close)
+            journal.on_step = log.write
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
