@@ -180,16 +180,14 @@ class PeopleSteps:
         """While people label a round: what the next one has if they skip nothing, and what its fit needs."""
         if self.ahead is None or self._waiting is None or not sees_embeddings_alone(self.settings):
             return
-        state, picked = self._waiting
-        if state.last_round or self.settings.budget_total:
-            return
-        state = if_nothing_is_skipped(self.settings, state, picked, self.pool_of(state.task))
-        state = state.with_asked(self.store.unasked(state.task.index))
-        size, why_none = self._round_size(state)
-        if not why_none:
-            self._chosen(state, size, None)
+        now, picked = self._waiting
+        state = if_nothing_is_skipped(self.settings, now, picked, self.pool_of(now.task))
         if self.settings.learner == "kernel":
             prepare_fit(self.settings, self.networks.rows, np.array(list(state.taught), np.int64))
+        state = state.with_asked(self.store.unasked(state.task.index))
+        size, why_none = self._round_size(state)
+        if not (why_none or now.last_round or self.settings.budget_total):
+            self._chosen(state, size, None)
 
     def _round_size(self, state: PeopleState) -> tuple[int, str]:
         """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
