@@ -62,7 +62,7 @@ def status(directory: Directory) -> None:
     if estimates.calibration:
         console.print(estimates.calibration, soft_wrap=True)
     if estimates.forecast:
-        console.print(f"task {state.task + 1}: {estimates.forecast.text}")
+        console.print(f"task {estimates.tasks[-1].task + 1}: {estimates.forecast.text}", soft_wrap=True)
     for sentence in budget:
         console.print(sentence, soft_wrap=True)
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})

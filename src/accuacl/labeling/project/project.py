@@ -323,7 +323,7 @@ class Project:
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal)
+        return estimate(self.store, self.journal, [task.count for task in self.tasks.all()])
 
 
 def check_free(directory: Path) -> None:
