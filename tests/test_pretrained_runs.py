@@ -11,6 +11,7 @@ from torch import nn
 from accuacl.base.errors import InputError
 from accuacl.experiments import make, run
 from accuacl.experiments.data import class_incremental, load
+from accuacl.experiments.embed import ReadOptions, open_for_run
 from accuacl.experiments.networks import FrozenNetwork, seen, seen_through
 
 
@@ -61,6 +62,8 @@ def test_a_head_learns_on_what_the_network_gives(photos, tmp_path, learner):
     again = run(make(given | more), tmp_path / "again")
     assert Colours.calls == calls  # the cache has them
     assert again["accuracy_matrix"] == result["accuracy_matrix"]
+    with pytest.raises(InputError, match="label your images in a project"):
+        open_for_run(tmp_path / "out", str(photos), ReadOptions())
 
 
 def test_rows_are_the_embeddings_scaled_by_the_first_task(photos):
