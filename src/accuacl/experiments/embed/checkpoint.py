@@ -84,7 +84,7 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
         own_model(config.model, config.model_digest)
     if config.model == models.PRETRAINED:
         raise InputError(
-            f"{directory} has learned on what a pretrained network gives, scaled by its first task, which embed does not "
+            f"{directory} has learned on what a pretrained network gives, scaled by its first task, which embed cannot "
             "do again; label your images in a project (`accuacl project new`), and embed with that."
         )
     data, labels = _recorded(directory / "journal.sqlite")
