@@ -950,3 +950,36 @@ def test_pages_say_when_the_server_is_gone_and_when_it_is_back(chromium, watch, 
     expect(page.locator("#gone")).to_have_text("The server is back.")
     expect(page.locator("#gone")).to_be_hidden()
     watch.complaints.clear()  # of the requests that were lost
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1366, 768), (1280, 720), (844, 390)])
+def test_with_many_classes_what_is_said_and_the_actions_are_on_the_screen(chromium, watch, server, project, size):
+    for i in range(60):
+        project.store.add_class(f"animal {i}")
+    page = watch.page(chromium)
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    enter(page, server, project)
+    page.locator("#classes button").first.click()
+    expect(page.locator("#said")).to_have_text("Saved: cat.")
+    is_seen(page)
+    for element in ("#said", "#skip", "#undo", "#guess", "#view img", "#classes button >> nth=0"):
+        box = page.locator(element).bounding_box()
+        assert box["y"] >= 0, element
+        assert box["y"] + box["height"] <= size[1], element
+    assert page.evaluate("() => scrollY") == 0
+
+
+def test_a_class_has_the_same_mark_on_every_page(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for _ in range(3):
+        press(page, "2")
+    colour = "element => getComputedStyle(element)"
+    seen = {page.locator("#classes button .mark").nth(1).evaluate(f"{colour}.backgroundColor")}
+    for path, mark in (("/review?label=1", "#grid .mark"), ("/classes", "tbody .mark >> nth=1")):
+        watch.open(page, f"{server}{path}")
+        seen.add(page.locator(mark).first.evaluate(f"{colour}.backgroundColor"))
+    watch.open(page, f"{server}/dashboard")
+    page.wait_for_selector("#map .labelled")
+    seen.add(page.locator("#map .labelled").first.evaluate(f"{colour}.fill"))
+    seen.add(page.locator("#classes-card .mark").nth(1).evaluate(f"{colour}.backgroundColor"))
+    assert seen == {"rgb(213, 94, 0)"}

@@ -133,7 +133,7 @@ def test_gold_is_marked_by_leads_alone_and_what_differs_is_to_settle(client, pro
     assert '<th scope="row">Cleo</th><td>1</td><td>0 (0 to 79) %</td>' in said
     to_do = "People disagree about 1 example."
     assert f"{to_do}</b>" in client.get("/dashboard").text
-    assert "/review?show=settle" in client.get("/dashboard").text
+    assert 'href="/settle"' in client.get("/dashboard").text
     client.post("/api/relabel", json={"items": picks[1:2], "class_id": label, "request": "settled-now"})
     assert found(client, "show=settle") == set()
     assert to_do not in client.get("/dashboard").text  # there is nothing left to do

@@ -1,8 +1,7 @@
 """The label store: what people did, as events that are durable and never changed.
 
 `store` has `Store`, one object with a call for everything. Each call is a function of the module of its subject, in one
-transaction: `people`, `classes`, `rounds`, `leases`, `labels`, `opinions`, `review`,
-`disputes`. `database` has connections and
+transaction: `people`, `classes`, `rounds`, `leases`, `labels`, `opinions`, `review`. `database` has connections and
 transactions, `schema` the tables and what follows from what, `records` the values.
 """
 

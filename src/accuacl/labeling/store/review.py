@@ -1,5 +1,5 @@
-"""Looking over what people answered: every item that was ever offered, labels given anew, comments and flags, and what
-each person has done.
+"""Looking over what people answered: every item that was ever offered, labels given anew, disputes and decisions,
+comments and flags, and what each person has done.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from accuacl.labeling.store.opinions import DECISION, gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
     AnswerEvent,
+    Dispute,
     LabelEvent,
     Person,
     Relabelled,
@@ -27,7 +28,7 @@ from accuacl.labeling.store.records import (
     counts_as,
     used_before,
 )
-from accuacl.labeling.store.rounds import is_closed, is_sealed
+from accuacl.labeling.store.rounds import PICK, is_closed, is_sealed, to_pick
 
 MOST = 500  # items that are changed together
 PAUSE = 120.0  # seconds: a longer gap between two answers is a break
@@ -131,7 +132,7 @@ def relabel(
     check_access(tx, person)
     check_class(tx, class_id)
     _check_items(items)
-    if repeated(tx, "correct", person, items[0], class_id, request):
+    if _repeated(tx, "correct", person, items[0], class_id, request):
         return 0
     distinct = list(dict.fromkeys(items))
     for i, item in enumerate(distinct):
@@ -197,6 +198,47 @@ def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> i
     return len(last.undone)
 
 
+# What people disagree about, and the decisions of leads that settle it
+
+
+def disputes(tx: Transaction, most: int, first: int | None = None) -> list[Dispute]:
+    """The items that are to be settled, `most` of them: the item `first` if it is one, then in the order in which they
+    were offered.
+    """
+    waiting = unsettled(tx)
+    rows = tx.rows("SELECT item FROM state WHERE opinions > 0 ORDER BY task, round, rank")
+    items = [item for (item,) in rows if item in waiting]
+    items.sort(key=lambda item: item != first)
+    known = gold(tx)
+    return [_dispute(tx, item, known.get(item)) for item in items[:most]]
+
+
+def _dispute(tx: Transaction, item: int, known: int | None) -> Dispute:
+    last: dict[int | None, AnswerEvent] = {}
+    for answer in every_answer(tx, item):
+        if not answer.undone:
+            last.pop(answer.person, None)
+            last[answer.person] = answer
+    row = tx.row(f"SELECT {PICK} FROM picks p WHERE p.item = ?", item)
+    said = tx.rows(
+        "SELECT text FROM events WHERE item = ? AND kind IN ('comment', 'flag') AND text != '' ORDER BY id", item
+    )
+    return Dispute(to_pick(row), tuple(last.values()), known, tuple(text for (text,) in said))
+
+
+def decide(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> None:
+    """Settle a dispute: the class is the item's label, by a correction that `undo_relabel` takes back. The same request
+    again changes nothing.
+    """
+    check_access(tx, person)
+    check_class(tx, class_id)
+    if _repeated(tx, "correct", person, item, class_id, request):
+        return
+    if item not in unsettled(tx):
+        raise InputError(f"item {item} is not disputed any more: somebody has settled it, or people agree now.")
+    add_correction(tx, person, item, class_id, f"{request}/0", own=False, text=DECISION)
+
+
 # Comments, and flags, which ask a lead to look at an item
 
 
@@ -205,7 +247,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     check_access(tx, person)
     _check_items(items)
     text = check_text(text, "a comment", LONGEST_COMMENT)
-    if repeated(tx, "comment", person, items[0], None, request):
+    if _repeated(tx, "comment", person, items[0], None, request):
         return
     distinct = list(dict.fromkeys(items))
     check_bytes(tx, person, text, len(distinct))
@@ -322,7 +364,7 @@ def _check_items(items: Sequence[int]) -> None:
         raise InputError(f"{len(items)} items were given; give 1 to {MOST}.")
 
 
-def repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
+def _repeated(tx: Transaction, kind: str, person: Person, item: int, class_id: int | None, request: str) -> bool:
     """Whether the same request came before: its response may have been lost on the way."""
     check_request(request)
     row = tx.row("SELECT kind, person, item, class FROM events WHERE request = ?", f"{request}/0")

@@ -11,7 +11,6 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from accuacl.labeling.store import (
     classes as _classes,
-    disputes as _disputes,
     labels as _labels,
     leases as _leases,
     opinions as _opinions,
@@ -213,8 +212,8 @@ class Store:
 
     # Items on which people disagree
     unsettled = read(_opinions.unsettled)
-    disputes = read(_disputes.disputes)
-    decide = write(_disputes.decide)
+    disputes = read(_review.disputes)
+    decide = write(_review.decide)
 
     # Review
     everything = read(_review.everything)

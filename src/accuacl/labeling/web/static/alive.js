@@ -1,4 +1,4 @@
-// Pages say when the server is gone, and when it is back. Those on which people answer say so themselves, with what has
+// Every page. Pages say when the server is gone, and when it is back. Those on which people answer say so themselves, with what has
 // not been saved.
 import { Refused, get, pause } from "/static/api.js";
 import { at, make } from "/static/elements.js";
@@ -36,6 +36,9 @@ async function watch() {
     if (there && !before) pause(BACK).then(() => (note.hidden = note.textContent === "The server is back." || note.hidden));
   }
 }
+
+// On a phone the list of pages scrolls: the present one is in view.
+document.querySelector(".top [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
 
 if (!at("trouble")) {
   document.body.append(box);

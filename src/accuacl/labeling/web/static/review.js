@@ -148,6 +148,11 @@ at("large").addEventListener("keydown", (event) => {
 });
 at("grid").addEventListener("dblclick", (event) => enlarge(cells.find(({ element }) => element.contains(event.target))));
 
+// On a phone the filters that are seldom used are hidden until somebody wants them, or has.
+const showFilters = (open) => (at("more-filters").ariaExpanded = String(at("filters").classList.toggle("open", open)));
+at("more-filters").addEventListener("click", () => showFilters());
+if (all("#filters .rare select").some((select) => select.value)) showFilters(true);
+
 // All keys
 
 const help = () => at("help").showModal();

@@ -93,10 +93,12 @@ function row({ kind, person, id, name, time, seconds, shown }) {
   said.append(Object.assign(make("b", name ?? "skipped"), { dir: "auto" }));
   if (NOTES[kind]) said.append(make("small", NOTES[kind]));
   const when = make("td");
-  const stamp = make("time", new Date(1000 * time).toLocaleString([], { dateStyle: "short", timeStyle: "short" }));
+  const stamp = make("time", new Date(1000 * time).toLocaleDateString([], { dateStyle: "medium" }));
+  stamp.title = new Date(1000 * time).toLocaleString();
   stamp.dateTime = new Date(1000 * time).toISOString();
-  when.append(stamp);
-  if (seconds !== null) when.append(make("small", `after ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`));
+  const hour = new Date(1000 * time).toLocaleTimeString([], { timeStyle: "short" });
+  const pace = seconds === null ? "" : `, after ${seconds < 10 ? seconds.toFixed(1) : Math.round(seconds)} s`;
+  when.append(stamp, make("small", `${hour}${pace}`));
   line.append(who, said, when, make("td", shown ?? "no"));
   return line;
 }
