@@ -142,7 +142,7 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
 def _disputed(doubts: Doubts) -> Iterator[Advice]:
     if doubts.unsettled:
         text = f"People disagree about {counted(doubts.unsettled, 'example')}."
-        do = "Settle this under Review, and write the rule into the guideline of the class."
+        do = "Settle this, and write the rule into the guideline of the class."
         yield Advice(text, do, "bad", (("show", "settle"),))
     if doubts.answered >= 20 and doubts.skipped > 0.2 * doubts.answered:
         text = f"{doubts.skipped} of {doubts.answered} examples were skipped."

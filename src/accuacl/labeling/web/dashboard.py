@@ -154,10 +154,17 @@ def advice(
             "text": piece.text,
             "do": piece.do,
             "tone": piece.tone,
-            "to": f"/review?{urlencode(piece.about)}" if piece.about else "",
+            "to": _address(piece.about),
         }
         for piece in pieces
     ]
+
+
+def _address(about: Sequence[tuple[str, str]]) -> str:
+    """Where to do what a piece of advice says; "": nowhere."""
+    if tuple(about) == (("show", "settle"),):
+        return "/settle"
+    return f"/review?{urlencode(about)}" if about else ""
 
 
 def facts(site: Site, estimates: Estimates, classes: list[ClassEstimate], blind: bool) -> list[tuple[str, str]]:
@@ -208,6 +215,7 @@ def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View
     most = max([1, *(estimate.labels for estimate in classes)])
     return [
         {
+            "id": estimate.id,
             "name": names[estimate.id],
             "labels": estimate.labels,
             "share": estimate.labels / most,
@@ -235,8 +243,8 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
         count, address = pairs.get((label, guess), 0), f"/review?held=1&label={label}&guess={guess}"
         return count, "" if not count else "right" if label == guess else "wrong", address
 
-    rows = [(names[label], [cell(label, guess) for guess in kept]) for label in kept]
-    return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
+    rows = [(label, names[label], [cell(label, guess) for guess in kept]) for label in kept]
+    return {"classes": [(id, names[id]) for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
 
 
 def sheets(site: Site, names: dict[int, str], hidden: Set[int]) -> list[tuple[str, list[View]]]:
@@ -263,7 +271,7 @@ def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
         label = labels.get(item.id)
         what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
         snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
-        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
+        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what, "class_id": label})
     return shown
 
 
