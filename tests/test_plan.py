@@ -102,6 +102,16 @@ def test_a_larger_budget_reopens_a_task_that_has_used_up_the_old_one(tmp_path):
         project.change(budget_total=100)
 
 
+def test_a_larger_memory_holds_more_of_the_tasks_that_end_from_now_on(tmp_path):
+    with a_project(tmp_path / "p", learner="er", epochs=1, memory=2, holdout=0.0) as project:
+        label_all(project)
+        project.change(memory=100)
+        project.add(items(100))
+        label_all(project)
+        sizes = [len(step.result["ids"]) for step in read_steps(project.journal, "memory")]
+    assert sizes == [2, 14]
+
+
 def test_overlap_and_holdout_count_for_what_comes_and_for_other_processes(tmp_path):
     with a_project(tmp_path / "p", holdout=0.5) as project, Project.open(tmp_path / "p") as other:
         project.advance()

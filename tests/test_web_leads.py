@@ -208,3 +208,30 @@ def test_items_are_forgotten_while_it_is_served(lead, texts):
     assert item not in texts.store.labels()
     assert np.isfinite(texts.estimates().tasks[0].now.value if texts.estimates().tasks else 0.0)
     assert TEXTS[item] not in lead.get(f"/item/{item}").text
+
+
+def test_many_classes_are_pasted_one_a_line(lead, texts):
+    names = "\n".join(["fruit", " sea  lion ", "", *(f"kind {i}" for i in range(60))])
+    assert lead.post("/api/classes/many", json={"names": names}).json() == {"near": [], "added": 61}
+    assert lead.post("/api/classes/many", json={"names": names}).json() == {"near": [], "added": 0}
+    there = [c.name for c in texts.store.classes()]
+    assert there[:4] == ["fruit", "tool", "sea lion", "kind 0"]
+    answer = lead.post("/api/classes/many", json={"names": "Sea-Lion\nTiger\ntiger"}).json()
+    assert answer == {"near": [{"name": name} for name in ("sea lion", "Sea-Lion", "Tiger", "tiger")]}
+    assert [c.name for c in texts.store.classes()] == there
+    assert lead.post("/api/classes/many", json={"names": "Tiger\ntiger", "sure": True}).json()["added"] == 2
+    many = lead.post("/api/classes/many", json={"names": "\n".join(f"x{i}" for i in range(501))})
+    assert "add at most 500 at once" in many.json()["detail"]
+    assert len(texts.store.classes()) == 65
+
+
+def test_advice_has_a_button_for_leads_that_does_it(lead, texts):
+    label_all(lead)
+    page = lead.get("/dashboard").text
+    assert '<input type="hidden" name="holdout" value="50"><button class="small">Hold out 50 %</button>' in page
+    assert "--" not in page.partition('<ul class="advice">')[2].partition("</ul>")[0]
+    lead.post("/api/plan", json={"holdout": "50"}).raise_for_status()
+    assert "Hold out 50 %" not in lead.get("/dashboard").text
+    with browse(str(lead.base_url)) as bob:
+        log_in(bob, texts, "Bob")
+        assert "/api/plan" not in bob.get("/dashboard").text

@@ -45,6 +45,7 @@ def annotator(server, project, lead):
 PAGES = ["/people", "/project", "/export", "/backup", "/api/places"]
 POSTS = {
     "/api/classes": {"name": "lion"},
+    "/api/classes/many": {"names": "lion"},
     "/api/classes/0/rename": {"name": "tom"},
     "/api/classes/0/merge": {"into": 1},
     "/api/classes/0/guide": {"text": "barks"},

@@ -26,11 +26,12 @@ class Plan(pydantic.BaseModel):
     overlap: float | None = Field(default=None, ge=0, le=1)  # of the rounds that are opened from now on
     holdout: float | None = Field(default=None, ge=0, lt=1)  # of the tasks that begin from now on
     budget_total: int | None = Field(default=None, ge=1)
+    memory: int | None = Field(default=None, ge=0)  # of the tasks that end from now on
     more_rounds: dict[int, int] = Field(default_factory=dict)
 
     def applied_to(self, settings: ProjectSettings) -> ProjectSettings:
         """The settings of a project as they are now."""
-        given = {name: getattr(self, name) for name in ("overlap", "holdout", "budget_total")}
+        given = {name: getattr(self, name) for name in ("overlap", "holdout", "budget_total", "memory")}
         changed = settings.model_copy(update={name: value for name, value in given.items() if value is not None})
         changed._more_rounds = self.more_rounds
         return changed

@@ -272,18 +272,14 @@ class Project:
             raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
         self.store.end_task(person, task)
 
-    def change(
-        self, overlap: float | None = None, holdout: float | None = None, budget_total: int | None = None
-    ) -> None:
-        """Change settings for what comes: overlap of the next rounds, hold-out of the next tasks, the whole budget."""
+    def change(self, **given: float | None) -> None:
+        """Change what `Plan` has for what comes: overlap of the next rounds, holdout of the next tasks, and so on."""
         with self._planning():
-            used = self.store.used_in_all()
-            given = {"overlap": overlap, "holdout": holdout, "budget_total": budget_total}
-            plan = changed_plan(read_plan(self.directory), self.settings, used, **given)
-            if budget_total is not None and self.state().finished and self.tasks.all():
+            plan = changed_plan(read_plan(self.directory), self.settings, self.store.used_in_all(), **given)
+            if given.get("budget_total") is not None and self.state().finished and self.tasks.all():
                 self._reopen()
             write_plan(self.directory, plan)
-        self._overlap = None if overlap is not None else self._overlap
+        self._overlap = self._overlap if given.get("overlap") is None else None
 
     def one_more_round(self, task: int) -> None:
         """Ask for one more round of the latest task, also if it is finished."""

@@ -31,6 +31,7 @@ from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
 from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Here, Site, View
 
@@ -140,7 +141,7 @@ def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
 
 def advice(
     site: Site, rows: list[Reviewed], estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
-) -> list[dict[str, str]]:
+) -> list[View]:
     """What has happened and what to do, each with a link to the answers it is about."""
     project, state = site.project, site.project.state()
     answered = sum(row.answered for row in rows)
@@ -155,9 +156,20 @@ def advice(
             "do": piece.do,
             "tone": piece.tone,
             "to": _address(piece.about),
+            "button": _button(piece, may_go_on(project, state)),
         }
         for piece in pieces
     ]
+
+
+def _button(piece: Advice, may_go_on: bool) -> View | None:
+    """What a lead can do about it at once: what the button says, and what it posts."""
+    if piece.action == "round":
+        post = f"/api/tasks/{piece.value}/round"
+        return {"says": f"One more round of task {piece.value + 1}", "post": post, "field": ""} if may_go_on else None
+    says = {"holdout": f"Hold out {piece.value} %", "memory": f"Replay {piece.value} examples"}
+    field = {"post": "/api/plan", "field": piece.action, "value": piece.value}
+    return {"says": says[piece.action], **field} if piece.action else None
 
 
 def _address(about: Sequence[tuple[str, str]]) -> str:

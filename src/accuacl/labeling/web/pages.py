@@ -124,6 +124,7 @@ def render(request: Request, template: str, person: Person | None, **values: Any
         "lead": bool(person and person.lead),
         "to_settle": len(request.app.state.site.store.unsettled()) if person and person.lead else 0,
         "project": request.app.state.site.title,
+        "root": request.app.state.site.root,
     }
     return rooted(templates.get_template(template).render(values), request.app.state.site.root)
 

@@ -41,6 +41,7 @@ class PlanRequest(BaseModel):
     overlap: Annotated[float, Field(ge=0, le=100)] | None = None
     holdout: Annotated[float, Field(ge=0, lt=100)] | None = None
     budget: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    memory: Annotated[int, Field(ge=0, le=2**31)] | None = None
 
 
 class ForgetRequest(BaseModel):
@@ -69,13 +70,13 @@ def show(request: Request, site: Here, person: Lead) -> str:
         overlap=project.overlap,
         may_forget=project.settings.exact,
         places=bool(site.places),
-        more=_may_go_on(project, state),
+        more=may_go_on(project, state),
         suffixes=", ".join(UPLOADED[kind]),
         largest=LARGEST_UPLOAD // 2**20,
     )
 
 
-def _may_go_on(project: Project, state: ProjectState) -> bool:
+def may_go_on(project: Project, state: ProjectState) -> bool:
     """Whether the latest task may have one more round, as far as is known without a look at its items."""
     latest = bool(state.tasks) and state.task == state.tasks - 1 and not project.store.has_ended(state.task)
     return latest and not project.settings.budget_total and project.settings.keep == "examples"
@@ -129,10 +130,10 @@ def one_more_round(task: Number, site: Here, person: Lead) -> View:
 
 @router.post("/api/plan")
 def plan(body: PlanRequest, site: Here, person: Lead) -> View:
-    """Change settings for what comes: overlap of the next rounds, hold-out of the next tasks, the whole budget."""
+    """Change settings for what comes: overlap of the next rounds, hold-out and memory of the next tasks, the budget."""
     overlap, holdout = ((None if each is None else each / 100) for each in (body.overlap, body.holdout))
     with site.trainer.paused():
-        site.project.change(overlap, holdout, body.budget)
+        site.project.change(overlap=overlap, holdout=holdout, budget_total=body.budget, memory=body.memory)
     return {}
 
 

@@ -131,7 +131,8 @@ class Site:
 
 
 def rooted(page: str, root: str) -> str:
-    """A page whose addresses are below a path; those of static files, and of forms, which scripts send, stay.
+    """A page whose addresses are below a path; those of static files, and of forms, which scripts send, stay,
+    and so does the link to the index.
 
     >>> rooted('<html lang="en"><a href="/review">', "/p/a")
     '<html lang="en" data-root="/p/a"><a href="/p/a/review">'
@@ -148,7 +149,7 @@ async def _site(request: Request) -> Site:
 
 
 Here = Annotated[Site, Depends(_site)]
-ADDRESS = re.compile(r'((?:href|src|data-next)=")/(?!static/|/)')
+ADDRESS = re.compile(r'((?:href|src|data-next)=")/(?!static/|/|\?all")')
 ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/])*([^\s'\"/\\:;,()]+)")
 
 
