@@ -519,6 +519,7 @@ def place(folder: Path) -> None:
     np.save(folder / "x.npy", np.ones((4, 2), np.float32))
     (folder / "alone").mkdir()
     np.save(folder / "alone" / "lonely.npy", np.ones((4, 2), np.float32))
+    (folder / "alone" / "damaged.npz").write_bytes(b"PK")  # which has nothing to do with it
     np.save(folder / "lonely3.npy", np.ones((4, 2, 2), np.float32))
     np.savez(folder / "three.npz", x=np.ones((4, 2)), y=np.arange(3))
     np.savez(folder / "gaps.npz", x=np.eye(30, 2), y=np.repeat([0, 10, 20], 10))

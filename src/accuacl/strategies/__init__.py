@@ -62,6 +62,7 @@ if TYPE_CHECKING:
         register as register,
         strategy_names as strategy_names,
     )
+    from accuacl.strategies.typiclust import clusters_of as clusters_of, mean_distance as mean_distance
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -93,5 +94,6 @@ __getattr__, __dir__ = lazy_attributes(
             "RowStrategy",
         ),
         "registry": ("BUILT_IN", "REGISTRY", "load_plugins", "register", "strategy_names"),
+        "typiclust": ("clusters_of", "mean_distance"),
     },
 )

@@ -333,12 +333,13 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
     ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
     exact = "ridge" if given.get("keep") == "statistics" or given.get("head") == "projection" else "kernel"
     learner = given.get("learner", exact if ridge else "er")
+    known = learners.REGISTRY.get(str(learner), learners.REGISTRY["ridge"])  # an unknown one is refused later
     return {
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
         "head": "mlp" if columns and learner == "er" and not trained else "linear",
         "pool_learning": pool_learning_of_kind(kind, embeddings) if learner == "kernel" else "off",
-        "memory_policy": "coverage" if trained and learner in ("er", "der++", "er-ace", "gss") else learners.PAPER,
+        "memory_policy": "coverage" if trained and "paper" in known.policy else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
