@@ -7,6 +7,7 @@ import gc
 import getpass
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -117,6 +118,8 @@ def _run(app: Any, listener: socket.socket, cert: Path | None, key: Path | None,
     gc.freeze()  # what is loaded stays: going through it would stop all threads
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RateLimitFilter())
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends in the same orderly way
     _Server(config, on_start).run(sockets=[listener])
 
 

@@ -111,7 +111,8 @@ def holds_projects(directory: Path) -> bool:
     """Whether a directory is a folder for projects: one that has some, or that is empty."""
     if not directory.is_dir() or (directory / "config.json").exists():
         return False
-    return (directory / FILE).exists() or not any(directory.iterdir()) or bool(projects_in(directory))
+    empty = all(path.name == "lost+found" for path in directory.iterdir())  # which file systems have
+    return empty or (directory / FILE).exists() or bool(projects_in(directory))
 
 
 def make_index(index: Index) -> ASGIApp:
