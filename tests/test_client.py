@@ -11,7 +11,7 @@ import pytest
 
 from accuacl import InputError
 from accuacl.labeling import client as module
-from accuacl.labeling.client import Client, Refused, Unreachable
+from accuacl.labeling.client import Client, Refused, ServerUnreachable
 from web_project import TestTrainer, running
 
 
@@ -104,7 +104,7 @@ def test_a_token_that_is_not_valid_and_a_server_that_is_not_there(server, tmp_pa
     with pytest.raises(Refused, match="This link is not valid") as refused:
         Client(address, "no such token")
     assert refused.value.status == 401
-    with pytest.raises(Unreachable, match=r"no server answers at http://127\.0\.0\.1:1 "):
+    with pytest.raises(ServerUnreachable, match=r"no server answers at http://127\.0\.0\.1:1 "):
         Client("http://127.0.0.1:1", "x", patience=0)
 
 

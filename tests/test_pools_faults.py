@@ -132,7 +132,7 @@ def test_lists_of_several_lengths(tmp_path):
     [
         ("embedding", np.nan, r"row group 2, row 234: embeddings: column 1 is nan; all must be finite"),
         ("embedding", -np.inf, r"row group 2, row 234: embeddings: column 1 is -inf"),
-        ("probability", np.nan, r"row group 2, row 234: probabilities: column 1 is nan, not in \[0, 1\]"),
+        ("probability", np.nan, r"row group 2, row 234: probabilities: column 1 is nan; the model"),
         ("probability", 0.9, r"row group 2, row 234: probabilities: sums to .*, not to 1; give softmax outputs"),
         ("probability", -0.1, r"row group 2, row 234: probabilities: column 1 is -0.1, not in \[0, 1\]"),
     ],

@@ -853,6 +853,7 @@ def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypa
         "total_classes",
         "variant",
         "oversample",
+        "classes",
     )
 
     def spy(name, **arguments):

@@ -46,7 +46,8 @@ def test_every_strategy_picks_unlabelled_rows_as_select_does(name):
     if name not in ("uniform", "badge", "badge+memory", "typiclust", "accuacl+uniform"):
         clf = classifier().fit(X, Y)
         pool, labelled = np.arange(8, 40), np.arange(8)
-        same = select(name, pool=features(pool, clf), budget=5, labelled=features(labelled, clf))
+        known = {"labelled": features(labelled, clf), "classes": Y[labelled].astype(int)}
+        same = select(name, pool=features(pool, clf), budget=5, **known)
         assert picked.tolist() == pool[same.indices].tolist()
 
 

@@ -39,7 +39,7 @@ class Refused(InputError):
         self.status = status
 
 
-class Unreachable(InputError):
+class ServerUnreachable(InputError):
     """No server answers at `url`."""
 
     def __init__(self, url: str, why: str) -> None:
@@ -214,7 +214,7 @@ class Client:
                 self._hang_up()  # a kept connection may have been closed meanwhile
                 why = reason(error) if isinstance(error, OSError) else one_line(error) or type(error).__name__
             if time.monotonic() + pause > end:
-                raise Unreachable(self.url, why)
+                raise ServerUnreachable(self.url, why)
             time.sleep(pause)
             pause = min(2 * pause, 4.0)
 

@@ -52,7 +52,7 @@ class NewProjectRequest(BaseModel):
 
 
 @dataclass
-class Index:
+class ProjectIndex:
     """The projects of a folder, and who may see all of them."""
 
     directory: Path
@@ -115,7 +115,7 @@ def holds_projects(directory: Path) -> bool:
     return empty or (directory / FILE).exists() or bool(projects_in(directory))
 
 
-def make_index(index: Index) -> ASGIApp:
+def make_index(index: ProjectIndex) -> ASGIApp:
     """The server of several projects."""
 
     @contextlib.asynccontextmanager
@@ -142,12 +142,12 @@ def make_index(index: Index) -> ASGIApp:
     return serve
 
 
-async def _here(request: Request) -> Index:
-    index: Index = request.app.state.site
+async def _here(request: Request) -> ProjectIndex:
+    index: ProjectIndex = request.app.state.site
     return index
 
 
-Here = Annotated[Index, Depends(_here)]
+Here = Annotated[ProjectIndex, Depends(_here)]
 
 
 @router.get("/", response_class=HTMLResponse)
@@ -195,7 +195,7 @@ def enter(name: str, request: Request, response: Response, index: Here, person: 
     return _enter(request, response, index, name, person.name)
 
 
-def _enter(request: Request, response: Response, index: Index, name: str, lead: str) -> View:
+def _enter(request: Request, response: Response, index: ProjectIndex, name: str, lead: str) -> View:
     app = index.app_of(name)
     if app is None:
         raise HTTPException(404, "There is no such project.")
@@ -216,7 +216,7 @@ def invitation(store: Store, name: str, lead: bool | None = None) -> str:
     return store.invite(name)
 
 
-def _row(index: Index, name: str) -> View:
+def _row(index: ProjectIndex, name: str) -> View:
     """What the list says of a project."""
     try:
         with Project.open(index.directory / name) as project:
