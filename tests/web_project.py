@@ -26,7 +26,7 @@ from accuacl.labeling.web.guard import Hosts
 from accuacl.labeling.web.places import Places
 from accuacl.labeling.web.proxy import ProxyLogin
 from accuacl.labeling.web.server import config_of
-from accuacl.labeling.web.several import Index, make_index
+from accuacl.labeling.web.several import ProjectIndex, make_index
 from accuacl.labeling.web.site import Limit
 from accuacl.labeling.web.trainer import Trainer
 from effort import PATIENCE, wait_until
@@ -160,9 +160,11 @@ def running(
 
 
 @contextlib.contextmanager
-def serving(folder: Path, proxy: ProxyLogin | None = None, places: Places | None = None) -> Iterator[tuple[str, Index]]:
+def serving(
+    folder: Path, proxy: ProxyLogin | None = None, places: Places | None = None
+) -> Iterator[tuple[str, ProjectIndex]]:
     """A real server of a folder of projects; its address and its index."""
-    index = Index(folder, Hosts("127.0.0.1"), places or Places(), proxy)
+    index = ProjectIndex(folder, Hosts("127.0.0.1"), places or Places(), proxy)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(config_of(make_index(index)))
