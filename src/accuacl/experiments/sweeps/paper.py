@@ -41,8 +41,7 @@ def read_recipe(name: str) -> dict[str, Any]:
     """
     if name not in RECIPES:
         raise no_such("recipe", name, RECIPES)
-    recipe = resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml")
-    return yaml.safe_load(recipe.read_text(encoding="utf-8"))
+    return yaml.safe_load(resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml").read_text())
 
 
 @dataclass(frozen=True)
