@@ -8,7 +8,7 @@ export OMP_WAIT_POLICY := PASSIVE
 # Keep compiled modules: tests start many processes, and each would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo docs test test-long test-random test-label-studio test-newcomer coverage release-check lint lint-js bench setup clean
+.PHONY: help demo docs test test-long test-random test-lowest test-pythons test-label-studio test-newcomer coverage release-check lint lint-js bench setup clean
 help:  ## show the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
@@ -42,6 +42,26 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 test-random: lint  ## run all tests in three random orders
 	$(PIP) pytest-randomly
 	for seed in 1 2 3; do $(PYTEST) -o addopts="-q --doctest-modules --strict-markers" --randomly-seed=$$seed || exit 1; done
+
+test-lowest: $(VENV)/ready  ## install the oldest versions that pyproject.toml allows, without extras, and try all that this install has
+	$(PIP) uv
+	mkdir -p out
+	$(BIN)/uv pip compile --quiet --resolution lowest-direct --python-version 3.11 pyproject.toml --output-file out/lowest.txt
+	$(BIN)/uv venv --quiet --clear --python $(BIN)/python out/lowest
+	$(BIN)/uv pip install --quiet --python out/lowest/bin/python --requirements out/lowest.txt
+	$(BIN)/uv pip install --quiet --python out/lowest/bin/python --no-deps .
+	out/lowest/bin/python tests/lowest.py
+
+# The pins of constraints.txt are those of one Python; others may need newer versions, so they are not used here.
+test-pythons:  ## run all tests with each Python from 3.11 to 3.14 that is here, in an environment of its own
+	@for version in 3.11 3.12 3.13 3.14; do \
+		python=$$(command -v python$$version || uv python find --no-python-downloads $$version 2>/dev/null); \
+		if [ -z "$$python" ]; then echo "Python $$version is not here; it is left out. Install it, for instance with: uv python install $$version"; continue; fi; \
+		echo "Python $$version: $$python"; \
+		$$python -m venv .venv-$$version && \
+		.venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,label,onnx,skactiveml,frames]" && \
+		OMP_NUM_THREADS=1 .venv-$$version/bin/python -m pytest -n 2 --dist worksteal $(TESTS) || exit 1; \
+	done
 
 coverage: $(VENV)/ready  ## which lines the tests run: out/coverage/index.html
 	$(PIP) pytest-cov

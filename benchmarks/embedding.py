@@ -46,7 +46,7 @@ def main() -> None:
         print(json.dumps(measure(*json.loads(given.row), given.images, given.turns)))
         return
     if not given.runtimes:
-        from accuacl.experiments.embed import installed
+        from accuacl.experiments.networks import installed
 
         given.runtimes = installed()
     rows: list[dict[str, Any]] = []
@@ -85,7 +85,7 @@ def measure(
     from accuacl.base.machine import memory_kept, one_heap
     from accuacl.base.threads import ordered_thread_map
     from accuacl.experiments.data import decode
-    from accuacl.experiments.embed import open_runtime, pretrained_network
+    from accuacl.experiments.networks import open_runtime, pretrained_network
 
     one_heap()
     torch.set_num_threads(1)

@@ -24,8 +24,8 @@ import torch
 
 from accuacl.base.machine import cores
 from accuacl.experiments.data import Dataset, Split, decode, load
-from accuacl.experiments.embed import WHEELS, FrozenNetwork, open_runtime, pretrained_network
 from accuacl.experiments.heads import fit
+from accuacl.experiments.networks import WHEELS, FrozenNetwork, open_runtime, pretrained_network
 
 CLASSES, TRAIN, TEST, LABELS, CLIP = 30, 30, 50, (3, 10, 30), 10.0
 COLUMNS = ("data", "network", "side", "runtime", "seed", "labels", "accuracy")

@@ -1,6 +1,10 @@
 """How long the kernel head takes from the last label on: fit, and predictions for a sample of the pool.
 
     OMP_NUM_THREADS=1 python benchmarks/heads_speed.py
+    OMP_NUM_THREADS=1 python benchmarks/heads_speed.py --project
+
+--project: from the last label of a round to the next batch in a project with a pool of 50,000 items, rounds of 400
+labels, with and without choosing ahead (a server chooses ahead).
 
 Random rows as texts (256 token columns, 4,096 TF-IDF columns of which eight are used) and images (1,280 columns) have
 them; 60 classes; medians of three. `floor`: one Cholesky factor of n x n and one product of 5,000 rows of the pool with
@@ -9,18 +13,29 @@ the support rows, which no head of this kind can do without.
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
+import uuid
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
 from accuacl.experiments.heads import candidates_of_kind, fit, fit_with_pool
+from accuacl.labeling.project import NewItems, Project, make, people_steps
 
-CLASSES, SAMPLE = 60, 5000
+CLASSES, SAMPLE, POOL = 60, 5000, 50_000
+ROUNDS = {"per_round": 400, "rounds": 6}
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--project", action="store_true")
+    if parser.parse_args().project:
+        projects()
+        return
     print("| data | labels | floor | fit | fit, pool of 3 x 1,200 | predict 5,000 |\n|---|--:|--:|--:|--:|--:|")
     for name in ("texts", "images"):
         for n in (200, 600, 2000):
@@ -40,6 +55,54 @@ def main() -> None:
                 seconds(lambda head=head, n=n, x=x: head.logits(x[n : n + SAMPLE])),
             ]
             print(f"| {name} | {n:,} | {' | '.join(f'{each:.2f} s' for each in times)} |", flush=True)
+
+
+def projects() -> None:
+    print("| data | labels | chosen ahead | chosen then |\n|---|--:|--:|--:|")
+    for name in ("texts", "images"):
+        ahead, then = (waits(name, ahead) for ahead in (True, False))
+        for labels in ahead:
+            print(f"| {name} | {labels:,} | {ahead[labels]:.2f} s | {then[labels]:.2f} s |", flush=True)
+
+
+def waits(name: str, ahead: bool) -> dict[int, float]:
+    """By labels so far, the CPU seconds from the last label of a round until the next batch is there."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(CLASSES, size=POOL)
+    names = [str(i) for i in range(POOL)]
+    if name == "texts":
+        words = rng.integers(3000, size=(CLASSES, 30))
+        own = words[truth[:, None], rng.integers(30, size=(POOL, 5))]
+        texts = [" ".join(f"w{word}" for word in row) for row in np.hstack([own, rng.integers(3000, size=(POOL, 4))])]
+        items, settings = NewItems("texts", "made", names, texts=texts), make({"kind": "texts"} | ROUNDS)
+    else:
+        x = rng.normal(size=(POOL, 1280)).astype(np.float32)
+        x += 0.35 * rng.normal(size=(CLASSES, 1280)).astype(np.float32)[truth]
+        items = NewItems("vectors", "made", names, vectors=x)
+        settings = make({"kind": "vectors"} | ROUNDS, embeddings=True)
+    found: dict[int, float] = {}
+    opened: list[float] = []
+    choose_ahead = people_steps.PeopleSteps.choose_ahead
+
+    def noticed(steps: people_steps.PeopleSteps) -> None:  # called when the next batch is there
+        opened.append(time.process_time())
+        choose_ahead(steps)
+
+    people_steps.PeopleSteps.choose_ahead = noticed  # type: ignore[method-assign]
+    with TemporaryDirectory() as folder, Project.create(Path(folder) / "p", settings) as project:
+        project.store.add_person("Ada")
+        person = project.store.people()[0]
+        classes = [project.store.add_class(str(c)).id for c in range(CLASSES)]
+        project.add(items)
+        project.advance(ahead=ahead)
+        while len(found) < ROUNDS["rounds"] - 1:
+            while (pick := project.store.lease(person)) is not None:
+                project.store.label(person, pick.item, classes[truth[pick.item]], uuid.uuid4().hex)
+            started = time.process_time()
+            project.advance(ahead=ahead)
+            found[len(project.store.labels())] = opened[-1] - started
+    people_steps.PeopleSteps.choose_ahead = choose_ahead  # type: ignore[method-assign]
+    return found
 
 
 def rows(name: str, count: int) -> tuple[np.ndarray, list[tuple[int, int]]]:

@@ -48,6 +48,7 @@ START, END = "<!-- benchmarks/heads_study.py writes from here -->", "<!-- to her
 Logits = Callable[[np.ndarray], np.ndarray]
 BASES = ("clinc150", "cifar100", "tiny-imagenet", "nslkdd")
 OURS = {"nslkdd": "uncertain-coverage"}  # the query of the default; of other data coverage
+WITHOUT_HEAD = ("uniform", "coverage")  # queries that do not look at what the head predicts
 DEFAULT = {"nslkdd": "kernel"}  # its head; of other data kernel+self: pseudo-labels harm in tables
 
 
@@ -59,6 +60,7 @@ def main() -> None:
     run.add_argument("--data-dir", type=Path, default=os.environ.get("ACCUACL_DATA"))
     run.add_argument("--cache", type=Path, default=os.environ.get("ACCUACL_CACHE", "runs/heads"))
     run.add_argument("--only", default="", help="Only cells whose data begin with this.")
+    run.add_argument("--heads", nargs="*", help="Only cells with these heads.")
     table = commands.add_parser("table")
     table.add_argument("--page", type=Path)
     given = parser.parse_args()
@@ -70,7 +72,7 @@ def main() -> None:
     arrays = lru_cache(maxsize=1)(partial(load, data_dir=given.data_dir, cache=Path(given.cache)))
     for data, query, head, labels, seed in PARTS[given.part]():
         key = (data, query, head, str(labels), str(seed))
-        if key in done or not data.startswith(given.only):
+        if key in done or not data.startswith(given.only) or head not in (given.heads or [head]):
             continue
         started = time.perf_counter()
         numbers = simulate(arrays(data), query, head, labels, seed, Path(given.cache))
@@ -126,30 +128,25 @@ PARTS: dict[str, Callable[[], Iterator[tuple[Any, ...]]]] = {"choose": choose, "
 def simulate(arrays: Arrays, query: str, head: str, labels: int, seed: int, cache: Path) -> list[float]:
     """A, F, LA, calibration error and pseudo-labels of a project with so many labels in all."""
     per_round = labels // (len(arrays.pools) * ROUNDS)
-    known = _kept_picks(arrays, query, per_round, seed, cache)
+    known = _picks_without_head(arrays, query, per_round, seed, cache) if query in WITHOUT_HEAD else []
     taught: list[np.ndarray] = []  # of each task, the rows of its pool that are learned from
     asked: list[np.ndarray] = []
     matrix: list[list[float]] = []
     logits: Logits | None = None
     facts: dict[str, float] = {}
     for t, rows in enumerate(arrays.pools):
-        taught.append(np.empty(0, np.int64))
-        held = drawn(seed, t, len(rows))[: max(0, min(round(HOLDOUT * per_round), per_round - 1))]
-        asked.append(held)
-        for r in range(1 if known else ROUNDS):
-            if known:
-                picked = known[t]
-            else:
-                left = np.setdiff1d(np.arange(len(rows)), asked[t])
-                count = per_round - len(held) if r == 0 else per_round
-                picked = left[_chosen(query if r or query == "uniform" else _first(query), rows, left, taught[t], count,
-                                      seed, logits)]  # fmt: skip
+        held = _held_out(seed, t, len(rows), per_round)
+        taught.append(known[t] if known else np.empty(0, np.int64))
+        asked.append(np.append(held, taught[t]))
+        for r in range(0 if known else ROUNDS):
+            picked = _picked(
+                query, rows, taught[t], asked[t], per_round - (len(held) if r == 0 else 0), seed, logits, r
+            )
             taught[t], asked[t] = np.append(taught[t], picked), np.append(asked[t], picked)
-            if not known or r == 0:
-                logits, facts = _learned(arrays, head, taught, asked, seed)
+            logits, facts = _learned(arrays, head, taught, asked, seed)
+        if known:
+            logits, facts = _learned(arrays, head, taught, asked, seed)
         matrix.append([_accuracy(arrays, logits, j)[0] for j in range(t + 1)])
-    if not known:
-        _keep_picks(arrays, query, per_round, seed, cache, taught)
     last, ends = matrix[-1], [row[-1] for row in matrix]
     confidences, hits = (np.concatenate(parts) for parts in zip(
         *(_accuracy(arrays, logits, t)[1:] for t in range(len(arrays.pools))), strict=True
@@ -166,11 +163,6 @@ def simulate(arrays: Arrays, query: str, head: str, labels: int, seed: int, cach
 def drawn(seed: int, task: int, count: int) -> np.ndarray:
     """The order in which rows are drawn uniformly."""
     return np.random.default_rng([seed, task, 77]).permutation(count)
-
-
-def _first(query: str) -> str:
-    """The strategy of first rounds, where nothing is known of new classes."""
-    return "uniform" if query == "badge" else "coverage"
 
 
 def _chosen(
@@ -201,7 +193,7 @@ def _learned(
     if head == "linear":
         import torch
 
-        fitted = ridge.fit(torch.from_numpy(x), torch.from_numpy(labels), classes)
+        fitted = ridge.fit_ridge(torch.from_numpy(x), torch.from_numpy(labels), classes)
 
         def outputs(rows: np.ndarray) -> np.ndarray:
             return fitted.logits(torch.from_numpy(rows)).numpy()
@@ -242,22 +234,44 @@ def _accuracy(arrays: Arrays, logits: Logits, task: int) -> tuple[float, np.ndar
     return 100 * float(np.average(hits, weights=weights)), p.max(axis=1), hits
 
 
-def _kept_picks(arrays: Arrays, query: str, per_round: int, seed: int, cache: Path) -> list[np.ndarray] | None:
-    """Picks that depend on no head, made before."""
-    path = _picks_file(arrays, query, per_round, seed, cache)
-    return [np.array(rows, np.int64) for rows in json.loads(path.read_text())] if path.exists() else None
+def _picks_without_head(arrays: Arrays, query: str, per_round: int, seed: int, cache: Path) -> list[np.ndarray]:
+    """What is learned from of each task, by a query that depends on no head; made once, then kept in the cache."""
+    data = arrays.name.removesuffix("+wrong")  # other answers change none of these picks
+    path = cache / "picks" / f"{data}-{query}-{per_round}-{seed}.json"
+    if path.exists():
+        return [np.array(rows, np.int64) for rows in json.loads(path.read_text())]
+    found: list[np.ndarray] = []
+    for t, rows in enumerate(arrays.pools):
+        held = _held_out(seed, t, len(rows), per_round)
+        taught = np.empty(0, np.int64)
+        for r in range(ROUNDS):
+            count = per_round - (len(held) if r == 0 else 0)
+            taught = np.append(taught, _picked(query, rows, taught, np.append(held, taught), count, seed, None, r))
+        found.append(taught)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps([rows.tolist() for rows in found]))
+    return found
 
 
-def _keep_picks(arrays: Arrays, query: str, per_round: int, seed: int, cache: Path, taught: list[np.ndarray]) -> None:
-    if query in ("uniform", "coverage"):
-        path = _picks_file(arrays, query, per_round, seed, cache)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps([rows.tolist() for rows in taught]))
+def _picked(
+    query: str,
+    rows: np.ndarray,
+    taught: np.ndarray,
+    asked: np.ndarray,
+    count: int,
+    seed: int,
+    logits: Logits | None,
+    round: int,
+) -> np.ndarray:
+    """The rows of a pool that a round asks for."""
+    left = np.setdiff1d(np.arange(len(rows)), asked)
+    if query != "uniform" and round == 0:  # nothing is known of new classes
+        query = "uniform" if query == "badge" else "coverage"
+    return left[_chosen(query, rows, left, taught, count, seed, logits)]
 
 
-def _picks_file(arrays: Arrays, query: str, per_round: int, seed: int, cache: Path) -> Path:
-    data = arrays.name.removesuffix("+wrong")  # other answers change no picks that depend on no head
-    return cache / "picks" / f"{data}-{query}-{per_round}-{seed}.json"
+def _held_out(seed: int, task: int, count: int, per_round: int) -> np.ndarray:
+    return drawn(seed, task, count)[: max(0, min(round(HOLDOUT * per_round), per_round - 1))]
 
 
 def _terms(*first: str) -> Callable[[Arrays], list[Terms]]:

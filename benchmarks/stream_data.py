@@ -7,7 +7,7 @@ tabular/fraud_oracle.csv.xz. A folder that is there already is left alone. Made 
 
 - cifar100-features: 100 training and 20 test images of each class under EfficientNet-Lite0 at 128 pixels (its weights
   are in the extra `label`)
-- cifar100-looks: the same images in five looks, named by the column `domain`
+- cifar100-looks: the same images under five corruptions, named by the column `domain`
 - clinc150: sentences of 150 intents, TF-IDF brought to 256 columns by a truncated singular value decomposition
 - clinc150-looks: the same sentences plain, with typing errors, and without their vowels
 - nslkdd: connections of the 15 classes that have at least five; the column `domain` is the protocol
@@ -31,9 +31,9 @@ from torch.nn.functional import interpolate
 
 from accuacl.base.randomness import rank
 from accuacl.experiments.data import Dataset, Split, StreamOptions, load, make_stream
-from accuacl.experiments.embed import MEAN, STD, load_pretrained
+from accuacl.experiments.networks import MEAN, STD, load_pretrained
 
-LOOKS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
+DOMAINS, SIDE, COLUMNS, SEED = 5, 128, 256, 0
 Arrays = dict[str, np.ndarray]
 
 
@@ -57,18 +57,18 @@ def main() -> None:
         print(name, {key: array.shape for key, array in arrays.items()}, flush=True)
 
 
-def cifar100(data_dir: Path, looks: bool = False) -> tuple[Arrays, list[str]]:
+def cifar100(data_dir: Path, corrupted: bool = False) -> tuple[Arrays, list[str]]:
     data = load("cifar100", data_dir)
     small = Dataset("cifar100", _some(data.train, 100), _some(data.test, 20), data.classes)
     columns = {}
-    if looks:
-        stream = make_stream(small, None, StreamOptions(domains=LOOKS, seed=SEED))
+    if corrupted:
+        stream = make_stream(small, None, StreamOptions(domains=DOMAINS, seed=SEED))
         small = stream.dataset
         for split, rows in (("train", [t.train for t in stream]), ("test", [t.test for t in stream])):
-            look = np.empty(sum(map(len, rows)), np.int64)
+            domain = np.empty(sum(map(len, rows)), np.int64)
             for i, some in enumerate(rows):
-                look[some] = i
-            columns[f"domain_{split}"] = look
+                domain[some] = i
+            columns[f"domain_{split}"] = domain
     splits = {"train": small.train, "test": small.test}
     arrays = {f"x_{name}": _embedded(split) for name, split in splits.items()}
     labels = {f"y_{name}": split.labels for name, split in splits.items()}
@@ -95,7 +95,7 @@ def _embedded(split: Split) -> np.ndarray:
     return torch.cat(parts).numpy()
 
 
-def clinc150(data_dir: Path, looks: bool = False) -> tuple[Arrays, list[str]]:
+def clinc150(data_dir: Path, corrupted: bool = False) -> tuple[Arrays, list[str]]:
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -108,12 +108,14 @@ def clinc150(data_dir: Path, looks: bool = False) -> tuple[Arrays, list[str]]:
     reduced = TruncatedSVD(COLUMNS, random_state=SEED).fit(plain)
     arrays: Arrays = {}
     for split, rows in splits.items():
-        look = np.array([int.from_bytes(rank(f"look {split}", i)[:4]) % 3 if looks else 0 for i in range(len(rows))])
-        texts = [TEXT_LOOKS[k](text, i) for i, ((text, _), k) in enumerate(zip(rows, look, strict=True))]
+        domain = np.array(
+            [int.from_bytes(rank(f"look {split}", i)[:4]) % 3 if corrupted else 0 for i in range(len(rows))]
+        )
+        texts = [TEXT_CORRUPTIONS[k](text, i) for i, ((text, _), k) in enumerate(zip(rows, domain, strict=True))]
         arrays[f"x_{split}"] = reduced.transform(vectorizer.transform(texts)).astype(np.float32)
         arrays[f"y_{split}"] = np.array([intents.index(intent) for _, intent in rows])
-        if looks:
-            arrays[f"domain_{split}"] = np.array(["plain", "typing errors", "without vowels"])[look]
+        if corrupted:
+            arrays[f"domain_{split}"] = np.array(["plain", "typing errors", "without vowels"])[domain]
     return arrays, intents
 
 
@@ -126,7 +128,7 @@ def _typed(text: str, number: int) -> str:
     return " ".join(words)
 
 
-TEXT_LOOKS: list[Callable[[str, int], str]] = [
+TEXT_CORRUPTIONS: list[Callable[[str, int], str]] = [
     lambda text, _: text,
     _typed,
     lambda text, _: " ".join(word[0] + "".join(c for c in word[1:] if c not in "aeiou") for word in text.split()),
@@ -185,9 +187,9 @@ MADE: dict[str, Callable[[Path], tuple[Arrays, list[str]]]] = {
     "nslkdd": nslkdd,
     "fraud": fraud,
     "clinc150": clinc150,
-    "clinc150-looks": lambda data_dir: clinc150(data_dir, looks=True),
+    "clinc150-looks": lambda data_dir: clinc150(data_dir, corrupted=True),
     "cifar100-features": cifar100,
-    "cifar100-looks": lambda data_dir: cifar100(data_dir, looks=True),
+    "cifar100-looks": lambda data_dir: cifar100(data_dir, corrupted=True),
 }
 
 if __name__ == "__main__":

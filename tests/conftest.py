@@ -31,6 +31,13 @@ if "PYTEST_DEBUG_TEMPROOT" not in os.environ and os.path.isdir("/dev/shm") and s
     os.environ["PYTEST_DEBUG_TEMPROOT"] = "/dev/shm"
 
 
+def pytest_collection_modifyitems(items):
+    """Leave out what is marked as needing POSIX (signals, links, permissions, /proc) where the system has none."""
+    for item in items:
+        if os.name != "posix" and item.get_closest_marker("posix"):
+            item.add_marker(pytest.mark.skip(reason="needs POSIX"))
+
+
 @pytest.fixture
 def ada(store):
     """Who labels in the `store` of a test."""

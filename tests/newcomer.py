@@ -25,7 +25,7 @@ from accuacl.labeling.project import Project
 from printed import PAGES, ROOT, Block, agrees, blocks_of
 from printed_things import MODEL, THINGS
 
-EXTRAS = "label,skactiveml"
+EXTRAS = "label,skactiveml,frames"
 VARIABLES = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "ACCUACL_DATA")}
 LINK = re.compile(r"(http://\S+)/login#token=(\S+)")
 # Reads one block after another from its standard input, as JSON, and says on a line of its own when it is done.
@@ -70,7 +70,7 @@ def install(environment: Path, package: Path) -> None:
     venv.create(environment, with_pip=True)
     pip = [environment / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]
     what = f"accuacl[{EXTRAS}] @ {package.resolve().as_uri()}"
-    subprocess.run([*pip, "install", "-c", ROOT / "constraints.txt", what], check=True, env=VARIABLES)
+    subprocess.run([*pip, "install", "-c", ROOT / "constraints.txt", what, "polars"], check=True, env=VARIABLES)
 
 
 class Newcomer:

@@ -31,7 +31,7 @@ from commands import accuacl, forgetting, get_inline
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "docs/start.md", *sorted((ROOT / "docs/tutorials").glob("*.md"))]
-PAGES += [ROOT / "docs/scikit-activeml.md", ROOT / "docs/avalanche.md"]
+PAGES += [ROOT / "docs/scikit-learn.md", ROOT / "docs/scikit-activeml.md", ROOT / "docs/avalanche.md"]
 FENCE = re.compile(r"^```(\w*)(?: title=\"([^\"]+)\")?$")
 MARK = re.compile(r"^<!-- run: (long|never|with)(?:,? (.+?))? -->$")
 NUMBER = re.compile(r"\d+(\.\d+)?")

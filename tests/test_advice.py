@@ -52,8 +52,9 @@ def test_a_task_that_fell_is_said_with_both_numbers_and_what_to_do():
     estimates = with_tasks(fallen(81, 12, 70, 100), labels={0: 90, 1: 30})
     first = said(estimates)[0]
     assert first.text == "Task 3 fell from 81 to 12 %, on 100 held-out examples."
-    assert first.do.startswith("Add data like it as the next task and label 20 of them, or raise the memory: ")
-    assert first.do.endswith("--memory 120 replays all labels, not 50.")
+    assert first.do.startswith("Add data like it as the next task and label 20 of them, or raise the memory, ")
+    assert first.do.endswith("so that the tasks to come replay all 120 labels, not 50.")
+    assert (first.action, first.value) == ("memory", 120)
     assert (first.tone, dict(first.about)) == ("bad", {"task": "2", "held": "1"})
     assert "memory" not in said(estimates, memory=500)[0].do  # everything is replayed already
     assert "memory" not in said(estimates, learner="ridge")[0].do
@@ -147,7 +148,7 @@ def test_disagreement_and_many_skips():
     ("labels", "left", "do"),
     [
         (60, 100, "Its budget has 100 left, which is enough."),
-        (60, 10, "Its budget has 10 left: add more of its data as the next task to go on."),
+        (60, 10, "Its budget has 10 left: ask for one more round, or add more of its data as the next task."),
         (None, 10, "Its budget has 10 labels left."),
         (0, 0, ""),
     ],

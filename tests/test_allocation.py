@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import resource
 
 import numpy as np
 import pytest
 
 from accuacl.base import machine
 from accuacl.base.machine import memory_kept, one_heap
+
+resource = pytest.importorskip("resource", reason="Windows has none")
+pytestmark = pytest.mark.posix
 
 PAGES = 64 * 2**20 // resource.getpagesize()
 

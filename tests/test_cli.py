@@ -226,6 +226,7 @@ def test_help_of_a_run_names_choices_and_defaults():
     assert not any("None" in text for text in told.values())
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("arguments", [("--version",), ("run", "--help"), ("run", *SMALL[:-1], "--strategy=uniform")])
 def test_output_that_cannot_be_written_is_told_in_one_sentence(tmp_path, arguments):
     with Path("/dev/full").open("w") as full:

@@ -103,6 +103,7 @@ def test_a_corrupt_image_is_named_and_skipped_only_on_demand(folder, broken):
         load(str(folder))
 
 
+@pytest.mark.posix
 def test_a_broken_link_is_a_corrupt_image(folder):
     (folder / "val" / "ant" / "1.png").symlink_to("nowhere.png")
     with pytest.raises(InputError, match=r"val/ant/1\.png is not a readable image \(no such file or directory\);"):

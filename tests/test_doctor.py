@@ -40,12 +40,12 @@ def test_what_is_found_is_said(tmp_path, monkeypatch):
 
 
 def test_what_runs_the_networks_is_said(monkeypatch):
-    monkeypatch.setattr("accuacl.experiments.embed.installed", lambda: ["onnxruntime", "torch"])
+    monkeypatch.setattr("accuacl.experiments.networks.installed", lambda: ["onnxruntime", "torch"])
     assert doctor._runtimes({"onnxruntime": "1.2", "torch": "3.4"}) == (
         "onnxruntime 1.2 runs the pretrained networks (here are onnxruntime 1.2, torch 3.4); openvino would be faster "
         "where the processor has bfloat16"
     )
-    monkeypatch.setattr("accuacl.experiments.embed.installed", lambda: ["openvino-bf16", "torch"])
+    monkeypatch.setattr("accuacl.experiments.networks.installed", lambda: ["openvino-bf16", "torch"])
     assert doctor._runtimes({"openvino": "5", "torch": "3.4"}) == (
         "openvino-bf16 5 runs the pretrained networks (here are openvino-bf16 5, torch 3.4)"
     )

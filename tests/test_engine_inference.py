@@ -17,8 +17,8 @@ from torch import nn
 
 from accuacl.base.errors import InputError
 from accuacl.experiments import learners, models
-from accuacl.experiments.embed import pretrained, runtime as runtimes
-from accuacl.experiments.embed.runtime import FrozenNetwork, choose_runtime, open_runtime
+from accuacl.experiments.networks import pretrained, runtime as runtimes
+from accuacl.experiments.networks.runtime import FrozenNetwork, choose_runtime, open_runtime
 
 SIDE = 64
 FAST = [name for name in runtimes.installed() if name != "torch"]

@@ -88,6 +88,7 @@ def test_stopping_early_ends_them_at_once(tmp_path):
     wait_until(lambda: gone(int((tmp_path / "a").read_text())))
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_end_with_their_parent(tmp_path, how):
     code = (

@@ -95,7 +95,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
     ],
 )
 def test_set_strategies_refuse_before_allocating_and_say_how_many_bytes(name, need, monkeypatch):
-    monkeypatch.setattr("accuacl.strategies.api.available", lambda: 10_000)
+    monkeypatch.setattr("accuacl.strategies.api.available_memory", lambda: 10_000)
     says = rf"^{re.escape(name)} needs {need:,} bytes for 20 .*d=4, and 10,000 are free; give a smaller pool(.*)\.$"
     with pytest.raises(TooLarge, match=says) as refusal:
         select(name, pool=POOL, budget=5)

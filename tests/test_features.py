@@ -72,7 +72,7 @@ def row(array, i, j, value):
     [
         (row(H, 2, 1, np.nan), P, "embeddings: row 2, column 1 is nan"),
         (row(H, 3, 0, np.inf), P, "embeddings: row 3, column 0 is inf"),
-        (H, row(P, 1, 0, np.nan), "probabilities: row 1, column 0 is nan"),
+        (H, row(P, 1, 0, np.nan), "probabilities: row 1, column 0 is nan; the model's weights or its inputs"),
         (H, row(P, 1, 0, -0.25), "probabilities: row 1, column 0 is -0.25, not in"),
         (H, row(P, 0, 0, 1.5), "probabilities: row 0, column 0 is 1.5, not in"),
         (H, row(P, 1, 0, 0.75), "probabilities: row 1 sums to 1.5, not to 1"),

@@ -89,6 +89,7 @@ def test_a_disk_that_cannot_be_written(found, kind, name):
     assert end["left"] == []
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", [name for name in USES if name not in OF_A_PROJECT and name != "paper"])
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
 def test_a_place_where_nobody_can_write(inputs, name):

@@ -91,6 +91,7 @@ def test_the_same_run_again_gives_the_same_bytes(tmp_path):
     assert json.dumps(results[0]["accuracy_matrix"]) == json.dumps(results[1]["accuracy_matrix"])
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("where", ["before 1/1/train", "after 1/1/train", "between file and record"])
 def test_a_run_that_was_killed_goes_on_to_the_same_bytes(tmp_path, where):
     small = settings(tasks=2)

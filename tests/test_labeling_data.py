@@ -73,6 +73,7 @@ def colour(project, item):
     return "blue" if int(project.item(item).name[:3]) % 2 else "green"
 
 
+@pytest.mark.posix
 def test_bad_images_are_named_and_left_out(photos):
     (photos / "empty.png").write_bytes(b"")
     (photos / "text.jpg").write_bytes(b"not an image at all")
@@ -115,6 +116,7 @@ def test_known_images_are_not_added_twice(project, photos):
     assert project.item(12).name == "012.png"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd", "a/../../secret.png", "..", "", "link/secret.png"])
 def test_nothing_outside_the_folder_is_read(tmp_path, photos, name):
     (tmp_path / "secret.png").write_bytes((photos / "000.png").read_bytes())
@@ -123,6 +125,7 @@ def test_nothing_outside_the_folder_is_read(tmp_path, photos, name):
         read_inside(photos, name)
 
 
+@pytest.mark.posix
 def test_an_image_that_cannot_be_opened_is_left_out_and_named(photos):
     os.symlink("loop.png", photos / "loop.png")
     os.symlink("nowhere.png", photos / "broken.png")
@@ -134,6 +137,7 @@ def test_an_image_that_cannot_be_opened_is_left_out_and_named(photos):
     }
 
 
+@pytest.mark.posix
 def test_image_bytes_come_with_their_true_type(project, photos):
     data, kind = project.image_bytes(0)
     assert (data, kind) == ((photos / "000.png").read_bytes(), "image/png")

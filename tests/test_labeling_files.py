@@ -153,6 +153,7 @@ def test_files_need_a_function(tmp_path):
         make({"kind": "files"})
 
 
+@pytest.mark.posix
 def test_links_that_lead_out_and_empty_folders_are_refused(sounds, tmp_path):
     (tmp_path / "secret").write_text("x")
     (sounds / "low" / "out.wav").symlink_to(tmp_path / "secret")

@@ -13,7 +13,7 @@ from accuacl.labeling.project import load_learning
 
 LIBRARY = """
 import sys, threading
-from accuacl.labeling.project.project import _load_libraries
+from accuacl.base.machine import load_torch_libraries
 
 turns, loaded = 0, threading.Event()
 def count():
@@ -21,7 +21,7 @@ def count():
     while not loaded.wait(0.001):
         turns += 1
 threading.Thread(target=count).start()
-_load_libraries()
+load_torch_libraries()
 loaded.set()
 print(turns, "libtorch_cpu.so" in open("/proc/self/maps").read(), "torch" in sys.modules)
 """

@@ -451,6 +451,7 @@ def undisturbed(request, tmp_path_factory):
         return outcome(project), project.store.labels(), project.estimates(), request.param
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("seed", range(times(1, 6)))
 def test_killed_at_any_instant_it_goes_on_as_if_nothing_had_happened(tmp_path, undisturbed, seed):
     found, labels, estimates, settings = undisturbed

@@ -432,6 +432,7 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.posix
 def test_killed_processes_lose_nothing_that_was_acknowledged(tmp_path):
     path, draw = tmp_path / "labels.sqlite", random.Random(0)
     with Store(path) as store:
@@ -647,7 +648,7 @@ def test_a_backup_is_one_moment_of_a_store_that_goes_on(store, ada, tmp_path):
 
 
 def test_comments_of_a_person_are_bounded(store, ada, bob, monkeypatch):
-    monkeypatch.setattr("accuacl.labeling.store.review.MOST_BYTES", 100)
+    monkeypatch.setattr("accuacl.labeling.store.labels.MOST_BYTES", 100)
     opened(store)
     store.comment(ada, ITEMS[:2], "ü" * 10, request())  # 40 bytes
     store.flag(ada, ITEMS[0], "x" * 40, request())

@@ -8,6 +8,7 @@ import torch
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive
+from accuacl.experiments.checks import check_learner
 from accuacl.experiments.learners import REGISTRY, Round, TaskData, Training, Transform, start
 from accuacl.experiments.learners.round import cycle, every
 from accuacl.experiments.memory import POLICIES, Memory
@@ -74,6 +75,10 @@ def learn(name, variant, **given):
     return learner.remember()
 
 
+def test_it_keeps_the_contract_that_plugins_are_checked_for(name, variant):
+    assert [outcome for outcome in check_learner(name, variant) if outcome.fault] == []
+
+
 def test_the_same_seed_gives_the_same_bytes_and_the_global_generators_have_no_part(name, variant):
     torch.manual_seed(1)
     np.random.seed(1)  # noqa: NPY002
@@ -103,34 +108,6 @@ def test_the_memory_is_full_of_labelled_examples_each_once(name, variant):
         assert len(memory) == len(np.unique(memory.ids)) == size(name, 40 * t)
         assert (memory.ids < 40 * t).all()
         np.testing.assert_array_equal(memory.labels, LABELS[memory.ids])
-
-
-def test_the_memory_given_is_left_alone(name, variant):
-    _, memories = run(name, variant, tasks=1)
-    model, before = net(), memories[-1]
-    arrays = {key: array.copy() for key, array in before.to_arrays().items()}
-    task = task_of(np.arange(40, 80))
-    after = learn(name, variant, model=model, task=task, memory=before, seed=SEEDS, last_round=True, seen=np.arange(4))
-    assert after is not before
-    for key, array in before.to_arrays().items():
-        np.testing.assert_array_equal(array, arrays[key])
-
-
-def test_a_learner_started_again_after_training_remembers_the_same(name, variant):
-    _, memories = run(name, variant, tasks=1)
-    model, task = net(), task_of(np.arange(40, 80))
-    common = {"fetch": fetch, "training": training(), "transform": TRANSFORM, "seed": SEEDS, "seen": np.arange(4)}
-    first = start(name, Round(model, task, memories[-1], **common, last_round=True), variant)
-    first.train()
-    memory = first.remember()
-    state = {key: value.clone() for key, value in model.state_dict().items()}
-    copy = net()
-    copy.load_state_dict(state)
-    again = start(name, Round(copy, task, first.buffer, **common, last_round=True), variant).remember()
-    assert again.to_arrays().keys() == memory.to_arrays().keys()
-    for key, array in memory.to_arrays().items():
-        assert array.tobytes() == again.to_arrays()[key].tobytes(), key
-    assert all(torch.equal(value, copy.state_dict()[key]) for key, value in state.items())
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -168,29 +145,6 @@ def test_a_memory_smaller_than_the_number_of_classes_or_none(name, variant, capa
     model, memories = run(name, variant, capacity=capacity)
     assert [len(memory) for memory in memories] == [size(name, 40 * t, capacity) for t in range(4)]
     assert all(value.isfinite().all() for value in model.state_dict().values())
-
-
-def test_vectors_and_a_growing_head(name, variant):
-    x = IMAGES.flatten(1).float() / 255
-    model, memory = build("mlp", 2, seed=0, input_shape=(192,), width=16), Memory.empty()
-    for t in range(3):
-        model.grow(2 * t + 2, seed=0)
-        ids = np.arange(40 * t, 40 * t + 40)
-        task = TaskData(ids, LABELS[ids], x[ids])
-        common = {"seed": (t,), "last_round": True, "seen": np.arange(2 * t + 2), "transform": Transform()}
-        given = {"fetch": lambda i: x[i], "training": training(classes=2 * t + 2)}
-        memory = learn(name, variant, model=model, task=task, memory=memory, **given, **common)
-    assert len(memory) == size(name, 120)
-    assert all(value.isfinite().all() for value in model.state_dict().values())
-
-
-def test_frozen_parts_stay_frozen(name, variant):
-    model = net()
-    model.embed.requires_grad_(False)
-    before = [parameter.clone() for parameter in model.embed.parameters()]
-    run(name, variant, model, tasks=2)
-    assert all(torch.equal(a, b) for a, b in zip(before, model.embed.parameters(), strict=True))
-    assert all(parameter.grad is None for parameter in model.parameters())
 
 
 def test_new_examples_come_once_an_epoch_and_a_single_one_joins():

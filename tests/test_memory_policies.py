@@ -7,12 +7,21 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.memory import Memory, class_balanced
-from accuacl.experiments.memory.policies import coverage, coverage_order, herding, herding_order
+from accuacl.experiments.memory.policies import (
+    coverage,
+    coverage_order,
+    herding,
+    herding_order,
+    mixed,
+    typical,
+    typical_order,
+)
+from accuacl.strategies import clusters_of
 from accuacl.strategies.facility import unit
 from effort import times
 
 TIE = 1e-11
-ORDERED = {"herding": herding, "coverage": coverage}
+ORDERED = {"herding": herding, "coverage": coverage, "typical": typical, "mixed": mixed}
 IDS = np.arange(100, 160)
 LABELS = IDS % 3
 
@@ -65,6 +74,34 @@ def test_coverage_stands_for_the_class(seed):
     np.testing.assert_allclose(reached, [kernel[kept[: k + 1]].max(0).sum() for k in range(n)], rtol=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(times(10, 100)))
+def test_typical_examples_of_ever_more_clusters(seed):
+    x = rows(seed)
+    n, picks, distinct = len(x), typical_order(x, len(x)).tolist(), np.unique(x, axis=0)
+    assert sorted(picks) == list(range(n))
+    far = np.sqrt(np.square(x[:, None] - x[None]).sum(-1))
+    distance = np.round([np.sort(np.delete(far[i], i))[:20].mean() if n > 1 else 0.0 for i in range(n)], 9)
+    assert distance[picks[0]] == distance.min()
+    for count in range(n):
+        assert typical_order(x, count).tolist() == picks[:count]
+    for number in (2, 4, 8):
+        if number <= len(distinct):
+            place = np.unique(x, axis=0, return_inverse=True)[1].ravel()
+            clusters = clusters_of(distinct.astype(np.float32), number, 0)[place]
+            assert set(clusters[picks[:number]]) == set(clusters), "at most so many are enough for a pick in each"
+
+
+def test_mixed_takes_one_that_covers_and_one_by_chance_in_turn():
+    x, none = np.random.default_rng(0).normal(size=(60, 4)), Memory.empty()
+    kept = mixed(none, IDS, np.zeros(60, int), x, 6, seed=3)
+    ranked = kept.ids[np.argsort(kept.keys)].tolist()
+    by_chance = class_balanced(none, IDS, np.zeros(60, int), 60, seed=3)
+    by_chance = by_chance.ids[np.argsort(by_chance.keys)].tolist()
+    covering = IDS[coverage_order(unit(x), 6)].tolist()
+    both = [id_ for pair in zip(covering, by_chance[:6], strict=True) for id_ in pair]
+    assert ranked == list(dict.fromkeys(both))[:6]
+
+
 @pytest.mark.parametrize("keep", ORDERED.values(), ids=ORDERED)
 def test_classes_have_the_quotas_of_the_class_balanced_memory(keep):
     x = np.random.default_rng(0).normal(size=(60, 4))
@@ -77,7 +114,9 @@ def test_classes_have_the_quotas_of_the_class_balanced_memory(keep):
         np.testing.assert_array_equal(kept.labels, labels[kept.ids - 100])
 
 
-@pytest.mark.parametrize(("keep", "order"), [(herding, herding_order), (coverage, coverage_order)])
+@pytest.mark.parametrize(
+    ("keep", "order"), [(herding, herding_order), (coverage, coverage_order), (typical, typical_order)]
+)
 def test_a_smaller_quota_cuts_the_tail_of_the_order(keep, order):
     x = np.random.default_rng(1).normal(size=(60, 4))
     first = keep(Memory.empty(), IDS[:40], np.zeros(40, int), x[:40], 20, seed=0)

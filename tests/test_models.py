@@ -18,13 +18,16 @@ IMAGES = torch.randint(0, 256, (5, 32, 32, 3), dtype=torch.uint8, generator=torc
 PLAIN = Transform((0.5,), (0.25,))
 
 
+FLAT = ("mlp", "projection", "linear", "pretrained")  # nets that take vectors
+
+
 def made(name, classes=4, seed=0, width=None):
-    shape = (6,) if name in ("mlp", "projection", "linear") else (3, 32, 32)
+    shape = (6,) if name in FLAT else (3, 32, 32)
     return build(name, classes, seed=seed, input_shape=shape, width=width or (8 if "resnet" in name else None))
 
 
 def given(name, n=5):
-    return torch.linspace(-1, 1, n * 6).reshape(n, 6) if name in ("mlp", "projection", "linear") else IMAGES[:n]
+    return torch.linspace(-1, 1, n * 6).reshape(n, 6) if name in FLAT else IMAGES[:n]
 
 
 def same(a, b):
@@ -92,7 +95,7 @@ def test_a_model_loaded_from_its_weights_computes_the_same_bits():
 def test_predict_over_seen_classes_and_in_batches_of_one(name):
     model = made(name, 6).train()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    transform = Transform() if name in ("mlp", "projection", "linear") else PLAIN
+    transform = Transform() if name in FLAT else PLAIN
     h, p = predict(model, given(name), transform, np.array([4, 0, 5]))
     assert h.dtype == p.dtype == np.float32
     with torch.no_grad():

@@ -7,9 +7,10 @@ import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads import pool as module
-from accuacl.experiments.heads.kernel import fit
+from accuacl.experiments.heads.calibration import best_sharpness, softmax
+from accuacl.experiments.heads.kernel import canonical_order, fit
 from accuacl.experiments.heads.kernels import Smoothing, Term, kernel
-from accuacl.experiments.heads.pool import SHARE, WEIGHT, fit_with_pool, sample_ids
+from accuacl.experiments.heads.pool import JUDGED_BY, SHARE, WEIGHT, fit_with_pool, sample_ids
 
 TERMS = (Term("linear", (0, 8)), Term("gaussian", (0, 8)))
 
@@ -21,13 +22,18 @@ def clusters(seed, n, classes=4, d=8, spread=0.6, shares=None):
     return centres[labels] + spread * rng.normal(size=(n, d)), labels
 
 
-def brute_force(x, labels, pools, ridge):
-    """Self-training as it is defined, by dense equations with an intercept that is not penalised."""
+def brute_force(x, labels, pools, ridge, left_out=None):
+    """Self-training as it is defined, by dense equations with an intercept that is not penalised.
+
+    left_out: this row of all that are learned from is not there in the second fit; the others' weights stay.
+    """
     classes = labels.max() + 1
 
-    def solve(rows, own, given):
+    def solve(rows, own, given, without=None):
         mass = np.bincount(own, given, minlength=classes)
         weights = given * given.sum() / ((mass > 0).sum() * mass[own])
+        if without is not None:
+            rows, own, weights = (np.delete(part, without, axis=0) for part in (rows, own, weights))
         gram, n = kernel(TERMS, rows, rows), len(rows)
         matrix = np.zeros((n + 1, n + 1))
         matrix[:n, :n], matrix[:n, n] = np.diag(weights) @ gram + ridge * np.eye(n), weights
@@ -42,11 +48,11 @@ def brute_force(x, labels, pools, ridge):
         outputs = first(pool)
         ranked = np.sort(outputs, axis=1)
         margins = ranked[:, -1] - ranked[:, -2]
-        kept = np.argsort(-margins)[: round(SHARE * len(pool))]
+        kept = np.sort(np.argsort(-margins)[: round(SHARE * len(pool))])
         rows.append(pool[kept])
         own.append(outputs.argmax(axis=1)[kept])
     given = np.concatenate([np.ones(len(x)), np.full(sum(map(len, rows[1:])), WEIGHT)])
-    return solve(np.concatenate(rows), np.concatenate(own), given)
+    return solve(np.concatenate(rows), np.concatenate(own), given, left_out)
 
 
 def test_self_training_is_what_it_is_defined_as():
@@ -57,6 +63,43 @@ def test_self_training_is_what_it_is_defined_as():
     new = clusters(3, 40)[0]
     expected = brute_force(x, labels, pools, head.ridge)(new)
     np.testing.assert_allclose(head.logits(new) / head.sharpness, expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_taught_head_is_as_confident_in_the_pool_as_before():
+    """The head before, with its sharpness from left-out labels; the taught head in rows that have not taught it."""
+    x, labels = clusters(5, 16, spread=0.9)
+    pool = clusters(1, 60)[0]
+    head, plain = fit_with_pool(x, labels, [pool], candidates=[TERMS]), fit(x, labels, candidates=[TERMS])
+    order = canonical_order(x, labels, np.ones(16))
+    without = module._left_out_by_folds(plain, x[order], labels[order], [pool[::JUDGED_BY]])[0]
+    known = ~np.isnan(without).any(axis=1)
+    own = labels[order][known]
+    before = plain.logits(pool) / plain.sharpness
+    kept, _ = module._pseudo_labels(before, [60])
+    judged = np.arange(0, 60, JUDGED_BY)
+    now = [
+        brute_force(x, labels, [pool], head.ridge, 16 + kept.tolist().index(row) if row in kept else None)(pool[[row]])
+        for row in judged
+    ]
+    then = softmax(best_sharpness(without[known], own, 1 / np.bincount(own)[own]) * before[judged])
+    found = softmax(head.sharpness * np.concatenate(now))
+    assert found.max(axis=1).mean() == pytest.approx(then.max(axis=1).mean(), abs=1e-5)
+
+
+def test_the_pool_leaves_confidence_as_right_as_it_was():
+    """Few labels of many classes, where left-out labels of a taught head say far too little."""
+    errors = []
+    for seed in range(4):
+        x, labels = clusters(seed, 36, classes=12, spread=0.45)
+        pool, (test, answers) = (
+            clusters(100 + seed, 600, 12, spread=0.45)[0],
+            clusters(200 + seed, 600, 12, spread=0.45),
+        )
+        head = fit_with_pool(x, labels, [pool])
+        assert head.learned["pseudo_labels"]
+        p = head.probabilities(test)
+        errors.append(abs(float(p.max(axis=1).mean() - (p.argmax(axis=1) == answers).mean())))
+    assert np.mean(errors) < 0.06, errors
 
 
 def test_the_pool_teaches_where_classes_are_clusters():
@@ -76,7 +119,7 @@ def test_pseudo_labels_that_lose_true_ones_are_not_used(monkeypatch):
     pool = clusters(1, 200)[0]
     plain = fit(x, labels)
 
-    def wrong(outputs):
+    def wrong(outputs, _):
         kept = np.arange(len(outputs))
         return kept, (outputs.argmax(axis=1) + 1) % 4
 

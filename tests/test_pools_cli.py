@@ -13,6 +13,7 @@ import pytest
 
 from accuacl import pools, select
 from accuacl.cli import main, select as command
+from accuacl.strategies import coverage
 from effort import gone, wait_until
 from pool_files import Inline, write
 from problems import features
@@ -113,11 +114,16 @@ def test_options_of_strategies_that_choose_a_set_reach_them(ask, tmp_path, strat
     assert picked == expected != by_default
 
 
-@pytest.mark.parametrize(("sample", "said"), [(100, "coverage from a random sample of 100:"), (500, "coverage:")])
-def test_picks_from_a_sample_are_said_to_be_that(ask, sample, said):
-    code, told = ask(*COMMON[:2], "--budget", 20, "--strategy", "coverage", "--sample", sample, "--out", "picked.csv")
+@pytest.mark.parametrize(("given", "sample"), [(None, 400), (100, 100), (500, 0), (0, 0)])
+def test_picks_from_a_sample_are_said_to_be_that(ask, given, sample, tmp_path, monkeypatch):
+    monkeypatch.setattr(coverage, "SAMPLE", 200)  # if nothing is given, so many, or 20 for each pick
+    more = () if given is None else ("--sample", given)
+    code, told = ask(*COMMON[:2], "--budget", 20, "--strategy", "coverage", "--out", "picked.csv", *more)
     assert code == 0, told
-    assert f"20 of 500 picked by {said} picked.csv" in told
+    part = f" from a random sample of {sample} (--sample 0: from all)" if sample else ""
+    assert f"20 of 500 picked by coverage{part}: picked.csv" in told
+    picked = [int(line.split(",")[0]) for line in (tmp_path / "picked.csv").read_text().splitlines()[1:]]
+    assert picked == select("coverage", pool=POOL, budget=20, sample=sample).indices.tolist()
 
 
 def test_a_strategy_of_ones_own(ask, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -21,6 +20,9 @@ from accuacl.strategies import TooLarge
 from engine_items import always_dies
 from pool_files import Inline, lists, table, write
 from problems import features
+
+resource = pytest.importorskip("resource", reason="Windows has none")
+pytestmark = pytest.mark.posix
 
 RNG = np.random.default_rng(0)
 POOL = features(RNG, 400, 6, 4)
@@ -130,7 +132,7 @@ def test_lists_of_several_lengths(tmp_path):
     [
         ("embedding", np.nan, r"row group 2, row 234: embeddings: column 1 is nan; all must be finite"),
         ("embedding", -np.inf, r"row group 2, row 234: embeddings: column 1 is -inf"),
-        ("probability", np.nan, r"row group 2, row 234: probabilities: column 1 is nan, not in \[0, 1\]"),
+        ("probability", np.nan, r"row group 2, row 234: probabilities: column 1 is nan; the model"),
         ("probability", 0.9, r"row group 2, row 234: probabilities: sums to .*, not to 1; give softmax outputs"),
         ("probability", -0.1, r"row group 2, row 234: probabilities: column 1 is -0.1, not in \[0, 1\]"),
     ],
@@ -141,7 +143,10 @@ def test_a_bad_number_is_named(tmp_path, strategy, column, value, says):
     bad = Features.trusted(h, p)
     write(tmp_path / "a.parquet", IDS - 1000, POOL)
     write(tmp_path / "b.parquet", IDS, bad, 100)
-    refused(tmp_path, rf"b\.parquet, {says}", strategy)
+    if column == "probability" and strategy == "kcenter":
+        assert len(ask(tmp_path, strategy)) == 10  # it does not look at probabilities
+    else:
+        refused(tmp_path, rf"b\.parquet, {says}", strategy)
     if column == "probability":
         refused(tmp_path, rf"b\.parquet, {says}", "margin")
     else:

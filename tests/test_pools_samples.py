@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from accuacl import Features, pools, select
@@ -51,7 +53,7 @@ def test_the_picks_of_a_sample_do_not_depend_on_order_and_files(ids, left_out, s
 
 def test_a_sample_that_is_no_number_is_refused(tmp_path):
     pool = write(tmp_path / "a.parquet", np.arange(400), POOL, 100)
-    with pytest.raises(ValueError, match="sample is 'many'; give a whole number of at least 1"):
+    with pytest.raises(ValueError, match="sample is 'many'; give a whole number of at least 0"):
         pools.select(pool, "coverage", budget=5, sample="many")
 
 
@@ -118,5 +120,29 @@ def test_what_does_not_fit_is_refused_and_a_sample_proposed(tmp_path):
 def test_a_sample_smaller_than_the_budget_is_refused():
     with pytest.raises(ValueError, match="sample is 10, but 20 are to be picked from it; give several times as many"):
         select("coverage", pool=POOL, budget=20, sample=10)
-    with pytest.raises(ValueError, match="sample is 0; give a whole number"):
-        select("coverage", pool=POOL, budget=20, sample=0)
+    with pytest.raises(ValueError, match="sample is -1; give a whole number"):
+        select("coverage", pool=POOL, budget=20, sample=-1)
+
+
+def without_probabilities(path, ids, rows):
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel().astype(np.float32)), rows.shape[1])
+    pq.write_table(pa.table({"id": ids, "embedding": lists}), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["coverage", "coverage+memory", "kcenter", "kcenter+memory", "typiclust"])
+@pytest.mark.parametrize("options", [{}, {"sample": 50}])
+def test_strategies_that_look_at_embeddings_alone_need_no_probabilities(name, options, tmp_path):
+    if options and name not in ("coverage", "coverage+memory"):
+        return
+    rows = POOL.embeddings.astype(np.float32)
+    pool = without_probabilities(tmp_path / "pool.parquet", np.arange(400), rows)
+    memory = without_probabilities(tmp_path / "memory.parquet", np.arange(30), MEMORY.embeddings)
+    expected = select(name, pool=Features(rows, POOL.probabilities), budget=9, memory=MEMORY, **options)
+    for given in (memory, MEMORY):
+        got = pools.select(pool, name, budget=9, memory=given, exclude=(), **options)
+        np.testing.assert_array_equal(got.ids, expected.indices)
+    with pytest.raises(ValueError, match="has d=6 but memory has d=4"):
+        pools.select(pool, name, budget=9, memory=Features(np.eye(4), np.full((4, 2), 0.5)))
+    with pytest.raises(ValueError, match="none called 'probability'"):
+        pools.select(pool, "badge", budget=9)

@@ -13,8 +13,8 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.experiments import models
 from accuacl.experiments.data import decode
-from accuacl.experiments.embed import runtime as runtimes
-from accuacl.experiments.embed.runtime import IN_ORDER
+from accuacl.experiments.networks import runtime as runtimes
+from accuacl.experiments.networks.runtime import IN_ORDER
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.project.encoders import NETWORK, load_backbone
 from accuacl.labeling.project.settings import ProjectSettings, has_pretrained

@@ -24,6 +24,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file() and path.name != "lock"}
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize("killed", [True, False])
 def test_a_journal_is_read_without_the_right_to_write(killed):
     """Also one that SQLite itself could open only by writing beside it."""

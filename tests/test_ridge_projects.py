@@ -105,8 +105,9 @@ def test_a_run_with_vectors(tmp_path, model):
 
 def test_ridge_is_refused_where_features_do_not_stay():
     assert make_run({"learner": "ridge"}).model == "linear"
-    with pytest.raises(InputError, match="not with --model conv3; give --model linear or projection and data that are"):
-        make_run({"learner": "ridge", "benchmark": "split-cifar10"})
+    with pytest.raises(InputError, match="not with --model conv3; give --model pretrained for images, linear"):
+        make_run({"learner": "ridge", "benchmark": "split-cifar10", "model": "conv3"})
+    assert make_run({"learner": "ridge", "benchmark": "split-cifar10"}).model == "pretrained"
     with pytest.raises(InputError, match="leave out --finetune, and for images install"):
         make({"kind": "images", "learner": "ridge", "model": "conv4"})
     with pytest.raises(InputError, match="ridge cannot train --head mlp; give --head linear or projection"):
@@ -122,7 +123,8 @@ def test_ridge_is_refused_where_features_do_not_stay():
         ({"learner": "der++"}, "der++", "linear"),
         ({"kind": "tables"}, "er", "mlp"),
         ({"head": "linear"}, "er", "linear"),
-        ({"kind": "texts"}, "ridge", "linear"),
+        ({"kind": "texts"}, "kernel", "linear"),
+        ({"kind": "texts", "keep": "statistics"}, "ridge", "linear"),
         ({"kind": "texts", "learner": "er"}, "er", "linear"),
     ],
 )
@@ -143,7 +145,7 @@ def test_a_column_of_embeddings_is_learned_as_those_of_images_are(tmp_path):
         with Project.open(tmp_path / name) as project:
             s = project.settings
             chosen.append((s.learner, s.head, s.strategy, s.first_round))
-    assert chosen == [("ridge", "linear", "coverage", "coverage"), ("er", "mlp", "uncertain-coverage", "coverage")]
+    assert chosen == [("kernel", "linear", "coverage", "coverage"), ("er", "mlp", "uncertain-coverage", "coverage")]
 
 
 @pytest.mark.parametrize(("batch", "epochs"), [(8, 4), (32, 50)])

@@ -43,6 +43,8 @@ from dying import run_until
 from effort import times
 from processes import Running, start_command
 
+pytestmark = pytest.mark.posix
+
 SMALL = {"tasks": 3, "labels": 12, "rounds": 3, "epochs": 2, "memory": 8, "pool": 60}
 
 
@@ -851,6 +853,7 @@ def test_options_of_strategies_that_choose_a_set_are_settings(tmp_path, monkeypa
         "total_classes",
         "variant",
         "oversample",
+        "classes",
     )
 
     def spy(name, **arguments):

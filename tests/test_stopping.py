@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from accuacl import Features, select
 from accuacl.experiments import read_steps
+from accuacl.experiments.heads import candidates_of_kind, fit_with_pool
 from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target, predicted_accuracy
 from commands import accuacl
 from effort import times
 from scripted import answer, new_project
 
 LABELS = (35, 85, 135, 185)
+KERNELS = candidates_of_kind("vectors", [(0, 12)])
 
 
 def measured(e, b, held, rng):
@@ -70,13 +73,67 @@ def test_a_project_says_it(tmp_path):
         accuracies = [moment.accuracy[0] for moment in project.estimates().history]
         assert [accuracy.count for accuracy in accuracies] == [10, 10]
         curve = [Measured(n, round(a.value / 10), 10) for n, a in zip((10, 30), accuracies, strict=True)]
-        expected = forecast(curve, next_target(curve))
-        assert project.estimates().forecast == expected
+        left = 60 - 40
+        assert project.estimates().forecast == forecast(curve, next_target(curve), left)
         facts = read_steps(project.journal, "train")[-1].result["facts"]
     shown = " ".join(accuacl("project", "status", tmp_path / "p").stdout.split())
-    assert f"task 1: {expected.text}" in shown
+    assert f"task 1: {forecast(curve, next_target(curve), left).text}" in shown
     assert f"each left out in turn, {facts['left_out_accuracy']:.0f} % are right" in shown
     assert "mean │" not in shown  # of one task it is the same number
+
+
+def test_what_is_not_reached_takes_a_label():
+    """An estimate of 60 % beside "about 0 more labels for 70 %" cannot be, however the rounds before were."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        held = int(rng.integers(3, 40))
+        curve = [Measured(int(n), int(rng.integers(held + 1)), held) for n in np.cumsum(rng.integers(1, 60, size=4))]
+        target = next_target(curve)
+        found = forecast(curve, target, int(rng.integers(200))) if target else None
+        if found:
+            assert 100 * curve[-1].right / held < target
+            assert found.labels is None or found.labels > 0
+            assert found.high is None or found.high >= (found.labels or 0) >= (found.low or 0)
+
+
+def test_the_pool_is_not_promised_more_labels_than_it_has():
+    curve = [Measured(n, right, 100) for n, right in zip(LABELS, (40, 62, 71, 77), strict=True)]
+    wanted = forecast(curve, 90)
+    assert wanted.labels > 100
+    enough, few = (forecast(curve, 90, left) for left in (5000, 100))
+    assert enough.text == wanted.text
+    assert few.most == pytest.approx(predicted_accuracy(curve, [LABELS[-1] + 100])[0][1])
+    assert few.text == (
+        f"the pool has too few items for 90 %: labelling the 100 that are left leads to about {few.most:.0f} %"
+    )
+    assert forecast(curve, 90, 0).text == "all items are labelled; 90 % takes more data"
+
+
+def test_intervals_hold_the_truth_with_the_kernel_head():
+    """Streams of classes in clusters, chosen by coverage, learned with the pool: the accuracy two rounds later."""
+    inside, tries = 0, times(20, 150)
+    for seed in range(tries):
+        rng = np.random.default_rng(seed)
+        centres, spread = rng.normal(size=(8, 12)), rng.uniform(0.8, 1.6)
+
+        def drawn(count, rng=rng, centres=centres, spread=spread):
+            labels = rng.integers(8, size=count)
+            return (centres[labels] + spread * rng.normal(size=(count, 12))).astype(np.float32), labels
+
+        (pool, truth), (held, answers), (test, known) = drawn(300), drawn(25), drawn(1500)
+        taught, curve, right = np.empty(0, np.int64), [], 0.0
+        for _ in range(6):
+            left = np.setdiff1d(np.arange(300), taught)
+            seen = [Features(pool[rows], np.ones((len(rows), 1), np.float32)) for rows in (left, taught)]
+            picked = select("coverage", pool=seen[0], budget=12, labelled=seen[1] if len(taught) else None)
+            taught = np.append(taught, left[picked.indices])
+            rest = np.setdiff1d(np.arange(300), taught)
+            head = fit_with_pool(pool[taught], truth[taught], [pool[rest]], 8, candidates=KERNELS)
+            curve.append(Measured(len(taught), int((head.logits(held).argmax(1) == answers).sum()), 25))
+            right = 100 * float((head.logits(test).argmax(1) == known).mean())
+        low, _, high = predicted_accuracy(curve[:4], [curve[5].labels])[0]
+        inside += low - 0.5 <= right <= high + 0.5
+    assert inside >= 0.95 * tries
 
 
 def test_the_next_target_is_above_the_curve_too():

@@ -239,6 +239,7 @@ def test_the_time_left_is_from_the_work_of_this_start():
     assert left.seconds() == pytest.approx(80)
 
 
+@pytest.mark.posix
 def test_the_bar_stays_on_a_small_screen(tmp_path):
     path = sweep_file(tmp_path, strategy=["uniform", "entropy"], seeds=list(range(12)), model=["conv4"])
     start = "from accuacl.cli import main; main()"
@@ -276,6 +277,7 @@ def under_way(out, begun):
     return len(journals) >= begun and not all((journal.parent / "result.json").exists() for journal in journals)
 
 
+@pytest.mark.posix
 def test_killed_at_any_moment_it_goes_on_and_the_table_is_the_same(tmp_path):
     path = sweep_file(tmp_path, strategy=["uniform", "accuacl", "badge"], seeds=[0, 1], epochs=10)
     whole = accuacl("sweep", path, "--out", tmp_path / "whole")
@@ -434,6 +436,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     assert ended.stderr == "accuacl: interrupted; the same command goes on where it was.\n"
 
 
+@pytest.mark.posix
 @pytest.mark.parametrize(
     ("options", "says"),
     [

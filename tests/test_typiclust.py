@@ -7,7 +7,7 @@ import pytest
 
 from accuacl import Features, select
 from accuacl.strategies.facility import unit
-from accuacl.strategies.typiclust import _clusters
+from accuacl.strategies.typiclust import clusters_of
 from effort import times
 
 CENTRES = np.eye(6) * 10
@@ -37,7 +37,7 @@ def test_by_the_definition_given_the_clusters(seed):
     got = select("typiclust", pool=pool, budget=budget, labelled=known, seed=seed, chunk=seed)
     x = unit(h)
     count = min(m + min(budget, n), 500, len(np.unique(x, axis=0)))
-    cluster = _clusters(x.astype(np.float32), count, seed)
+    cluster = clusters_of(x.astype(np.float32), count, seed)
     labels, picks = np.bincount(cluster[n:], minlength=count), []
     sizes = np.bincount(cluster[:n], minlength=count)
     means = np.zeros(n)

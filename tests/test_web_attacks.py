@@ -90,6 +90,7 @@ def test_nothing_is_had_by_path(client, server, path):
     assert b"FastAPI" not in answer.body
 
 
+@pytest.mark.posix
 def test_a_link_out_of_the_data_is_not_followed(client, project, wreck, tmp_path):
     assert client.get("/item/0/image").status_code == 200
     Image.new("RGB", (4, 4), "red").save(tmp_path / "secret.png")

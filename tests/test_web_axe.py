@@ -14,9 +14,11 @@ from web_project import PATIENCE, image_project, picture, running
 
 expect.set_options(timeout=1000 * PATIENCE)
 PAGES = ["/", "/gallery", "/review", "/review?show=flagged", "/dashboard", "/classes", "/people", "/project", "/docs"]
-PAGES += ["/item/0"]
-DIALOGS = {"/": ["#help-open", "#add", "#flag", "#guide"], "/classes": ["[data-edit]"]}
+PAGES += ["/item/0", "/settle"]
+DIALOGS = {"/": ["#help-open", "#add", "#flag", "#guide", "#skip-why"], "/classes": ["[data-edit]"]}
+DIALOGS |= {"/review": ["#help-open"], "/settle": ["#help-open"]}
 SHOWN = {"/dashboard": "#forgetting a", "/people": "#agreement table + p, #agreement h3", "/gallery": "#groups li"}
+SHOWN |= {"/settle": "#said-by tr"}
 TAB = """() => {
   const shown = (e) => e.checkVisibility({ visibilityProperty: true }) && !e.disabled && e.tabIndex >= 0;
   const every = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")];
@@ -51,7 +53,7 @@ def server(tmp_path_factory):
         label_round(project, lead, (1, 1))
         for pick in project.store.picks(0, 0)[:2]:  # and those of people who were asked about the same
             project.store.mark_gold(lead, [pick.item])
-            project.store.label(other, pick.item, 0, f"gold-{pick.item}")
+            project.store.label(other, pick.item, (pick.item + 1) % 2, f"gold-{pick.item}")  # they disagree
         project.store.guide(lead, 0, "whiskers", [pick.item for pick in project.store.picks(0, 0)[:1]])
         project.store.propose(lead, "lion", "propose-lion")
         project.store.flag(lead, project.store.picks(0, 0)[0].item, "?", "flag-it-now")

@@ -202,8 +202,8 @@ def test_many_classes_are_searched(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     assert page.locator("#classes button").count() == 42
     page.keyboard.press("/")
-    page.keyboard.type("ANIMAL 3")
-    assert page.locator("#classes button").count() == 11
+    page.keyboard.type("ANIMAL 3")  # 3, 30 to 39, and 13 and 23
+    assert page.locator("#classes button").count() == 13
     assert page.locator("#classes button.first").inner_text().split() == ["Enter", "animal", "3"]
     press(page, "Enter")
     assert labels(project) == [5]
@@ -727,7 +727,7 @@ def test_the_filters_of_review_wait_for_the_button(chromium, watch, server, proj
     ]
     chosen = page.locator("select[name=show]").input_value()
     page.get_by_role("button", name="Show", exact=True).press("Enter")
-    page.wait_for_url(f"**/review?show={chosen}&**")
+    page.wait_for_url(f"**/review?*show={chosen}&**")
 
 
 def test_examples_of_a_class_are_chosen_under_review(chromium, watch, server, project):
@@ -857,3 +857,129 @@ def test_after_the_login_comes_the_page_that_was_wanted(chromium, watch, server,
     page.goto(f"{page.url}#token={project.store.add_person('Grace')}")
     page.wait_for_url(f"{server}/review?show=labelled&task=0")
     watch.complaints[:] = [text for text in watch.complaints if "401" not in text]
+
+
+def test_review_by_keys_alone(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for _ in range(3):
+        press(page, "1")
+    ada = project.store.people()[0]
+    labelled = sorted(project.store.labels())
+    project.store.comment(ada, labelled[:1], "long " * 100, "a-long-comment")
+    watch.open(page, f"{server}/review?show=labelled&sort=old")
+    items = [int(box) for box in page.locator("#grid input").evaluate_all("all => all.map((box) => box.value)")]
+    heights = page.locator("#grid li").evaluate_all("all => all.map((cell) => cell.firstElementChild.offsetHeight)")
+    assert len(set(heights)) == 1
+    assert page.locator("#grid details").bounding_box()["height"] < 100
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[1]}/image")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[2]}/image")
+    page.keyboard.press("x")
+    page.keyboard.press("Escape")
+    expect(page.locator("#large")).to_be_hidden()
+    expect(page.locator("#chosen")).to_have_text("1 selected")
+    page.keyboard.press("l")
+    page.keyboard.type("dog")
+    with page.expect_navigation():
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+    assert project.store.labels()[items[2]] == 1
+    with page.expect_navigation():
+        page.keyboard.press("u")
+    assert project.store.labels()[items[2]] == 0
+    page.keyboard.press("/")
+    page.keyboard.type("LONG")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    expect(page.locator("#grid input")).to_have_count(1)
+    page.keyboard.press("?")
+    expect(page.locator("#help")).to_be_visible()
+
+
+def test_a_reason_for_skipping_is_one_key(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    before = shown(page)
+    page.keyboard.press("Shift+S")
+    expect(page.locator("#skip-it")).to_be_visible()
+    page.keyboard.press("2")
+    gone(page, before)
+    expect(page.locator("#said")).to_have_text("Skipped: None of the classes.")
+    page.keyboard.press("Shift+S")
+    page.locator("#skip-reason").fill("half of it is missing")
+    before = shown(page)
+    page.keyboard.press("Enter")
+    gone(page, before)
+    reasons = [answer.reason for answer in project.store.every_answer()]
+    assert reasons == ["None of the classes", "half of it is missing"]
+
+
+def test_digits_are_keys_of_any_keyboard(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    french = {"key": "\u00e9", "code": "Digit2", "bubbles": True}
+    russian = {"key": "\u044b", "code": "KeyS", "bubbles": True}
+    for event in (french, russian):
+        before = shown(page)
+        page.evaluate("event => document.body.dispatchEvent(new KeyboardEvent('keydown', event))", event)
+        gone(page, before)
+    assert [(answer.kind, answer.class_id) for answer in project.store.every_answer()] == [("label", 1), ("skip", None)]
+
+
+def test_an_image_cannot_be_moved_out_of_sight(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    page.keyboard.press("+")
+    for _ in range(30):
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("ArrowUp")
+    inside = """() => {
+      const [view, image] = ['#view', '#view img'].map((it) => document.querySelector(it).getBoundingClientRect());
+      return [image.left <= view.left + 9, image.right >= view.right - 9];
+    }"""
+    assert page.evaluate(inside) == [True, True]
+
+
+@pytest.mark.parametrize("path", ["/review", "/classes"])
+def test_pages_say_when_the_server_is_gone_and_when_it_is_back(chromium, watch, server, project, path):
+    page = enter(watch.page(chromium), server, project)
+    watch.open(page, f"{server}{path}")
+    page.route("**/api/changes", lambda route: route.abort())
+    expect(page.locator("#gone")).to_contain_text("The server does not respond")
+    page.unroute("**/api/changes")
+    expect(page.locator("#gone")).to_have_text("The server is back.")
+    expect(page.locator("#gone")).to_be_hidden()
+    watch.complaints.clear()  # of the requests that were lost
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1366, 768), (1280, 720), (844, 390)])
+def test_with_many_classes_what_is_said_and_the_actions_are_on_the_screen(chromium, watch, server, project, size):
+    for i in range(60):
+        project.store.add_class(f"animal {i}")
+    page = watch.page(chromium)
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    enter(page, server, project)
+    page.locator("#classes button").first.click()
+    expect(page.locator("#said")).to_have_text("Saved: cat.")
+    is_seen(page)
+    for element in ("#said", "#skip", "#undo", "#guess", "#view img", "#classes button >> nth=0"):
+        box = page.locator(element).bounding_box()
+        assert box["y"] >= 0, element
+        assert box["y"] + box["height"] <= size[1], element
+    assert page.evaluate("() => scrollY") == 0
+
+
+def test_a_class_has_the_same_mark_on_every_page(chromium, watch, server, project):
+    page = enter(watch.page(chromium), server, project)
+    for _ in range(3):
+        press(page, "2")
+    colour = "element => getComputedStyle(element)"
+    seen = {page.locator("#classes button .mark").nth(1).evaluate(f"{colour}.backgroundColor")}
+    for path, mark in (("/review?label=1", "#grid .mark"), ("/classes", "tbody .mark >> nth=1")):
+        watch.open(page, f"{server}{path}")
+        seen.add(page.locator(mark).first.evaluate(f"{colour}.backgroundColor"))
+    watch.open(page, f"{server}/dashboard")
+    page.wait_for_selector("#map .labelled")
+    seen.add(page.locator("#map .labelled").first.evaluate(f"{colour}.fill"))
+    seen.add(page.locator("#classes-card .mark").nth(1).evaluate(f"{colour}.backgroundColor"))
+    assert seen == {"rgb(213, 94, 0)"}

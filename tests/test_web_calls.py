@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from accuacl.labeling import client
 from accuacl.labeling.project import Project
-from web_project import TestTrainer, browse, log_in, running
+from web_project import TestTrainer, browse, log_in, routes, running
 
 PAGE = Path(__file__).parent.parent / "docs" / "projects.md"
 
@@ -42,10 +45,23 @@ def test_the_documented_python_labels_a_round(project):
         assert again.store.people()[-1].name == "robot"
 
 
-def test_the_documented_calls_label_until_all_is_learned(project):
-    code = blocks()[1].replace("time.sleep(1)", "time.sleep(0.05)")
+def test_the_documented_client_labels_until_all_is_learned(project, monkeypatch):
+    monkeypatch.setattr(client, "PAUSE", 0.05)
     with running(project, trainer=TestTrainer(project)) as address:  # the first round is still to be chosen
-        exec(code, {"url": address, "token": project.store.add_person("robot")})
+        given = {"url": address, "token": project.store.add_person("robot"), "my_guess": lambda example: "cat"}
+        exec(blocks()[1], given)
     settings = project.settings
     assert len(project.store.labels()) == settings.per_round * settings.rounds
     assert project.state().finished
+    assert not project.store.logged_in()
+
+
+def test_the_page_of_the_site_lists_every_call(project):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(PAGE.parent / "hooks")
+        import rest_page
+    listed = set(re.findall(r"(?m)^## (\w+) (\S+)$", rest_page.page()))
+    there = {(method, route.path) for route in routes(project) for method in route.methods}
+    assert listed == {(method, path) for method, path in there if path.startswith("/api/")}
+    for path in re.findall(r"`(?:POST |GET )?(/api/[a-z]+)`", rest_page.TOP):
+        assert path in {path for _, path in there}

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+from dataclasses import replace
+from urllib.parse import quote
+
 import pytest
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.project.exported_tables import write_answers
 from accuacl.labeling.store import Reviewed
-from accuacl.labeling.web.review import Opinion, Wanted, matches
+from accuacl.labeling.web.review import Opinion, Wanted, matches, place
 from web_project import browse, log_in
 
 PER_ROUND = 6
@@ -128,7 +133,7 @@ def test_gold_is_marked_by_leads_alone_and_what_differs_is_to_settle(client, pro
     assert '<th scope="row">Cleo</th><td>1</td><td>0 (0 to 79) %</td>' in said
     to_do = "People disagree about 1 example."
     assert f"{to_do}</b>" in client.get("/dashboard").text
-    assert "/review?show=settle" in client.get("/dashboard").text
+    assert 'href="/settle"' in client.get("/dashboard").text
     client.post("/api/relabel", json={"items": picks[1:2], "class_id": label, "request": "settled-now"})
     assert found(client, "show=settle") == set()
     assert to_do not in client.get("/dashboard").text  # there is nothing left to do
@@ -146,3 +151,66 @@ def test_likely_mistakes_come_in_their_order(client, project, monkeypatch):
         assert items(page) == [picks[2], picks[0], picks[1]]
     assert page.count("probably ") == 3
     assert len(asked) == 1  # kept until a label changes
+
+
+def test_words_are_found_in_names_and_comments(client, project):
+    picks = [pick.item for pick in project.store.picks(0, 0)]
+    name = project.item(picks[0]).name
+    client.post("/api/comment", json={"items": picks[1:3], "text": "Too DARK to tell", "request": "comment-dark"})
+    assert found(client, f"q={name[:-4]}") == {picks[0]}
+    assert found(client, "q=tell+dark") == set(picks[1:3])  # in any order and case
+    assert found(client, "q=dark+light") == set()
+    assert found(client, "q=dark&label=1") == {picks[1]}
+    assert client.get(f"/review?q={'x' * 201}").status_code == 422
+
+
+def test_the_order_is_that_of_time_confidence_or_disagreement():
+    def opinion(item, time, confidence, label=0, guess=0, disagreement=0.0, unsettled=False):
+        row = Reviewed(item, 0, 0, label, True, 0, time, guess, (), disagreement > 0)
+        row = replace(row, confidence=confidence, disagreement=disagreement, unsettled=unsettled)
+        return Opinion(row, guess, False)
+
+    every = [
+        opinion(0, 3.0, 0.9),
+        opinion(1, 1.0, 0.2, disagreement=0.5),
+        opinion(2, 2.0, None, disagreement=0.5, unsettled=True),
+        opinion(3, 4.0, 0.8, guess=1),
+    ]
+
+    def order(sort):
+        return [one.row.item for one in sorted(every, key=lambda one: place(one, sort))]
+
+    assert order("new") == [0, 1, 2, 3]  # as they come
+    assert order("old") == [1, 2, 0, 3]
+    assert order("unsure") == [1, 3, 0, 2]
+    assert order("sure") == [0, 3, 1, 2]
+    assert order("disagree") == [2, 1, 3, 0]
+
+
+def test_why_something_was_skipped_is_shown_found_and_exported(client, project, tmp_path):
+    view = client.post("/api/next", json={}).json()
+    item, why = view["pick"]["item"], "none of <b>the</b> classes"
+    said = {"item": item, "reason": why, "request": "skipped-why-1"}
+    assert [client.post("/api/skip", json=said).status_code for _ in range(2)] == [200, 200]
+    assert found(client, "reason=" + quote(why)) == found(client, "q=none+classes") == {item}
+    assert "skipped: none of &lt;b&gt;the&lt;/b&gt; classes" in client.get("/review?show=skipped").text
+    assert "skipped it: none of" in client.get(f"/item/{item}").text
+    write_answers(project, tmp_path)
+    for name in ("skipped.csv", "answers.csv"):
+        with (tmp_path / name).open() as file:
+            assert [row["reason"] for row in csv.DictReader(file) if row["item"] == str(item)] == [why]
+    long = client.post("/api/skip", json=said | {"reason": "x" * 1001, "request": "skipped-why-2"})
+    assert (long.status_code, "a reason has 0 to 1000" in long.json()["detail"].lower()) == (409, True)
+    client.post("/api/undo", json={"request": "undo-the-skip"}).raise_for_status()
+    assert found(client, "reason=" + quote(why)) == set()
+
+
+def test_an_example_is_told_whole_to_who_may_see_it(client, project):
+    item = project.store.picks(0, 0)[0].item
+    told = client.get(f"/api/review/{item}").json()
+    assert (told["image"], told["label"], told["person"]) == (f"/item/{item}/image", "cat", "Ada")
+    assert client.get("/api/review/99999").status_code == 404
+    project.store.mark_gold(project.store.people()[0], [item])
+    with browse(client.base_url) as other:
+        log_in(other, project, "Cleo")  # who is still to be asked about it
+        assert other.get(f"/api/review/{item}").status_code == 404

@@ -42,9 +42,10 @@ def annotator(server, project, lead):
         yield client
 
 
-PAGES = ["/people", "/project", "/export"]
+PAGES = ["/people", "/project", "/export", "/backup", "/api/places"]
 POSTS = {
     "/api/classes": {"name": "lion"},
+    "/api/classes/many": {"names": "lion"},
     "/api/classes/0/rename": {"name": "tom"},
     "/api/classes/0/merge": {"into": 1},
     "/api/classes/0/guide": {"text": "barks"},
@@ -60,6 +61,14 @@ POSTS = {
     "/api/tasks/0/end": {},
     "/api/uploads": {},
     f"/api/uploads/{UPLOAD}/finish": {},
+    f"/api/uploads/{UPLOAD}/preview": {},
+    f"/api/uploads/{UPLOAD}/discard": {},
+    "/api/places/preview": {"place": "data/a.csv"},
+    "/api/places/add": {"place": "data"},
+    "/api/tasks/0/round": {},
+    "/api/plan": {"overlap": 50},
+    "/api/forget": {"items": "0"},
+    "/api/settle": {"item": 0, "class_id": 0, "request": "12345678"},
     "/api/unflag": {"items": [0]},
     "/api/gold": {"items": [0], "gold": True},
 }
@@ -68,6 +77,11 @@ POSTS = {
 def upload_file(client, upload, name, data, **more):
     headers = {"Content-Type": "application/octet-stream"} | more
     return client.post(f"/api/uploads/{upload}/files", params={"name": name}, content=data, headers=headers)
+
+
+def send_table(client, what, data=b"name,class\n", name="a.csv"):
+    headers = {"Content-Type": "application/octet-stream"}
+    return client.post(f"/api/{what}/file", params={"name": name}, content=data, headers=headers)
 
 
 def everything(project):
@@ -84,6 +98,7 @@ def test_an_annotator_is_refused_what_leads_may_do(annotator, server, project):
         answer = annotator.post(path, json=body)
         assert (answer.status_code, answer.json()["detail"]) == (403, "Only a lead of the project may do this."), path
     assert upload_file(annotator, UPLOAD, "a.png", b"x").status_code == 403
+    assert {send_table(annotator, what).status_code for what in ("labels", "gold")} == {403}
     assert everything(project) == before
     assert "/people" not in annotator.get("/").text
     with browse(server) as stranger:
@@ -100,7 +115,11 @@ def test_every_route_that_changes_something_is_known_here(project):
     may = {"login", "logout", "next", "label", "skip", "undo", "correct", "renew", "release", "relabel", "comment"}
     may |= {"flag", "proposals", "gallery"}
     posts = {route.path for route in routes(project) if "POST" in route.methods}
-    refused = {re.sub(r"/(\d+|0{32})(?=/|$)", "/#", path) for path in POSTS} | {"/api/uploads/#/files"}
+    refused = {re.sub(r"/(\d+|0{32})(?=/|$)", "/#", path) for path in POSTS} | {
+        "/api/uploads/#/files",
+        "/api/labels/file",
+        "/api/gold/file",
+    }
     for path in posts:
         plain = re.sub(r"\{\w+\}", "#", path)
         assert plain in refused or (plain.split("/")[2] in may and plain.count("#") == 0), path
@@ -246,7 +265,7 @@ def test_files_become_a_task_whatever_they_are_called(lead, project):
 
 def test_uploads_are_bounded(lead, server, project, monkeypatch):
     upload = lead.post("/api/uploads", json={}).json()["upload"]
-    monkeypatch.setattr("accuacl.labeling.web.project_page.LARGEST_UPLOAD", 1000)
+    monkeypatch.setattr("accuacl.labeling.web.incoming.LARGEST_UPLOAD", 1000)
     monkeypatch.setattr("accuacl.labeling.web.guard.LARGEST_UPLOAD", 1000)
     assert upload_file(lead, upload, "a.png", bytes(2000)).status_code == 413
 

@@ -18,6 +18,8 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.web import serve, server as module
 from web_project import PATIENCE
 
+pytestmark = pytest.mark.posix
+
 CLI = "from accuacl.cli import main; main()"
 
 

@@ -23,7 +23,10 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.guard import Hosts
+from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.proxy import ProxyLogin
 from accuacl.labeling.web.server import config_of
+from accuacl.labeling.web.several import ProjectIndex, make_index
 from accuacl.labeling.web.site import Limit
 from accuacl.labeling.web.trainer import Trainer
 from effort import PATIENCE, wait_until
@@ -127,13 +130,20 @@ def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
 
 @contextlib.contextmanager
 def running(
-    project: Project, port: int = 0, trainer: Trainer | None = None, public_url: str = "", **more
+    project: Project,
+    port: int = 0,
+    trainer: Trainer | None = None,
+    public_url: str = "",
+    places: Places | None = None,
+    proxy: ProxyLogin | None = None,
+    **more,
 ) -> Iterator[str]:
     """A real server on the loopback interface; its address."""
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        app = make_app(project, Hosts("127.0.0.1", public_url=public_url), trainer or TestTrainer(project))
+        hosts = Hosts("127.0.0.1", public_url=public_url)
+        app = make_app(project, hosts, trainer or TestTrainer(project), places, "", proxy)
         config = config_of(app, **more)
         config.timeout_graceful_shutdown = 2
         server = uvicorn.Server(config)
@@ -147,6 +157,28 @@ def running(
         finally:
             server.should_exit = True
             thread.join(PATIENCE)
+
+
+@contextlib.contextmanager
+def serving(
+    folder: Path, proxy: ProxyLogin | None = None, places: Places | None = None
+) -> Iterator[tuple[str, ProjectIndex]]:
+    """A real server of a folder of projects; its address and its index."""
+    index = ProjectIndex(folder, Hosts("127.0.0.1"), places or Places(), proxy)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(config_of(make_index(index)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            wait_until(lambda: server.started)
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}", index
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+            for app in index.apps.values():
+                app.state.site.project.close()
+            index.store.close()
 
 
 def routes(project: Project) -> list[APIRoute]:

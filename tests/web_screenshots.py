@@ -19,7 +19,7 @@ from accuacl.base.progress import Progress, ignore
 from accuacl.labeling.project import Project, TableOptions, make, read_images, read_table
 from accuacl.labeling.store import Person
 from accuacl.labeling.web.trainer import Trainer
-from web_browser import DESKTOP, Watch, browser
+from web_browser import DESKTOP, PHONE, Watch, browser
 from web_project import PATIENCE, TestTrainer, link, running, wait_until
 
 NAMES = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
@@ -117,11 +117,25 @@ def shoot_dashboard(page: Any, server: str) -> None:
     page.set_viewport_size({"width": 1100, "height": int(box["y"])})
     shoot(page, "dashboard")
     page.set_viewport_size({"width": 1100, "height": 800})
-    page.locator("#map circle.labelled").nth(20).hover(force=True)  # another dot may lie on it
+    page.locator("#map .labelled").nth(20).hover(force=True)  # another dot may lie on it
     page.wait_for_selector("#map-item img")
     page.locator("#map-card").evaluate("(card) => scrollTo(0, card.getBoundingClientRect().top + scrollY - 12)")
     shoot(page, "map")
     page.set_viewport_size(DESKTOP)
+
+
+def shoot_settle(page: Any, server: str, project: Project, people: list[Person]) -> None:
+    """What two people disagree about: four gold examples, which the other of them has taken for something else."""
+    ada = next(person for person in project.store.people() if person.name == "Ada")
+    answers = [answer for answer in project.store.answers() if answer.person in {person.id for person in people}]
+    for answer in answers[:4]:
+        other = next(person for person in people if person.id != answer.person)
+        project.store.mark_gold(ada, [answer.item])
+        project.store.label(other, answer.item, (answer.class_id + 3) % 5, f"disagrees-{answer.item}")
+    project.store.comment(other, [answers[0].item], "The stroke is not closed at the top.", "comment-on-it")
+    page.goto(f"{server}/settle")
+    page.wait_for_selector("#desk[data-seen]:not([data-seen=''])")
+    shoot(page, "settle")
 
 
 CLAIM = {
@@ -199,6 +213,7 @@ def main() -> None:
             for box in (2, 5):
                 page.locator("#grid input").nth(box).check()
             shoot(page, "review")
+            shoot_settle(page, server, project, people)
             shoot_leads(page, server, project, folder / "digits" / "second")
             page.goto("about:blank")
             project.add(read_images(folder / "digits" / "second", ignore))
@@ -226,6 +241,9 @@ def main() -> None:
             phone.goto(link(server, project, "Annie"))
             phone.wait_for_selector("#view img")
             shoot(phone, "phone")
+            phone.set_viewport_size({"width": 844, "height": 390})
+            shoot(phone, "phone-landscape")
+            phone.set_viewport_size(PHONE)
             phone.goto(f"{server}/dashboard")
             phone.wait_for_load_state("networkidle")
             shoot(phone, "phone-dashboard")

@@ -25,6 +25,13 @@ RUN_VALUES = """
 --benchmark digits
 --benchmark cifar10
 --benchmark empty  # --classes-per-task
+--benchmark gaps.npz --classes-per-task 1  # without gaps
+--benchmark commas.csv --classes-per-task 1  # decimal points
+--benchmark headless.csv --classes-per-task 1  # headless.csv looks like data
+--benchmark headless-names.csv --classes-per-task 1  # headless-names.csv looks like data
+--benchmark bad.npz  # bad.npz
+--benchmark nan.npz  # nan.npz
+--benchmark nolabel.csv  # nolabel.csv
 --benchmark words.txt
 --benchmark ragged.csv --classes-per-task 1  # ragged.csv
 --benchmark quote.csv --classes-per-task 1  # quote.csv
@@ -280,6 +287,9 @@ nothing
 new
 new p
 new p --images nowhere
+new p --table headless.csv  # headless.csv looks like data
+new p --table numbers.csv --plugin nowhere.py
+new p --table numbers.csv --plugin net.py
 new p --images empty
 new p --images words.txt
 new p --images badimages --texts texts.csv
@@ -458,6 +468,9 @@ FILES = {
     "words.txt": "just words\n",
     "net.py": NET,
     "numbers.csv": "a,b,label\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n",
+    "commas.csv": "a;b;label\n1,5;2,5;x\n2,5;3;y\n3,5;4,25;x\n4;5,5;y\n",
+    "headless.csv": "7,5,1\n2,3,0\n3,4,1\n",
+    "headless-names.csv": "7,5,cat\n2,3,dog\n3,4,cat\n",
     "ragged.csv": "text,label\none,a\ntwo,b,c\n",
     "quote.csv": 'text,label\n"one,a\ntwo,"b"\n',
     "texts.csv": "text,label\nhello,a\nyou,b\nthere,a\n",
@@ -506,8 +519,10 @@ def place(folder: Path) -> None:
     np.save(folder / "x.npy", np.ones((4, 2), np.float32))
     (folder / "alone").mkdir()
     np.save(folder / "alone" / "lonely.npy", np.ones((4, 2), np.float32))
+    (folder / "alone" / "damaged.npz").write_bytes(b"PK")  # which has nothing to do with it
     np.save(folder / "lonely3.npy", np.ones((4, 2, 2), np.float32))
     np.savez(folder / "three.npz", x=np.ones((4, 2)), y=np.arange(3))
+    np.savez(folder / "gaps.npz", x=np.eye(30, 2), y=np.repeat([0, 10, 20], 10))
     np.savez(folder / "objects.npz", x=np.array([{}]), y=np.zeros(1, int))
     np.savez(folder / "nan.npz", x=np.full((4, 2), np.nan), y=np.arange(4) % 2)
     p = np.full((6, 3), 1 / 3, np.float32)

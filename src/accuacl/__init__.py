@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # Before torch starts its threads: idle ones must sleep, spinning ones slow shared cores tenfold.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "Features",
     "InputError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, one_line
 
 Array = NDArray[Any]
 
@@ -49,7 +50,8 @@ class Features:
 
     Both may be NumPy arrays, memory maps or torch tensors of any float type, on any device and in any memory
     layout; they are kept as they are and not copied (except what NumPy cannot view: bfloat16 and device tensors).
-    The probabilities are the softmax over the classes seen so far.
+    The probabilities are the softmax over the classes seen so far. ids: what the examples are called, so that `select`
+    answers with `picked.ids`: one number or text for each, all different.
 
     >>> import numpy as np
     >>> pool = Features(np.eye(3), np.full((3, 2), 0.5))
@@ -63,8 +65,9 @@ class Features:
 
     embeddings: Array
     probabilities: Array
+    ids: Array | None
 
-    def __init__(self, embeddings: Any, probabilities: Any) -> None:
+    def __init__(self, embeddings: Any, probabilities: Any, ids: Any = None) -> None:
         self.embeddings, _ = _as_matrix(embeddings, "embeddings")
         self.probabilities, kind = _as_matrix(probabilities, "probabilities")
         if len(self.embeddings) != len(self.probabilities):
@@ -76,6 +79,7 @@ class Features:
             raise InputError(f"got d={self.d} embedding columns and K={self.K} classes; both must be at least 1.")
         _check_embeddings(self.embeddings)
         _check_probabilities(self.probabilities, SUM_TOLERANCE.get(kind, 0.2))  # others: float8
+        self.ids = None if ids is None else _as_ids(ids, len(self))
 
     def __len__(self) -> int:
         return len(self.embeddings)
@@ -91,10 +95,38 @@ class Features:
         return int(self.probabilities.shape[1])
 
     @classmethod
-    def trusted(cls, embeddings: Array, probabilities: Array) -> Features:
+    def from_estimator(cls, classifier: Any, X: Any, *, ids: Any = None, embeddings: Any = None) -> Features:
+        """Features of the examples X under a fitted classifier that has `predict_proba`, as scikit-learn's have.
+
+        X: a NumPy array or a frame of pandas, polars or pyarrow, one example a row, as `predict_proba` takes it.
+        ids: the name of a column, which the classifier then does not see, or one id for each row; without it, the index
+        of a pandas frame. embeddings: one row of numbers for each example; without it, X as the last step of a Pipeline
+        sees it, or for any other classifier the columns of X.
+
+        >>> from sklearn.datasets import load_digits
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from accuacl import select
+        >>> X, y = load_digits(return_X_y=True)
+        >>> classifier = LogisticRegression(max_iter=500).fit(X[:200], y[:200])
+        >>> pool = Features.from_estimator(classifier, X[200:], ids=[f"digit-{row}" for row in range(200, len(X))])
+        >>> select("margin", pool=pool, budget=3).ids.tolist()
+        ['digit-489', 'digit-657', 'digit-607']
+        """
+        _check_classifier(classifier)
+        if isinstance(ids, str):
+            X, ids = _without_column(X, ids)
+        elif ids is None and hasattr(X, "iloc"):  # pandas alone names its rows
+            ids = X.index
+        probabilities = _predicted(classifier, X)
+        if embeddings is None:
+            embeddings = _last_inputs(classifier, X)
+        return cls(_numbers(embeddings), probabilities, ids)
+
+    @classmethod
+    def trusted(cls, embeddings: Array, probabilities: Array, ids: Array | None = None) -> Features:
         """Features of arrays that have already been checked."""
         features = object.__new__(cls)
-        features.embeddings, features.probabilities = embeddings, probabilities
+        features.embeddings, features.probabilities, features.ids = embeddings, probabilities, ids
         return features
 
     @classmethod
@@ -107,13 +139,17 @@ class Features:
         """
         if len(sets) == 1:
             return sets[0]
+        ids = [each.ids for each in sets if each.ids is not None]
         return cls.trusted(
-            np.concatenate([each.embeddings for each in sets]), np.concatenate([each.probabilities for each in sets])
+            np.concatenate([each.embeddings for each in sets]),
+            np.concatenate([each.probabilities for each in sets]),
+            np.concatenate(ids) if len(ids) == len(sets) else None,
         )
 
     def rows(self, rows: slice | NDArray[np.int64]) -> Features:
         """The examples at `rows`; a slice is a view. Not checked again."""
-        return Features.trusted(self.embeddings[rows], self.probabilities[rows])
+        ids = None if self.ids is None else self.ids[rows]
+        return Features.trusted(self.embeddings[rows], self.probabilities[rows], ids)
 
     def blocks(self, size: int) -> Iterator[tuple[int, Features]]:
         """Pairs (first row, the next `size` rows) over all rows."""
@@ -132,6 +168,78 @@ def check_alike(pool: Features, **others: Features | None) -> None:
                 f"the pool has d={pool.d} and K={pool.K} but {name} has d={other.d} and K={other.K}; "
                 "compute both with the same model over the same classes."
             )
+
+
+def _check_classifier(classifier: Any) -> None:
+    name = classifier.__name__ if inspect.isclass(classifier) else type(classifier).__name__
+    if inspect.isclass(classifier):
+        raise InputError(f"the classifier is the class {name}; give a fitted one, such as {name}().fit(X, y).")
+    if not callable(getattr(classifier, "predict_proba", None)):
+        raise InputError(
+            f"{name} has no predict_proba; give a classifier that has one, such as LogisticRegression, or wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV."
+        )
+
+
+def _predicted(classifier: Any, X: Any) -> Array:
+    from sklearn.exceptions import NotFittedError
+
+    name = type(classifier).__name__
+    try:
+        given = classifier.predict_proba(X)
+    except NotFittedError:
+        raise InputError(f"{name} has not been fitted; call its fit(X, y) with the labels you have first.") from None
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} does not take this X: {one_line(error)}") from error
+    if isinstance(given, list):  # of scikit-learn's classifiers that predict several things at once
+        raise InputError(f"{name} predicts {len(given)} outputs at once; give a classifier with one.")
+    return np.asarray(given)
+
+
+def _last_inputs(classifier: Any, X: Any) -> Any:
+    """What the last step of a pipeline sees of X; X itself for any other classifier."""
+    steps = getattr(classifier, "steps", None)
+    return classifier[:-1].transform(X) if steps and len(steps) > 1 else X
+
+
+def _without_column(frame: Any, name: str) -> tuple[Any, list[Any]]:
+    """A frame without one of its columns, and that column's values. None of the frames' libraries is imported here."""
+    columns = getattr(frame, "column_names", None)  # of pyarrow, whose `columns` are the values
+    columns = getattr(frame, "columns", None) if columns is None else columns
+    if columns is None:
+        raise InputError(f"ids is {name!r}, but X is a {type(frame).__name__} without columns; give one id a row.")
+    names = list(columns)
+    if name not in names:
+        shown = ", ".join(map(str, names[:10]))
+        raise InputError(f"ids is {name!r}, but X has no such column; its columns are {shown}.")
+    values = frame[name]
+    ids = values.to_pylist() if hasattr(values, "to_pylist") else values.to_list()
+    if hasattr(frame, "iloc"):
+        return frame.drop(columns=name), ids
+    return frame.select([each for each in names if each != name]), ids  # polars and pyarrow
+
+
+def _numbers(given: Any) -> Any:
+    """Rows of floats, of an array or a frame."""
+    if hasattr(given, "toarray"):
+        raise InputError(
+            f"the examples are a sparse matrix of shape {given.shape}; make them dense and narrow, for instance with "
+            "TruncatedSVD before the classifier, or give embeddings=."
+        )
+    names = getattr(given, "column_names", getattr(given, "columns", None))
+    if names is not None and not isinstance(given, np.ndarray):
+        columns = []
+        for name in names:
+            column = np.asarray(given[name])
+            if column.dtype.kind not in "fiub":
+                raise InputError(
+                    f"the column {name!r} of X holds {column.dtype}, not numbers; give embeddings=, or a Pipeline "
+                    "whose first steps turn it into numbers."
+                )
+            columns.append(column)
+        return np.column_stack(columns).astype(np.float64, copy=False) if columns else np.empty((len(given), 0))
+    array = np.asanyarray(given)
+    return array.astype(np.float64) if array.dtype.kind in "iub" else given
 
 
 def _as_matrix(given: Any, name: str) -> tuple[Array, str]:
@@ -166,6 +274,25 @@ def _as_array(given: Any) -> tuple[Array, str]:
     return array, array.dtype.name
 
 
+def _as_ids(given: Any, n: int) -> Array:
+    """Ids as an array of numbers or, in whatever else they are, of objects: one for each row, all different."""
+    try:
+        ids = np.asarray(given)
+    except ValueError:
+        raise InputError(f"ids are a {type(given).__name__} of unequal lists; give one number or text a row.") from None
+    if ids.ndim != 1 or isinstance(given, str):
+        raise InputError(f"ids are a {type(given).__name__} of shape {ids.shape}; give one number or text a row.")
+    if len(ids) != n:
+        raise InputError(f"there are {len(ids)} ids for {n} rows; give one for each.")
+    row_of: dict[Any, int] = {}
+    for row, name in enumerate(ids.tolist()):
+        if name is None or name != name:  # NaN and the missing values of pandas are not equal to themselves
+            raise InputError(f"ids: row {row} has none ({name!r}); give one for each row.")
+        if row_of.setdefault(name, row) != row:
+            raise InputError(f"ids: {name!r} is the id of rows {row_of[name]} and {row}; give each row its own.")
+    return ids
+
+
 def _check_embeddings(array: Array) -> None:
     for start, block in _blocks(array):
         finite = np.isfinite(block)
@@ -189,6 +316,8 @@ def _check_probabilities(array: Array, tolerance: float) -> None:
         if not inside.all():
             row, column = np.argwhere(~inside)[0]
             fault = f"is {block[row, column]:.6g}, not in [0, 1]; give softmax outputs, not logits."
+            if np.isnan(block[row, column]):
+                fault = "is nan; the model's weights or its inputs are not finite, so train it again or repair them."
             raise RowError("probabilities", int(start + row), fault, int(column))
         sums = block.sum(axis=1, dtype=np.float64)
         off = np.abs(sums - 1) > tolerance

@@ -61,6 +61,7 @@ EXTRAS = {  # by extra: what it is for, and the modules that its distributions b
     "labelstudio": ("project push and pull", ("label_studio_sdk",)),
     "skactiveml": ("strategies of scikit-activeml, and ours as its", ("skactiveml",)),
     "frames": ("Selection.to_frame()", ("pandas",)),
+    "logs": ("run --log-to", ("tensorboard",)),
 }
 
 

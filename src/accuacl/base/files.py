@@ -18,6 +18,7 @@ from typing import IO
 import filelock
 
 from accuacl.base.errors import InputError
+from accuacl.base.machine import sync_folder
 
 ASIDE = re.compile(r"\.[0-9a-f]{8}\.part$")  # how the names end of files that `replacing` writes
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EROFS}
@@ -197,17 +198,6 @@ def making(folder: Path, *worthless: str) -> Iterator[None]:
         raise
 
 
-def sync_folder(folder: Path) -> None:
-    """Make a rename in this folder durable, where the system can."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def reason(error: Exception) -> str:
     """The message of an error from the system or from a library that reads a file, without '[Errno ...]'.
 
@@ -238,7 +228,7 @@ class Lock:
         except OSError as error:
             raise cannot_write(path, error) from error
         with contextlib.suppress(OSError):  # Windows lets nobody write to a locked file
-            path.write_text(f"{os.getpid()}\n")
+            path.write_text(f"{os.getpid()}\n", encoding="utf-8")
 
     def release(self) -> None:
         """Free the lock."""
@@ -253,5 +243,5 @@ class Lock:
 
 def _holder(path: Path) -> str:
     with contextlib.suppress(OSError):
-        return path.read_text().strip() or "unknown"
+        return path.read_text(encoding="utf-8").strip() or "unknown"
     return "unknown"

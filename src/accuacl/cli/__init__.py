@@ -36,6 +36,10 @@ COMMANDS = {  # by name: its module, and the line that the list of commands show
         "accuacl.cli.report",
         "Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.",
     ),
+    "check": (
+        "accuacl.cli.check",
+        "Check that strategies, learners and memory policies of your own keep the contract that ours keep.",
+    ),
     "doctor": (
         "accuacl.cli.doctor",
         "Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.",

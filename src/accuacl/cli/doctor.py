@@ -14,7 +14,7 @@ from rich.markup import escape
 
 import accuacl
 from accuacl.base.errors import EXTRAS, install
-from accuacl.base.machine import cores, cpu_name
+from accuacl.base.machine import available_memory, cores, cpu_name
 from accuacl.cli.options import DataDir
 from accuacl.cli.screen import console
 
@@ -28,7 +28,6 @@ def doctor(data_dir: DataDir = None) -> None:
     Nothing is changed. Put its output into a question or a bug report.
     """
     from accuacl.experiments.data import caches, found
-    from accuacl.strategies import available
 
     installed = {each.name.lower(): each.version for each in metadata.distributions()}
     libraries = [f"{name} {installed[name]}" for name in LIBRARIES if name in installed]
@@ -38,7 +37,8 @@ def doctor(data_dir: DataDir = None) -> None:
     _section("extras", [_extra(name, what, modules) for name, (what, modules) in EXTRAS.items()])
     _section("embedding", [_runtimes(installed)])
     _section(
-        "machine", [f"{cpu_name()}, {cores()} cores, {size(available())} of memory free, {platform.platform()}", _gpu()]
+        "machine",
+        [f"{cpu_name()}, {cores()} cores, {size(available_memory())} of memory free, {platform.platform()}", _gpu()],
     )
     where = data_dir or os.environ.get("ACCUACL_DATA") or "not set; give --data-dir or set ACCUACL_DATA"
     sets = [f"{name}: {place or 'not found'}" for name, place in found(data_dir).items()]
@@ -72,7 +72,7 @@ def _runtimes(versions: Mapping[str, str]) -> str:
     """What runs the networks that embed images."""
     if not find_spec("torch"):
         return f"needs the extra train; {install('train')}"
-    from accuacl.experiments.embed import installed as runtimes
+    from accuacl.experiments.networks import installed as runtimes
 
     named = [f"{name} {versions.get(name.partition('-')[0], '')}" for name in runtimes()]
     faster = "" if "openvino" in versions else "; openvino would be faster where the processor has bfloat16"

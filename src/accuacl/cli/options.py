@@ -69,7 +69,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Start over: remove what an
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out images that cannot be read.")]
 TrustCode = Annotated[
     bool,
-    typer.Option("--trust-code", help="Run the Python file that the project or run names as its model; read it first."),
+    typer.Option("--trust-code", help="Run the Python files that the project or run names; read them first."),
 ]
 IdColumn = Annotated[str, typer.Option(help="The Parquet column that holds the ids.")]
 TextColumn = Annotated[str, typer.Option("--column", help="The column that holds the texts.")]

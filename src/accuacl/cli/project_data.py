@@ -12,17 +12,18 @@ from rich.markup import escape
 
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.cli.options import OptionWords, TextColumn, with_settings
+from accuacl.cli.options import OptionWords, Plugin, TextColumn, with_settings
 from accuacl.cli.project import LEFT_OUT_SHOWN, Directory, command, print_left_out, printable
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments import data
 from accuacl.labeling import project as projects
 from accuacl.labeling.store import alike_pairs
-from accuacl.strategies import split_options
+from accuacl.strategies import load_plugins, split_options
 
 ALIKE_SHOWN = 10  # pairs of classes with similar names
 MISSING_SHOWN = 3  # names of images that are missing
-NO_OPTION = ("kind", "digest", "ridge_by", "options")  # settings that follow from others, or have an option elsewhere
+# Settings that follow from others, or have an option elsewhere.
+NO_OPTION = ("kind", "digest", "ridge_by", "options", "plugins")
 
 Images = Annotated[
     Path | None, typer.Option(help="A folder of images, or with a folder of them for each task: task-1, task-2, ...")
@@ -73,15 +74,19 @@ def new(
     classes: Annotated[
         str, typer.Option(help="Classes known from the start, such as cat,dog; people can add more.")
     ] = "",
+    plugin: Plugin = None,
     option: OptionWords = None,
     **given: Any,
 ) -> None:
     """Start a project with the pool of its first task."""
     projects.check_free(directory)
+    load_plugins(plugin or ())  # before the data are read
     chosen = {name: value for name, value in given.items() if value is not None}
     for name in ("mean", "std"):
         if name in chosen:
             chosen[name] = _numbers(name, chosen[name])
+    if plugin:
+        chosen["plugins"] = plugin
     if option:
         chosen["options"] = split_options(option)
     names = classes.split(",") if classes.strip() else []

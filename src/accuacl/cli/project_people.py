@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import sys
@@ -12,6 +13,7 @@ from typing import Annotated
 import typer
 
 from accuacl.base.errors import InputError, install
+from accuacl.base.machine import one_heap
 from accuacl.cli.options import TrustCode
 from accuacl.cli.project import Directory, open_project
 from accuacl.labeling import project as projects
@@ -41,29 +43,64 @@ def serve(
         float | None,
         typer.Option(min=0, max=1, help="Share of each new round that two people label. Unset: as in `project new`."),
     ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder on this machine from which leads may add data on the page. May be repeated."),
+    ] = None,
+    proxy_user_header: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="A header in which a proxy that logs people in says who is asking."),
+    ] = "",
+    proxy_address: Annotated[
+        list[str] | None,
+        typer.Option(help="The proxy's address or network, from which alone the header counts. May be repeated."),
+    ] = None,
+    proxy_groups_header: Annotated[
+        str, typer.Option(metavar="NAME", help="A header in which the proxy names their groups, with commas between.")
+    ] = "",
+    proxy_lead: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A person or group of the proxy that leads. May be repeated. Unset: as the page People says."
+        ),
+    ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     trust_code: TrustCode = False,
 ) -> None:
-    """Serve the page on which people label, and train whenever a round is complete."""
+    """Serve the page on which people label, and train whenever a round is complete.
+
+    DIR may also be a folder of projects, or an empty one: then all of them are served, each below /p/NAME, and leads
+    make new ones on the page.
+    """
+    try:
+        from accuacl.labeling import web
+    except ModuleNotFoundError as error:
+        raise InputError(f"the page needs the extra `label` ({error}); {install('label')}.") from None
+    proxy = web.proxy_login(proxy_user_header, proxy_address or (), proxy_groups_header, proxy_lead or ())
+    run = functools.partial(
+        web.serve,
+        host=host,
+        port=port,
+        people=person or (),
+        allow_host=allow_host or (),
+        cert=cert,
+        key=key,
+        public_url=public_url,
+        places=web.Places(data or ()),
+        proxy=proxy,
+        open_browser=webbrowser.open if open_page and _has_browser() else None,
+    )
+    if web.holds_projects(directory):
+        if overlap is not None:
+            raise InputError("--overlap is for one project; change it on the page of each.")
+        one_heap()  # before there are threads
+        run(directory)
+        return
     with open_project(directory, trust_code) as project:
-        try:
-            from accuacl.labeling.web import serve as run
-        except ModuleNotFoundError as error:
-            raise InputError(f"the page needs the extra `label` ({error}); {install('label')}.") from None
         if overlap is not None:
             project.overlap = overlap
         projects.check_trusted(project.settings)  # now, not when the first round is complete
-        run(
-            project,
-            host=host,
-            port=port,
-            people=person or (),
-            allow_host=allow_host or (),
-            cert=cert,
-            key=key,
-            public_url=public_url,
-            open_browser=webbrowser.open if open_page and _has_browser() else None,
-        )
+        run(project)
 
 
 def person(

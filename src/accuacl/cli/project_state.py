@@ -62,7 +62,7 @@ def status(directory: Directory) -> None:
     if estimates.calibration:
         console.print(estimates.calibration, soft_wrap=True)
     if estimates.forecast:
-        console.print(f"task {state.task + 1}: {estimates.forecast.text}")
+        console.print(f"task {estimates.tasks[-1].task + 1}: {estimates.forecast.text}", soft_wrap=True)
     for sentence in budget:
         console.print(sentence, soft_wrap=True)
     _print_counts("labels by class", {name: estimates.labels_by_class.get(id, 0) for id, name in classes.items()})
@@ -130,7 +130,7 @@ def forget(
 ) -> None:
     """Remove items, their labels and what was learned from them.
 
-    For projects with --learner ridge. The model is then that of a project which never had the items. Of a task whose
+    For projects with --learner ridge or kernel. The model is then that of a project without the items. Of a task whose
     examples are erased (--keep statistics) an item is read again from where it came from, so that its share can be
     taken out of the sums. Your own files are not touched: delete them yourself.
     """

@@ -33,7 +33,7 @@ from accuacl.strategies import load_plugins, split_options
 BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
 
-@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy"))
+@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy", "sample"))
 def run(
     *,
     out: Annotated[
@@ -45,6 +45,10 @@ def run(
     skip_bad: SkipBad = False,
     plugin: Plugin = None,
     option: OptionWords = None,
+    log_to: Annotated[
+        str | None,
+        typer.Option(help="Write curves of the run for TensorBoard: tensorboard:DIR (with the extra `logs`)."),
+    ] = None,
     print_config: Annotated[bool, typer.Option("--print-config", help="Show all settings as YAML and stop.")] = False,
     **given: Any,
 ) -> None:
@@ -72,7 +76,9 @@ def run(
     from accuacl.experiments import run as run_experiment  # loads torch
 
     with drawn(TimeRemainingColumn()) as draw:
-        result = run_experiment(what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw)
+        result = run_experiment(
+            what, out, data_dir=data_dir, fresh=fresh, skip_bad=skip_bad, progress=draw, log_to=log_to
+        )
     _print_accuracy(result)
     console.print(f"recall (%): {escape(_recall(result['recall']))}")
     _print_classes(result)

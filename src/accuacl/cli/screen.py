@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -13,8 +14,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from accuacl.base.progress import OnProgress
+from accuacl.base.progress import OnProgress, Progress as Done
 
+EVERY = 30.0  # seconds between lines about long work, where there is no terminal
 PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
 console = Console()
 errors = Console(stderr=True)
@@ -37,13 +39,35 @@ def progress_bar(*more: ProgressColumn) -> Progress:
 
 @contextmanager
 def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
-    """A function that draws the progress it is given. Meanwhile Python's warnings are shown as notes."""
+    """A function that draws the progress it is given, or prints a line now and then where there is no terminal.
+
+    Meanwhile Python's warnings are shown as notes.
+    """
     with warnings.catch_warnings(), progress_bar(*more) as bar:
         warnings.showwarning = lambda message, *_, **__: console.print(f"[yellow]note:[/yellow] {escape(str(message))}")
-        job = bar.add_task("starting", total=None)
-        yield lambda progress: bar.update(
-            job, completed=progress.done, total=progress.total, description=escape(progress.text)
-        )
+        job, lines = bar.add_task("starting", total=None), ProgressLines()
+
+        def draw(progress: Done) -> None:
+            bar.update(job, completed=progress.done, total=progress.total, description=escape(progress.text))
+            if bar.disable:
+                lines.draw(progress)
+
+        yield draw
+
+
+class ProgressLines:
+    """Progress as lines of a log, beside errors: the first when long work has taken half a minute, then as often."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock, self.begun = clock, clock()
+        self.due = self.begun + EVERY
+
+    def draw(self, progress: Done) -> None:
+        now = self.clock()
+        if now >= self.due:
+            self.due = now + EVERY
+            line = f"{100 * progress.share:.0f} % after {duration(now - self.begun)}: {progress.text}"
+            errors.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def command(*words: object) -> str:

@@ -19,7 +19,7 @@ from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments.data import read_table
-from accuacl.strategies import BUILT_IN, load_plugins, read_options, split_options
+from accuacl.strategies import BUILT_IN, load_plugins, options_of, read_options, split_options, usual_sample
 
 if TYPE_CHECKING:
     from accuacl.pools import Picked
@@ -85,14 +85,17 @@ def select(
     """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
 
     Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
-    probability (its softmax), as `accuacl embed` writes them. uniform, entropy, least-confidence, margin, accuacl with
-    its ablations and accuacl+uniform read the pool in parts, in memory that does not grow with it; so does coverage of
-    a --sample. The others need all of it at once.
+    probability (its softmax), as `accuacl embed` writes them; coverage, kcenter and typiclust need no probabilities.
+    uniform, entropy, least-confidence, margin, accuacl with its ablations and accuacl+uniform read the pool in parts,
+    in memory that does not grow with it. So does coverage, which chooses from a random sample of a large pool: 5,000
+    rows, or 20 for each pick if these are more; --sample says how many, 0: all. The others need all of it at once.
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """
     load_plugins(plugin or ())
     options = _options(strategy, option or (), given)  # wrong ones are refused before pyarrow is loaded
+    if strategy in BUILT_IN and "sample" in options_of(strategy):
+        options.setdefault("sample", usual_sample(budget))
     from accuacl.pools import Columns, check_place, select as select_from, write_picks
 
     check_place(out, exclude or (), pool=pool, memory=memory or (), labelled=labelled or ())
@@ -121,7 +124,7 @@ def select(
     _note_unknown(picked, exclude or ())
     left_out = f", {picked.excluded:,} left out" if exclude else ""
     sample = options.get("sample") or picked.rows
-    part = f" from a random sample of {sample:,}" if sample < picked.rows else ""
+    part = f" from a random sample of {sample:,} (--sample 0: from all)" if sample < picked.rows else ""
     console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{part}{left_out}: {escape(str(out))}")
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")
 

@@ -6,6 +6,7 @@ import math
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any
@@ -23,7 +24,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.machine import cores
 from accuacl.base.progress import Progress
 from accuacl.cli.options import Address, DataDir, EngineName, Gpus, Only, Plugin, Results, Workers, narrow
-from accuacl.cli.screen import command, console, drawn, duration, errors, progress_bar
+from accuacl.cli.screen import ProgressLines, command, console, drawn, duration, errors, progress_bar
 from accuacl.experiments import Row, read_yaml, report, shown_settings
 from accuacl.experiments.sweeps import (
     EFFICIENCY,
@@ -272,7 +273,7 @@ class _Screen:
         self.titles, self.total, self.bar, self.live = titles(runs), len(runs), bar, live
         self.before = 0  # runs that were done before this start
         self.ended: list[tuple[str, Row | None, str]] = []
-        self.left = TimeLeft()
+        self.left, self.lines = TimeLeft(), ProgressLines()
         self.job = bar.add_task("", total=len(runs), left=self.left)
 
     def draw(self, progress: Progress) -> None:
@@ -281,6 +282,8 @@ class _Screen:
         self.left.tell(progress.work or 0.0)
         which = f"{self.titles[progress.item]}: " if progress.item else ""
         self.bar.update(self.job, completed=progress.done, description=escape(which + progress.text))
+        if self.bar.disable:
+            self.lines.draw(replace(progress, text=which + progress.text))
 
     def end(self, run: SweepRun, row: Row | None, why: str) -> None:
         reported = {reason for _, _, reason in self.ended}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing as mp
 import os
-import signal
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -17,7 +16,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from accuacl.base.errors import InputError
-from accuacl.base.machine import cores
+from accuacl.base.machine import cores, how_it_ended, ignore_interrupts, interrupts_held
 from accuacl.engines.engine import Done, Failure, Function, KeepsWorkers, OnItemProgress, UserFiles, attempt
 
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
@@ -76,15 +75,15 @@ class Local(KeepsWorkers):
         code = worker.end()
         if not worker.ready and code >= 0:  # nobody killed it
             raise InputError(
-                f"a worker process could not start ({_describe(code)}); a script that uses several processes must do "
-                "so under `if __name__ == '__main__':`."
+                f"a worker process could not start ({how_it_ended(code)}); a script that uses several processes must "
+                "do so under `if __name__ == '__main__':`."
             )
         index, tried = worker.work.popleft()
         waiting.extendleft(reversed(worker.work))
         if tried < self.retries:
             waiting.appendleft((index, tried + 1))
         else:
-            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({_describe(code)})."))
+            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({how_it_ended(code)})."))
 
     def _release(self) -> None:
         self._dismiss(self._processes)
@@ -107,7 +106,7 @@ class _Worker:
         self.process = context.Process(target=_work, args=(their_end, watched), daemon=True)
         if os.name == "posix":
             resource_tracker.ensure_running()  # starting it would unblock SIGINT, so start it first
-        with _environment(ONE_THREAD), _interrupts_held():
+        with _environment(ONE_THREAD), interrupts_held():
             self.process.start()
         their_end.close()
         watched.close()
@@ -139,16 +138,9 @@ class _Worker:
         return self.process.exitcode or 0
 
 
-def _describe(code: int) -> str:
-    """How a process ended, in words."""
-    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
 def _work(pipe: Connection, lifeline: Connection) -> None:
     """What a worker does: items come in, results go out, until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
-    if hasattr(signal, "pthread_sigmask"):  # Windows has none
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    ignore_interrupts()  # the parent decides
     threading.Thread(target=_until_parent_ends, args=(lifeline,), daemon=True).start()
     function: Function | None = None
     try:
@@ -168,19 +160,6 @@ def _until_parent_ends(lifeline: Connection) -> None:
     with contextlib.suppress(EOFError, OSError):
         lifeline.recv()
     os._exit(1)
-
-
-@contextlib.contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Block Ctrl-C, so that it does not reach a process that has just been started and does not ignore it yet."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextlib.contextmanager

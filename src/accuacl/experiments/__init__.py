@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         decided_by_scale as decided_by_scale,
         make as make,
         own_model as own_model,
+        usual_sample_of as usual_sample_of,
     )
     from accuacl.experiments.config_files import (
         ALIASES as ALIASES,
@@ -91,6 +92,7 @@ __getattr__, __dir__ = lazy_attributes(
             "decided_by_scale",
             "make",
             "own_model",
+            "usual_sample_of",
         ),
         "config_files": ("ALIASES", "read_config", "read_yaml", "renamed", "to_yaml"),
         "journal": ("Journal", "Step", "read_steps"),

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +28,7 @@ from accuacl.experiments.option_settings import (
     with_options,
 )
 from accuacl.experiments.setting import check_stream, is_class_incremental
-from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES
+from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, options_of, usual_sample
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -160,9 +162,7 @@ class Config(Settings):
     )
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     pool_learning: Literal["off", "self", "smooth"] = Field(
-        "off",
-        description="kernel: learn from the unlabelled pool by the head's predictions (self), smooth rows by it "
-        "(smooth), or not (off).",
+        "off", description="kernel: learn from its predictions for the pool (self), smooth rows by it (smooth), or off."
     )
     sampling: Literal["plain", "balanced", "repeated"] = Field(
         "plain",
@@ -177,6 +177,12 @@ class Config(Settings):
         "uniform",
         description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
         "the pool (coverage).",
+    )
+    sample: int = Field(
+        0,
+        ge=0,
+        description="Coverage looks at so many examples of a larger pool, drawn by the seed; 0: at all, however long "
+        "it takes. Unset: 5000, or 20 times the labels of a round if these are more.",
     )
     variant: Literal["released", "paper"] = option_field("variant")
     keep: int = option_field("keep")
@@ -221,10 +227,10 @@ class Config(Settings):
             raise InputError(f"{self.model} has the width that its function gives it; leave out --width.")
         if not models.is_own(self.model) and self.model not in models.NAMES:
             raise no_such("model", self.model, models.NAMES)
-        if learners.REGISTRY[self.learner].exact and self.model not in ("linear", "projection"):
+        if learners.REGISTRY[self.learner].exact and self.model not in models.FROZEN:
             raise InputError(
                 f"{self.learner} learns on features that stay as they are, not with --model {self.model}; give --model "
-                "linear or projection and data that are vectors, such as embeddings of images, or another learner."
+                f"{models.PRETRAINED} for images, linear or projection for vectors, or another learner."
             )
         check_stream(self)
         if self.rounds > self.labels:
@@ -257,17 +263,26 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             and (given.get("task_column") or data.holds_tasks(place))
         ):
             defaults = defaults | {"arrival": "given"}
+        elif vectors and "arrival" not in given and not given.get("classes_per_task") and not given.get("domains"):
+            column = str(given.get("label_column") or "")
+            with warnings.catch_warnings(action="ignore"):  # what is wrong with the data comes first
+                classes = len(data.load(str(benchmark), data_dir, label_column=column).classes)
+            raise InputError(
+                f"{benchmark} has {classes} classes; give --classes-per-task, how many of them arrive with each task, "
+                "or a column or folders that name the tasks."
+            )
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
-    if vectors:
-        learner = learners.REGISTRY.get(str(given.get("learner")))
-        defaults = defaults | {"model": "linear" if learner and learner.exact else "mlp"}
+    exact = getattr(learners.REGISTRY.get(str(given.get("learner"))), "exact", False)
+    if vectors or exact:
+        defaults = defaults | {"model": ("linear" if exact else "mlp") if vectors else models.PRETRAINED}
     if models.is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     if str(given.get("learner")) in learners.REGISTRY:
         defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
     try:
-        return Config(**(defaults | given))
+        config = Config(**(defaults | given))
+        return config if "sample" in given else config.model_copy(update={"sample": usual_sample_of(config)})
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])
@@ -287,6 +302,8 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
     config, unused = canonical_options(config)
     if config["strategy"] == "full":
         unused.add("first_round")
+    if not looks_at_sample(config):
+        unused.add("sample")
     if config.get("lam") is None or "lam" in unused:
         unused.add("lam_from")
     learner = learners.REGISTRY.get(str(config["learner"]))  # None: a plugin's that is not loaded
@@ -299,6 +316,24 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
         unused.add("stream_seed")
     fixed = learner.fixed if learner else {}
     return config | {name: Config.model_fields[name].default for name in unused} | fixed
+
+
+def usual_sample_of(config: Config) -> int:
+    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all.
+
+    The digits are few; a sample that is given as an option of the strategy is drawn by the strategy.
+    """
+    if not looks_at_sample(config.model_dump()) or "sample" in config.options or config.benchmark == "split-digits":
+        return 0
+    return usual_sample(-(-config.labels // config.rounds))
+
+
+def looks_at_sample(config: Mapping[str, Any]) -> bool:
+    """Whether a strategy of the run can choose from a sample of the pool; one that is not loaded may."""
+    strategy = str(config["strategy"])
+    if strategy == "full":
+        return False
+    return config["first_round"] == "coverage" or strategy not in STRATEGIES or "sample" in options_of(strategy)
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:

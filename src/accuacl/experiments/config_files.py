@@ -45,6 +45,16 @@ def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
     return default_settings(model) | content
 
 
+def as_begun(config: Config, path: Path) -> Config:
+    """The config of a run that is resumed from this file: where it names no sample, coverage looks at whole pools."""
+    try:
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # not begun, or refused with a sentence when it is read
+        return config
+    whole = isinstance(recorded, dict) and "learner" in recorded and "sample" not in recorded
+    return config.model_copy(update={"sample": 0}) if whole else config
+
+
 def default_settings(model: type[Settings]) -> dict[str, Any]:
     """The settings of a model that have a default, as a file has them, which names `options` only if there are some."""
     fields = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
@@ -64,7 +74,7 @@ ALIASES = {"seeds": "seed", "budget": "labels", "lambda": "lam"}  # other names 
 def read_yaml(path: Path) -> dict[str, Any]:
     """Settings from a YAML file."""
     try:
-        content = yaml.load(path.read_text(), _EachKeyOnce)
+        content = yaml.load(path.read_text(encoding="utf-8"), _EachKeyOnce)
     except _RepeatedKey as error:
         line = error.mark.line + 1
         raise InputError(f"{path}: line {line} gives {error.key} a second time; keep one of the two lines.") from None

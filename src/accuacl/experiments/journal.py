@@ -71,7 +71,9 @@ class Journal:
         """
         self.directory, self.path, self.environment = directory, directory / "journal.sqlite", environment
         self._db: sqlite3.Connection | None = None
-        busy = f"another process (id {{holder}}) is working on {directory}; wait for it or choose another --out."
+        self.on_step: Callable[[Step], None] | None = None  # called with each step that is recorded from now on
+        instead = "" if "kind" in type(settings).model_fields else " or choose another --out"  # of a run
+        busy = f"another process (id {{holder}}) is working on {directory}; wait for it{instead}."
         with making(directory, "weights", "lock"):
             make_folder(self.weights)
             self._lock = Lock(directory / "lock", busy, patience=patience)
@@ -120,7 +122,10 @@ class Journal:
         spent, cpu = time.perf_counter() - start, time.process_time() - cpu
         finished = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self._ask(INSERT, task, round, kind, text, spent, cpu, finished)
-        return json.loads(text)  # what a resumed run will see, to the bit
+        recorded = json.loads(text)  # what a resumed run will see, to the bit
+        if self.on_step:
+            self.on_step(Step(task, round, kind, recorded, spent, cpu, finished))
+        return recorded
 
     def has(self, kind: str, task: int | None = None, round: int | None = None) -> bool:
         """Whether the step has been done."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from accuacl.experiments.config import Config
+from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
 from accuacl.experiments.option_settings import uses
 from accuacl.experiments.setting import groups_of, is_class_incremental
@@ -109,6 +109,13 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
             sentences.append(f"{_named(stream, without)} without {what} examples; {end} {_it(without)}.")
     if config.strategy == "full":
         return sentences
+    largest = max(len(task.train) for task in tasks)
+    largest = min(config.pool, largest) if config.pool else largest
+    if config.sample and looks_at_sample(config.model_dump()) and largest > config.sample:
+        sentences.append(
+            f"coverage looks at a random sample of {config.sample:,} of a task's examples, which are up to "
+            f"{largest:,}; --sample 0 looks at all, which takes far longer."
+        )
     small = sum(len(task.train) <= config.labels for task in tasks)
     if not is_class_incremental(config.model_dump()) and 2 * small > len(tasks):
         sentences.append(

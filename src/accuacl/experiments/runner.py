@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,13 @@ import torch
 
 import accuacl
 from accuacl.base.errors import InputError
-from accuacl.base.files import strangers, write_text
+from accuacl.base.files import reading, strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.experiments import learners, metrics
 from accuacl.experiments.config import Config
+from accuacl.experiments.config_files import as_begun, default_settings, read_config
 from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
+from accuacl.experiments.logs import check_log, open_log
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
 from accuacl.experiments.setting import environment
@@ -36,10 +40,12 @@ def run(
     oracle: Oracle | None = None,
     progress: OnProgress | None = None,
     patience: float = 0,
+    log_to: str | None = None,
 ) -> dict[str, Any]:
     """Run or resume the experiment; the result of a finished one is returned at once.
 
-    patience: seconds to wait for another process that is working on it.
+    patience: seconds to wait for another process that is working on it. log_to: tensorboard:DIR, for curves of what is
+    recorded.
     """
 
     def prepare() -> ExperimentSteps:
@@ -47,11 +53,19 @@ def run(
 
     _check_out(out)
     check_progress(progress)
+    check_log(log_to)
+    config = config if fresh else as_begun(config, out / "config.json")
+    if not fresh and (shown := _read_only_result(out, config)):
+        return shown
     # A new run is prepared before its directory is touched: what fails here leaves no trace.
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
         warnings.warn(sentence, stacklevel=2)
-    with Journal(out, config, environment(config.device), fresh, patience) as journal:
+    with Journal(out, config, environment(config.device), fresh, patience) as journal, ExitStack() as closing:
+        if log_to:
+            log = open_log(log_to, out, config.model_dump())
+            closing.callback(log.close)
+            journal.on_step = log.write
         if journal.has("result"):
             result = journal.once("result", dict)
         else:
@@ -71,6 +85,17 @@ def run(
                 raise
             result = journal.once("result", _finish, steps, journal, matrix, last, weights, loading)
         _publish(out / "result.json", result)
+    return result
+
+
+def _read_only_result(out: Path, config: Config) -> dict[str, Any] | None:
+    """The result of a finished run in a directory that cannot be written to, where no journal can be opened."""
+    if os.access(out, os.W_OK) or not (out / "result.json").exists():
+        return None
+    if read_config(out / "config.json", Config) != default_settings(Config) | config.model_dump(mode="json"):
+        return None
+    with reading(out / "result.json"):
+        result: dict[str, Any] = json.loads((out / "result.json").read_text(encoding="utf-8"))
     return result
 
 
@@ -135,5 +160,5 @@ def _by_class(steps: ExperimentSteps, journal: Journal) -> dict[str, Any]:
 
 def _publish(path: Path, result: dict[str, Any]) -> None:
     text = json.dumps(result, indent=1) + "\n"
-    if not path.exists() or path.read_text() != text:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)

@@ -17,7 +17,7 @@ import accuacl
 from accuacl.base.errors import InputError, no_such
 from accuacl.base.machine import cpu_name
 from accuacl.base.progress import OnProgress
-from accuacl.experiments import data, learners
+from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS, OWN_STREAMS, Stream
 
 if TYPE_CHECKING:
@@ -121,7 +121,14 @@ def open_stream(config: Config, data_dir: Path | None, skip_bad: bool, progress:
         progress=progress,
     )
     own = "" if config.arrival in ARRIVALS else config.arrival
-    return data.make_stream(dataset, groups_of(config, len(dataset.classes)), stream_options(config), own)
+    stream = data.make_stream(
+        dataset, groups_of(config, len(dataset.classes)), stream_options(config), own, config.tasks or None
+    )
+    if config.model == models.PRETRAINED:
+        from accuacl.experiments.networks import seen_through  # loads torch
+
+        return seen_through(stream, progress)
+    return stream
 
 
 def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:

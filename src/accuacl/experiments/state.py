@@ -90,7 +90,7 @@ def choose(
     total_classes: int = 1,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
-    """What a strategy picks: `ids` and `scores`, as the journal has them.
+    """What a strategy picks: `ids` and `scores`, as the journal has them; and the sizes of a sample and its pool.
 
     features: of examples by id, which uniform does not need. memory: ids. total_classes: as many as there will ever be.
     on_progress: given what is done of a choice, once a second.
@@ -98,7 +98,8 @@ def choose(
     seed = int(numpy_generator(config.seed, state.task.index, state.round, QUERY).integers(2**62))
     if strategy == "uniform":
         rows = np.ones((len(state.left), 1), np.float32)
-        return _as_result(state, strategies.select(strategy, pool=Features(rows, rows), budget=budget, seed=seed))
+        picked = strategies.select(strategy, pool=Features(rows, rows), budget=budget, seed=seed)
+        return _as_result(state.left, picked)
     assert features is not None
     memory = no_ids() if memory is None else memory
     options = options_for(config.model_dump(), strategy)
@@ -106,10 +107,13 @@ def choose(
         options.pop("lam", None)
     if "total_classes" in strategies.options_of(strategy):
         options["total_classes"] = total_classes
+    left = state.left
+    looked_at, labelled = _sample(left, config, strategy, min(budget, len(left))), features(state.ids)
     picked = strategies.select(
         strategy,
-        pool=features(state.left),
-        labelled=features(state.ids),
+        pool=features(looked_at),
+        labelled=labelled,
+        classes=_columns(state) if len(state.seen) == labelled.K else None,
         memory=features(state.earlier if strategy == "accuacl-full" else memory),
         budget=budget,
         past=len(state.earlier),
@@ -117,7 +121,29 @@ def choose(
         progress=_every_second(on_progress) if on_progress else None,
         **options,
     )
-    return _as_result(state, picked)
+    result = _as_result(looked_at, picked)
+    if len(looked_at) == len(left):
+        return result
+    if "gain" in result["scores"]:  # an estimate for the pool
+        result["scores"]["gain"] = [value * (len(left) / len(looked_at)) for value in result["scores"]["gain"]]
+    return result | {"sample": len(looked_at), "pool": len(left)}
+
+
+def _columns(state: LoopState) -> Ids | None:
+    """The columns of the labels in probabilities over the seen classes; None if there is a label of another class."""
+    order = np.argsort(state.seen, kind="stable")
+    place = np.searchsorted(state.seen[order], state.labels)
+    inside = place < len(order)
+    columns = order[np.where(inside, place, 0)] if len(order) else place
+    return columns if inside.all() and (state.seen[columns] == state.labels).all() else None
+
+
+def _sample(left: Ids, config: Config, strategy: str, count: int) -> Ids:
+    """What the strategy looks at: a part of a large pool, if the run has a sample and the strategy can work on one."""
+    if not config.sample or len(left) <= config.sample or "sample" not in strategies.options_of(strategy):
+        return left
+    size = strategies.sample_size(config.sample, count, len(left))  # refuses one that is too small
+    return np.sort(strategies.in_sample_order(left, config.seed)[:size])
 
 
 def _every_second(on_progress: OnProgress) -> OnProgress:
@@ -132,6 +158,6 @@ def _every_second(on_progress: OnProgress) -> OnProgress:
     return report
 
 
-def _as_result(state: LoopState, picked: strategies.Selection) -> dict[str, Any]:
+def _as_result(ids: Ids, picked: strategies.Selection) -> dict[str, Any]:
     scores = {name: values.tolist() for name, values in picked.scores.items()}
-    return {"ids": state.left[picked.indices].tolist(), "scores": scores}
+    return {"ids": ids[picked.indices].tolist(), "scores": scores}

@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from accuacl.base.machine import available_memory
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.engines import Function
 from accuacl.features import Features
 from accuacl.pools.ids import Excluded, Rising, as_array, as_column, as_uint64, take
 from accuacl.pools.passes import check_unique, chunks
 from accuacl.pools.pool import Pool
-from accuacl.strategies import REGISTRY, TooLarge, available, bytes_needed, options_of, sample_hashes, whole_number
+from accuacl.strategies import REGISTRY, TooLarge, bytes_needed, options_of, sample_hashes, whole_number
 
 USUAL_LIMIT = 4 << 30  # bytes that a pool in memory may take, if they are free
 
@@ -47,7 +48,7 @@ def check_fits(strategy: str, pool: Pool, sample: int | None, others: int, limit
     else:
         need += 3 * (8 * d + 8 * K + 64) * rows
         what, instead = f"{need:,} bytes for a sample of {rows:,} rows", "give a smaller --sample"
-    may = min(USUAL_LIMIT, available()) if limit is None else whole_number("memory_limit", limit, 0)
+    may = min(USUAL_LIMIT, available_memory()) if limit is None else whole_number("memory_limit", limit, 0)
     if need > may:
         raise TooLarge(
             f"{strategy} needs {what} with d={d} and K={K}, and may use {may:,}; allow more with --memory-limit, or "
@@ -79,7 +80,7 @@ def load_features(
     """All rows, checked, each at its position (unset: as they come)."""
     layout, done = pool.layout, 0
     h, p = (np.empty((pool.rows, width), kind) for width, kind in zip(layout.shape, layout.types, strict=True))
-    for chunk in chunks(layout, pool.groups, ("embedding", "probability")):
+    for chunk in chunks(layout, pool.groups, tuple(name for name in layout.wanted if name != "id")):
         features = chunk.features(check=True)
         rows = slice(done, done + len(chunk)) if position is None else position[done : done + len(chunk)]
         h[rows], p[rows] = features.embeddings, features.probabilities

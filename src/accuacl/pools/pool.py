@@ -265,8 +265,8 @@ def _layout(file: str, parquet: pq.ParquetFile, columns: Columns, wanted: tuple[
     id_ = kind_of(schema.field(columns.id).type) if "id" in wanted else ""
     if "id" in wanted and not id_:
         raise InputError(f"{file}: {columns.id} holds {schema.field(columns.id).type}; give whole numbers or text.")
-    d, h = _list(file, parquet, columns.embedding) if "embedding" in wanted else (0, "")
-    K, p = _list(file, parquet, columns.probability) if "probability" in wanted else (0, "")
+    d, h = _list(file, parquet, columns.embedding) if "embedding" in wanted else (0, "float32")
+    K, p = _list(file, parquet, columns.probability) if "probability" in wanted else (0, "float32")
     return Layout(columns, wanted, id_, d, K, (h, p))
 
 

@@ -65,7 +65,8 @@ def select(
     """Which `budget` examples of a pool in Parquet files should be labelled next? As `accuacl.select`, out of core.
 
     dataset: a file, a folder, a pattern, several of these, or a pyarrow dataset, with columns for `id` (whole numbers
-    or text, no id twice), `embedding` and `probability` (lists of float32 or float16); `columns` renames them.
+    or text, no id twice), `embedding` and `probability` (lists of float32 or float16; coverage, kcenter and typiclust
+    need no probabilities); `columns` renames them.
     labelled, memory: the same, or Features; AccuACL only needs the number of labelled examples.
     exclude: ids in the pool that already have labels; they are left out, and count as labelled in this task.
     engine: "local" (processes), "ray" (the connected cluster, the one at `address`, or a new one on this machine),
@@ -81,10 +82,13 @@ def select(
     if isinstance(engine, str):
         engines.check(engine, address)
     chosen, names = strategies.REGISTRY[strategy], columns or Columns()
-    reads = chosen.reads if isinstance(chosen, RowStrategy) else VECTORS
-    pool = open_pool(dataset, names, ("id", *(name for name in VECTORS if name in reads)))
+    reads = tuple(name for name in VECTORS if name in getattr(chosen, "reads", VECTORS))
+    pool = open_pool(dataset, names, ("id", *reads))
+    of_set = VECTORS if isinstance(chosen, RowStrategy) else reads
     sets = {
-        name: given if given is None or isinstance(given, Features) else open_pool(given, names, VECTORS, name)
+        name: _features_read(given, of_set)
+        if given is None or isinstance(given, Features)
+        else open_pool(given, names, of_set, name)
         for name, given in (("labelled", labelled), ("memory", memory))
     }
     for name, other in sets.items():
@@ -187,6 +191,13 @@ def _sample(strategy: str, query: _Query, options: dict[str, Any]) -> int | None
     return size if size < query.pool.rows else None
 
 
+def _features_read(given: Features | None, reads: tuple[str, ...]) -> Features | None:
+    """What is read of a set in memory; a column that is not read is one of ones, as in pools."""
+    if given is None or "probability" in reads:
+        return given
+    return Features.trusted(given.embeddings, np.ones((len(given), 1), np.float32))
+
+
 def _in_memory(examples: Pool | Features | None) -> Features | None:
     return load_features(examples) if isinstance(examples, Pool) else examples
 
@@ -197,11 +208,12 @@ def _rows(examples: Pool | Features | None) -> int:
 
 def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
     d, K = pool.layout.d, pool.layout.K
-    if other is None or not d or not K:  # then at most their number matters
+    if other is None or not d:  # then at most their number matters
         return
     wide = other.layout if isinstance(other, Pool) else other
-    if (wide.d, wide.K) != (d, K):
+    if wide.d != d or (K and wide.K != K):
+        classes, others = (f" and K={K}", f" and K={wide.K}") if K else ("", "")
         raise InputError(
-            f"the pool has d={d} and K={K} but {name} has d={wide.d} and K={wide.K}; "
+            f"the pool has d={d}{classes} but {name} has d={wide.d}{others}; "
             "compute both with the same model over the same classes."
         )

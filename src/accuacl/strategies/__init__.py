@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from accuacl.strategies.api import (
         WITHOUT_MEMORY as WITHOUT_MEMORY,
         TooLarge as TooLarge,
-        available as available,
         bytes_needed as bytes_needed,
         get_strategy as get_strategy,
         needs as needs,
         select as select,
         warn_without_memory as warn_without_memory,
     )
-    from accuacl.strategies.coverage import sample_hashes as sample_hashes, sample_size as sample_size
+    from accuacl.strategies.coverage import (
+        in_sample_order as in_sample_order,
+        sample_hashes as sample_hashes,
+        sample_size as sample_size,
+        usual_sample as usual_sample,
+    )
     from accuacl.strategies.facility import (
         facility_location as facility_location,
         squared_width as squared_width,
@@ -58,13 +62,13 @@ if TYPE_CHECKING:
         register as register,
         strategy_names as strategy_names,
     )
+    from accuacl.strategies.typiclust import clusters_of as clusters_of, mean_distance as mean_distance
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "api": (
             "WITHOUT_MEMORY",
-            "available",
             "bytes_needed",
             "get_strategy",
             "needs",
@@ -72,7 +76,7 @@ __getattr__, __dir__ = lazy_attributes(
             "TooLarge",
             "warn_without_memory",
         ),
-        "coverage": ("sample_hashes", "sample_size"),
+        "coverage": ("in_sample_order", "sample_hashes", "sample_size", "usual_sample"),
         "facility": ("facility_location", "squared_width", "unit"),
         "options": ("check_options", "Option", "options_help", "options_of", "read_options", "split_options"),
         "query": ("Query", "Selection", "whole_number"),
@@ -90,5 +94,6 @@ __getattr__, __dir__ = lazy_attributes(
             "RowStrategy",
         ),
         "registry": ("BUILT_IN", "REGISTRY", "load_plugins", "register", "strategy_names"),
+        "typiclust": ("clusters_of", "mean_distance"),
     },
 )

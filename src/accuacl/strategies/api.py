@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import functools
-import os
 import warnings
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from accuacl.base.errors import InputError
+from accuacl.base.machine import available_memory
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
@@ -22,7 +22,6 @@ from accuacl.strategies.registry import BUILT_IN, REGISTRY
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
-UNKNOWN = 4 << 30  # bytes, where the system does not say what it has
 WITHOUT_MEMORY = {
     "badge+memory": "badge",
     "kcenter+memory": "kcenter",
@@ -38,8 +37,8 @@ def get_strategy(name: str, **options: Any) -> Callable[[Query], Selection]:
     ...
     accuacl.base.errors.InputError: lam is 2; give a number from 0 to 1.
     """
-    checked = check_options(name, options)
-    return functools.partial(_ask, REGISTRY[name], checked)
+    checked, strategy = check_options(name, options), REGISTRY[name]
+    return functools.update_wrapper(functools.partial(_ask, strategy, checked), strategy)
 
 
 def _ask(strategy: Callable[..., Selection], options: dict[str, Any], query: Query) -> Selection:
@@ -58,6 +57,7 @@ def select(
     seed: int = 0,
     chunk: int = 0,
     progress: OnProgress | None = None,
+    classes: Any = None,
     **options: Any,
 ) -> Selection:
     """Which `budget` examples of `pool` should be labelled next?
@@ -65,7 +65,8 @@ def select(
     pool: the examples that have no label yet. labelled: those labelled earlier in this task. memory: the replay buffer
     of past tasks. past: how many examples, labelled or not, all finished tasks had (AccuACL needs it, or lam, to weigh
     the memory). seed: for strategies that draw at random. chunk: rows processed at a time (0: chosen for you).
-    progress: called with a `Progress` as the work proceeds. options: the strategy's own, by name.
+    progress: called with a `Progress` as the work proceeds. classes: those of the labelled examples, as columns of the
+    probabilities, for direct and anchoral. options: the strategy's own, by name.
 
     Picks do not depend on the number of threads, the chunk size or the type of the arrays. Large work is shared among
     as many threads as BLAS and torch may use; small work, which threads would slow down, is done by one.
@@ -77,14 +78,18 @@ def select(
     array([0, 2])
     >>> picked.scores["entropy"].round(3)
     array([0.693, 0.673])
+
+    If the pool's `Features` have ids, `picked.ids` names the picks.
     """
     ask = get_strategy(strategy, **options)
     check_progress(progress)
     warn_without_memory(strategy, memory, past, options)
-    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress)
+    query = Query(pool, budget, labelled, memory, past, seed, chunk, progress, classes)
     with np.errstate(invalid="ignore"):  # some of OpenBLAS's kernels raise this flag for products of finite numbers
         picked = ask(query)
-    return picked if strategy in BUILT_IN else check_answer(strategy, REGISTRY[strategy], picked, query)
+    if strategy not in BUILT_IN:
+        check_answer(strategy, REGISTRY[strategy], picked, query)
+    return picked if pool.ids is None else replace(picked, ids=pool.ids[picked.indices])
 
 
 def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Query) -> Selection:
@@ -176,6 +181,12 @@ def needs(bytes_needed: Needs) -> Callable[[Strategy], Strategy]:
     return declare
 
 
+def embeddings_only(strategy: Strategy) -> Strategy:
+    """Declare that a strategy does not look at probabilities: pools on disk need no such column."""
+    strategy.reads = ("embedding",)  # type: ignore[attr-defined]
+    return strategy
+
+
 def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int:
     """How many bytes a strategy declares to need beyond the pool; 0 if it declares nothing."""
     declared: Needs | None = getattr(strategy, "needs", None)
@@ -184,29 +195,10 @@ def bytes_needed(strategy: Callable[..., object], n: int, d: int, K: int) -> int
 
 def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
     """Refuse, with the bytes needed, before anything is allocated. instead: another way out than a smaller pool."""
-    free = available()
+    free = available_memory()
     if need > free:
         raise TooLarge(
             f"{name} needs {need:,} bytes for {n} examples with d={d}, and {free:,} are free; "
             f"give a smaller pool{instead}.",
             need,
         )
-
-
-def available() -> int:
-    """Bytes of memory that this process can still get, from the machine or the container that it runs in."""
-    free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else UNKNOWN
-    for line in _lines("/proc/meminfo"):
-        if line.startswith("MemAvailable"):
-            free = int(line.split()[1]) * 1024
-    limit, used = _lines("/sys/fs/cgroup/memory.max"), _lines("/sys/fs/cgroup/memory.current")
-    if limit and used and limit[0].isdigit():
-        free = min(free, int(limit[0]) - int(used[0]))
-    return free
-
-
-def _lines(path: str) -> list[str]:
-    try:
-        return Path(path).read_text().splitlines()
-    except OSError:
-        return []

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from accuacl.base.errors import InputError, install
+from accuacl.base.machine import available_memory
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
-from accuacl.strategies.api import TooLarge, available, needs
+from accuacl.strategies.api import TooLarge, needs
 from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection
 
@@ -59,7 +60,7 @@ def bait(
     >>> select("bait", pool=pool, budget=3).indices
     array([61, 41, 67])
     """
-    _check_memory(query, available() if memory_limit is None else memory_limit)
+    _check_memory(query, available_memory() if memory_limit is None else memory_limit)
     if query.count == 0:
         return Selection(np.empty(0, np.int64), {"gain": np.empty(0)})
     try:

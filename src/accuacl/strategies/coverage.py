@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.api import check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection
@@ -21,11 +21,12 @@ from accuacl.strategies.ranking import Vector
 from accuacl.strategies.simple import uncertainties
 
 Sample = Annotated[
-    int | None, Option("so many examples of the pool, drawn at random, represent all of it; unset: all", least=1)
+    int | None, Option("so many examples of a larger pool, drawn at random, represent all of it; 0: all", least=0)
 ]
 Cover = Callable[[Query], Selection]
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
+SAMPLE, SAMPLED = 5000, 20  # what the commands look at: so many examples, or so many for each pick if these are more
 SAMPLE_KEY = derive("a sample that stands for the pool")
 
 
@@ -44,6 +45,7 @@ def by_sample(strategy: Strategy) -> Strategy:
 
 
 @by_sample
+@embeddings_only
 @needs(needed)
 def coverage(query: Query, *, sample: Sample = None) -> Selection:
     """Picks, one by one, the examples that best represent the part of the pool that has no labelled example near it.
@@ -53,8 +55,8 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
     width s is about the radius within which an example has 1/L of the pool, where L is the number of labels that there
     will be, at most 200. Score: `gain`, how many examples of the pool the pick newly covers.
 
-    Option: `sample`, so many examples of a larger pool, drawn at random, represent all of it (default: no sample). The
-    picks are then among these and cover these, and gains are estimates for the pool.
+    Option: `sample`, so many examples of a larger pool, drawn at random, represent all of it (default, and 0: no
+    sample). The picks are then among these and cover these, and gains are estimates for the pool.
 
     Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
 
@@ -71,6 +73,7 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
 
 
 @by_sample
+@embeddings_only
 @needs(needed)
 def coverage_memory(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
@@ -160,15 +163,30 @@ def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -
     return Selection(rows[picked.indices], {"gain": picked.scores["gain"] * (n / size)})
 
 
+def usual_sample(budget: int) -> int:
+    """How many examples of a larger pool the commands `run` and `select` look at, if nothing else is said.
+
+    >>> usual_sample(100), usual_sample(1000)
+    (5000, 20000)
+    """
+    return max(SAMPLE, SAMPLED * budget)
+
+
 def sample_size(sample: int | None, budget: int, n: int) -> int:
-    """How many rows of n are in the sample: all, if no number is given."""
-    if sample is None or n <= sample:
+    """How many rows of n are in the sample: all, if no number or 0 is given."""
+    if not sample or n <= sample:
         return n
     if sample < min(budget, n):
         raise InputError(
             f"sample is {sample}, but {min(budget, n)} are to be picked from it; give several times as many."
         )
     return sample
+
+
+def in_sample_order(ids: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
+    """Ids by a hash of (seed, id): the sample of a run or a project has the first of them, in every round."""
+    hashes = hash_ids(derive(seed, "sample of the pool"), ids.astype(np.uint64))
+    return ids[np.argsort(hashes, kind="stable")]
 
 
 def sample_hashes(ids: NDArray[np.uint64]) -> NDArray[np.uint64]:

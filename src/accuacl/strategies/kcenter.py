@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array
+from accuacl.strategies.api import embeddings_only
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import round_off
 
@@ -15,6 +16,7 @@ ACTIVE = 1500  # how many rows at most have distances that are kept up to date
 PAIRS = 1 << 16  # numbers in one block of exact differences, small enough for the cache
 
 
+@embeddings_only
 def kcenter(query: Query) -> Selection:
     """Picks, again and again, the example farthest from all those labelled or picked so far.
 
@@ -37,6 +39,7 @@ def kcenter(query: Query) -> Selection:
     return _greedy(query, [query.labelled.embeddings] if query.labelled is not None else [])
 
 
+@embeddings_only
 def kcenter_memory(query: Query) -> Selection:
     """k-center greedy that also keeps its distance from the replay memory, whose examples have labels already.
 

@@ -22,7 +22,7 @@ class Query:
 
     `labelled`: those labelled earlier in this task. `memory`: the replay buffer. `past`: how many examples all
     finished tasks had. `chunk` is the number of rows processed at a time (0: the strategy's own choice); the answer
-    does not depend on it.
+    does not depend on it. `classes`: those of the labelled examples, as columns of the probabilities, where known.
     """
 
     pool: Features
@@ -33,6 +33,7 @@ class Query:
     seed: int = 0
     chunk: int = 0
     progress: OnProgress | None = None
+    classes: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for name in ("pool", "labelled", "memory"):
@@ -46,6 +47,20 @@ class Query:
             object.__setattr__(self, name, whole_number(name, value, 0))
         object.__setattr__(self, "chunk", min(self.chunk, max(1, len(self.pool))))
         check_alike(self.pool, labelled=self.labelled, memory=self.memory)
+        if self.classes is not None:
+            object.__setattr__(self, "classes", self._checked(np.asarray(self.classes)))
+
+    def _checked(self, classes: NDArray[Any]) -> NDArray[np.int64]:
+        labelled = len(self.labelled or ())
+        if classes.shape != (labelled,) or (classes.dtype.kind not in "iu" and labelled):
+            raise InputError(
+                f"classes are {classes.dtype} of shape {classes.shape}; give a whole number for each of the {labelled} "
+                "labelled examples."
+            )
+        outside = classes[(classes < 0) | (classes >= self.pool.K)]
+        if len(outside):
+            raise InputError(f"classes has {outside[0]}, but there are the classes 0 to {self.pool.K - 1}.")
+        return classes.astype(np.int64)
 
     @property
     def count(self) -> int:
@@ -70,12 +85,13 @@ class Selection:
 
     indices: NDArray[np.int64]
     scores: dict[str, NDArray[np.float64]]
+    ids: NDArray[Any] | None = None  # what the picks are called, if the pool's examples have ids
 
     def __len__(self) -> int:
         return len(self.indices)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame, one line for each pick in selection order: `row` and the scores.
+        """A pandas DataFrame, one line for each pick in selection order: `row`, `id` if there are ids, and the scores.
 
         Needs the extra `frames`.
         """
@@ -83,7 +99,8 @@ class Selection:
             import pandas
         except ModuleNotFoundError:
             raise InputError(f"to_frame needs pandas, the extra `frames`; {install('frames')}.") from None
-        return pandas.DataFrame({"row": self.indices, **self.scores})
+        ids = {} if self.ids is None else {"id": self.ids}
+        return pandas.DataFrame({"row": self.indices, **ids, **self.scores})
 
     def __repr__(self) -> str:
         lines = self._lines()
@@ -101,11 +118,12 @@ class Selection:
 
     def _lines(self) -> list[list[str]]:
         """The head and the first picks, as text."""
+        names = self.indices if self.ids is None else self.ids
         picks = [
-            [str(row), *(f"{values[i]:.4g}" for values in self.scores.values())]
-            for i, row in enumerate(self.indices[:SHOWN])
+            [str(name), *(f"{values[i]:.4g}" for values in self.scores.values())]
+            for i, name in enumerate(names[:SHOWN])
         ]
-        return [["row", *self.scores], *picks]
+        return [["row" if self.ids is None else "id", *self.scores], *picks]
 
     def _more(self) -> list[str]:
         return [f"... and {len(self) - SHOWN} more"] if len(self) > SHOWN else []

@@ -35,6 +35,8 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
         "uncertain-coverage": "coverage:uncertain_coverage",
         "fisher-ratio": "fisher_ratio:fisher_ratio",
         "typiclust": "typiclust:typiclust",
+        "direct": "direct:direct",
+        "anchoral": "anchoral:anchoral",
         "accuacl+uniform": "accuacl:accuacl_uniform",
         "accuacl+coverage": "accuacl:accuacl_coverage",
     },

@@ -8,7 +8,7 @@ import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive
-from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.api import check_fits, embeddings_only, needs
 from accuacl.strategies.facility import distinct, unit
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector, round_off
@@ -24,6 +24,7 @@ def needed(n: int, d: int, K: int) -> int:
     return 20 * n * d + 4 * MOST_CLUSTERS * (n + d) + 128 * n + 24 * BLOCK
 
 
+@embeddings_only
 @needs(needed)
 def typiclust(query: Query) -> Selection:
     """Picks the most typical example of each of as many clusters as there will be labels.
@@ -52,20 +53,20 @@ def typiclust(query: Query) -> Selection:
     known = unit(labelled.embeddings) if labelled is not None else x[:0]
     everything = np.concatenate([x, known])
     count = min(len(known) + query.count, MOST_CLUSTERS, len(distinct(everything)[0]))
-    clusters = _clusters(everything.astype(np.float32), count, query.seed)
+    clusters = clusters_of(everything.astype(np.float32), count, query.seed)
     tick(n)
     labels = np.bincount(clusters[n:], minlength=count)
     sizes, distance, place = np.bincount(clusters[:n], minlength=count), np.empty(n), np.empty(n, np.int64)
     for cluster in np.flatnonzero(sizes).tolist():
         rows = np.flatnonzero(clusters[:n] == cluster)
-        distance[rows] = _mean_distance(x[rows], query.chunk, tick)
+        distance[rows] = mean_distance(x[rows], query.chunk, tick)
         place[rows[np.argsort(round_off(distance[rows]), kind="stable")]] = np.arange(len(rows))
     mine = clusters[:n]
     order = np.lexsort((mine, -sizes[mine], labels[mine] + place))[: query.count]
     return Selection(order.astype(np.int64), {"distance": distance[order]})
 
 
-def _clusters(x: Vector, count: int, seed: int) -> Indices:
+def clusters_of(x: Vector, count: int, seed: int) -> Indices:
     """The cluster of each row."""
     from sklearn.cluster import KMeans, MiniBatchKMeans  # here, for it takes a while to import
     from sklearn.exceptions import ConvergenceWarning
@@ -82,7 +83,7 @@ def _clusters(x: Vector, count: int, seed: int) -> Indices:
         return np.asarray(means.fit(x).labels_, np.int64)
 
 
-def _mean_distance(x: Vector, chunk: int, tick: Tick) -> Vector:
+def mean_distance(x: Vector, chunk: int = 0, tick: Tick = lambda more: None) -> Vector:
     """The mean distance of each row to its 20 nearest neighbours, found by a product, then computed exactly."""
     nearest = min(NEAREST, len(x) - 1)
     out, squares = np.zeros(len(x)), np.square(x).sum(axis=1)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from accuacl.experiments.data.folders import IMAGE_SUFFIXES as IMAGE_SUFFIXES
     from accuacl.experiments.data.loading import (
         PUBLISHED as PUBLISHED,
+        cache_home as cache_home,
         caches as caches,
         found as found,
         holds_tasks as holds_tasks,
@@ -77,7 +78,17 @@ __getattr__, __dir__ = lazy_attributes(
         "cache": ("BadImage", "decode", "decode_all", "reading_image"),
         "dataset": ("Dataset", "fingerprint", "InputRows", "natural", "RawImage", "Split"),
         "folders": ("IMAGE_SUFFIXES",),
-        "loading": ("PUBLISHED", "caches", "found", "holds_tasks", "holds_vectors", "is_task", "load", "own_data"),
+        "loading": (
+            "PUBLISHED",
+            "cache_home",
+            "caches",
+            "found",
+            "holds_tasks",
+            "holds_vectors",
+            "is_task",
+            "load",
+            "own_data",
+        ),
         "streams": (
             "ARRIVALS",
             "OWN_STREAMS",

@@ -10,6 +10,7 @@ is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
 
 from __future__ import annotations
 
+import contextlib
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -42,8 +43,18 @@ def find(place: Path) -> Fields | None:
         return _beside(place)
     there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
     for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
-        prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
-        there |= {prefix + key: (path, key) for key in _keys(path)}
+        there |= _inside(path)
+    return _chosen(there)
+
+
+def _inside(path: Path) -> Fields:
+    """The arrays of an .npz file."""
+    prefix = f"{path.stem}_" if path.stem in ("train", "test") else ""
+    return {prefix + key: (path, key) for key in _keys(path)}
+
+
+def _chosen(there: Fields) -> Fields | None:
+    """Inputs and labels, and what else is known by its name; None unless inputs and labels are there."""
     fields = _named(there, SPELLINGS)
     if not {"train_inputs", "train_labels"} <= set(fields):
         fields = _named(there, WHOLE)
@@ -101,7 +112,11 @@ def _named(there: Fields, spellings: Mapping[str, Sequence[str]]) -> Fields:
 
 def _beside(place: Path) -> Fields:
     """The arrays that belong to a .npy file: those of its folder, or labels beside it."""
-    fields = find(place.parent)
+    there: Fields = {path.stem: (path, None) for path in sorted(place.parent.glob("*.npy"))}
+    for path in sorted(place.parent.glob("*.npz")):
+        with contextlib.suppress(InputError):  # a damaged one is no part of what was given
+            there |= _inside(path)
+    fields = _chosen(there)
     if fields and (place, None) in fields.values():
         return fields
     names = (f"{place.stem}_labels", f"{place.stem}-labels", "labels", "y")

@@ -132,7 +132,8 @@ def vectors_of(
                 "new DIR --texts FILE`, or give a column `embedding` with a list of numbers for each text."
             )
         raise InputError(
-            f"{table.path} has neither a column `embedding` nor columns of numbers; give one or the other."
+            f"{table.path} has neither a column `embedding` nor columns of numbers; give one or the other, and "
+            "numbers with decimal points."
         )
     return _finite(table, np.stack([_numbers(table, name) for name in made_of], axis=1)), made_of
 

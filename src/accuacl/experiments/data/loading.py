@@ -128,7 +128,7 @@ def found(data_dir: Path | None = None) -> dict[str, str]:
 
 def caches(cache_dir: Path | None = None) -> dict[Path, int]:
     """By its folder, the bytes of each cache of decoded images."""
-    home = _cache_home(cache_dir)
+    home = cache_home(cache_dir)
     folders = sorted(path for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
     return {folder: sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) for folder in folders}
 
@@ -287,14 +287,15 @@ def _open(name: str, source: Source) -> RawDataset:
     return replace(raw, classes=classes)
 
 
-def _cache_home(cache_dir: Path | None = None) -> Path:
+def cache_home(cache_dir: Path | None = None) -> Path:
+    """Where what is made from data is kept: the folder that is given, $ACCUACL_CACHE, or ~/.cache/accuacl."""
     return cache_dir or Path(os.environ.get("ACCUACL_CACHE") or Path.home() / ".cache" / "accuacl")
 
 
 def _cache_folder(name: str, source: Source, cache_dir: Path | None, image_size: int | None) -> Path:
     readable = re.sub(r"[^\w-]+", "-", Path(name).name).strip("-") or "data"
     key = hashlib.sha256(f"{os.path.abspath(source.path)}\0{image_size}".encode("utf-8", "surrogateescape"))
-    return _cache_home(cache_dir) / f"{readable}-{key.hexdigest()[:12]}"
+    return cache_home(cache_dir) / f"{readable}-{key.hexdigest()[:12]}"
 
 
 # A file or folder for each task

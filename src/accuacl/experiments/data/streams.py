@@ -69,14 +69,6 @@ class Stream:
         self.order = tuple(dict.fromkeys(c for task in tasks for c in task.classes))
         self._model_ids = np.full(len(dataset.classes), -1, np.int64)
         self._model_ids[list(self.order)] = np.arange(len(self.order))
-        for task in tasks:
-            if not len(task.train) or not len(task.test):
-                names = ", ".join(dataset.classes[c] for c in task.classes[:5]) + (", ..." * (len(task.classes) > 5))
-                raise InputError(
-                    f"task {task.index + 1} (classes {names}) has {len(task.train)} training and {len(task.test)} test "
-                    "examples, and needs at least one of each; choose other classes, add examples, or give a larger "
-                    "--imbalance or a smaller --recurring if you gave these."
-                )
 
     def __len__(self) -> int:
         return len(self.tasks)
@@ -154,11 +146,16 @@ def class_incremental(
 
 
 def make_stream(
-    dataset: Dataset, groups: Sequence[Sequence[int]] | None, options: StreamOptions = REGULAR, own: str = ""
+    dataset: Dataset,
+    groups: Sequence[Sequence[int]] | None,
+    options: StreamOptions = REGULAR,
+    own: str = "",
+    used: int | None = None,
 ) -> Stream:
     """The stream whose tasks have these groups of classes; None: the tasks that the data's column `task` names.
 
-    options.domains makes the tasks instead, and so does `own`, the name of a registered stream.
+    options.domains makes the tasks instead, and so does `own`, the name of a registered stream. used: how many of the
+    tasks are learned, which must have examples (None: all).
 
     >>> from accuacl.experiments.data import load
     >>> stream = make_stream(load("digits"), [[0, 1], [2, 3]], StreamOptions(blur=0.1, imbalance=0.5))
@@ -177,10 +174,28 @@ def make_stream(
     task_of = _blurred(_tasks_of_rows(units, labels, groups, options), labels, len(groups), options)
     tasks = [_task(arrival, i, group, np.flatnonzero(task_of == i)) for i, group in enumerate(groups)]
     stream = Stream(arrival.dataset, tasks)
+    _check_examples(arrival.dataset, tasks[:used], options)
     if not options.label_noise:
         return stream
     answers = wrong_answers(stream, options.label_noise, options.noise == "alike", derive(options.seed, "label noise"))
     return Stream(arrival.dataset, tasks, answers)
+
+
+def _check_examples(dataset: Dataset, tasks: Sequence[Task], options: StreamOptions) -> None:
+    """Refuse a task without training or without test examples."""
+    for task in tasks:
+        if len(task.train) and len(task.test):
+            continue
+        names = ", ".join(dataset.classes[c] for c in task.classes[:5]) + (", ..." * (len(task.classes) > 5))
+        to_do = "choose other classes, or add examples"
+        if options.imbalance < 1 or options.recurring:
+            to_do += ", or give a larger --imbalance or a smaller --recurring"
+        elif not np.isin(dataset.train.labels, task.classes).any() and dataset.classes[task.classes[0]].isdigit():
+            to_do = "number the classes 0, 1, 2, ... without gaps, or add examples"
+        raise InputError(
+            f"task {task.index + 1} (classes {names}) has {len(task.train)} training and {len(task.test)} test "
+            f"examples, and needs at least one of each; {to_do}."
+        )
 
 
 def register(name: str) -> Callable[[F], F]:

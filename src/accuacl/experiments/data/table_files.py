@@ -15,6 +15,7 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,7 @@ COLUMNAR = (".parquet", ".pq", ".arrow")
 TEXTS = (*DELIMITERS, ".json", *LINES)
 SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
 INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
@@ -192,6 +194,7 @@ def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], l
         ) from None
     header = rows[0] if rows else []
     _check_header(path, header, rows[1:])
+    _warn_of_commas(path, header, rows[1:])
     if several:
         warnings.warn(
             f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
@@ -209,15 +212,50 @@ def _header(path: Path, delimiter: str) -> list[str]:
 
 def _check_header(path: Path, header: list[str], rows: list[list[str]]) -> None:
     """Refuse a first line that is a row of the data: a header would be missing, and the row lost."""
-    for i, name in enumerate(header):
-        if NUMBER.fullmatch(name) and not NUMBERED.fullmatch(name) and _are_numbers([row[i] for row in rows]):
-            cells = [cell if len(cell) <= 20 else f"{cell[:17]}..." for cell in header[:5]]
-            shown = ", ".join(cells + ["..."] * (len(header) > 5))
-            raise InputError(f"the first line of {path} looks like data ({shown}); write a header line above it.")
+    if _looks_like_data(header, rows):
+        cells = [cell if len(cell) <= 20 else f"{cell[:17]}..." for cell in header[:5]]
+        shown = ", ".join(cells + ["..."] * (len(header) > 5))
+        raise InputError(f"the first line of {path} looks like data ({shown}); write a header line above it.")
     for name in header:
         if header.count(name) > 1:
             missing = ", or write a header line above it if there is none" if NUMBER.fullmatch(name) else ""
             raise InputError(f"{path} has two columns named {name!r}; give each its own name{missing}.")
+
+
+def _looks_like_data(header: list[str], rows: list[list[str]]) -> bool:
+    """Whether the first line is a row like the others.
+
+    It has a number that cannot name a column; or whole numbers above numbers, and beside them texts that their columns
+    have too, or nothing else. Numbers that count up by one, as years do, may be names.
+
+    >>> _looks_like_data(["7", "5", "cat"], [["6", "1", "dog"], ["2", "9", "cat"]])
+    True
+    >>> _looks_like_data(["2019", "2020", "label"], [["6", "1", "dog"]])
+    False
+    """
+    columns = [[row[i] for row in rows] for i in range(len(header))]
+    numbers = [i for i, name in enumerate(header) if NUMBER.fullmatch(name) and _are_numbers(columns[i])]
+    if any(not NUMBERED.fullmatch(header[i]) for i in numbers):
+        return True
+    texts = [i for i in range(len(header)) if i not in numbers]
+    if texts:
+        return bool(numbers) and all(header[i] in columns[i] for i in texts)
+    values = [int(header[i]) for i in numbers]
+    return bool(rows) and any(after - before != 1 for before, after in pairwise(values))
+
+
+def _warn_of_commas(path: Path, header: list[str], rows: list[list[str]]) -> None:
+    """Warn of columns of numbers that have a decimal comma, which are texts here."""
+    for i, name in enumerate(header):
+        cells = [row[i] for row in rows if row[i].strip()]
+        commas = [cell for cell in cells if DECIMAL_COMMA.fullmatch(cell)]
+        if commas and all(DECIMAL_COMMA.fullmatch(cell) or NUMBER.fullmatch(cell) for cell in cells):
+            warnings.warn(
+                f"the column {name!r} of {path} has numbers with decimal commas, such as {commas[0].strip()!r}, and is "
+                "taken as text; write them with decimal points.",
+                stacklevel=5,
+            )
+            return
 
 
 def _are_numbers(cells: list[str]) -> bool:
@@ -275,13 +313,6 @@ def _object(row: Any, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise InputError(f'{where} is not a JSON object; write {{"label": ..., ...}}.')
     return row
-
-
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-LINES = (".jsonl", ".ndjson")
-COLUMNAR = (".parquet", ".pq", ".arrow")
-TEXTS = (*DELIMITERS, ".json", *LINES)
-SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
 
 
 def _read_lines(path: Path) -> list[str]:

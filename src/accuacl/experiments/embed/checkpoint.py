@@ -30,7 +30,7 @@ from accuacl.experiments import (
 from accuacl.experiments.data import benchmark_tasks, dataset_of
 from accuacl.experiments.embed.inputs import Inputs, open_inputs
 from accuacl.experiments.embed.reading import ReadOptions, check_finished
-from accuacl.experiments.embed.runtime import AUTO, FrozenNetwork
+from accuacl.experiments.networks import AUTO, FrozenNetwork
 
 
 @dataclass(frozen=True)
@@ -82,6 +82,11 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
                 "--trust-code."
             )
         own_model(config.model, config.model_digest)
+    if config.model == models.PRETRAINED:
+        raise InputError(
+            f"{directory} has learned on what a pretrained network gives, scaled by its first task, which embed cannot "
+            "do again; label your images in a project (`accuacl project new`), and embed with that."
+        )
     data, labels = _recorded(directory / "journal.sqlite")
     file = directory / "weights" / str(result["weights"])
     weights, digest = _weights(file)

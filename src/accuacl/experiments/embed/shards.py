@@ -29,7 +29,7 @@ from accuacl.experiments import device_of, learners, models
 from accuacl.experiments.embed.checkpoint import Checkpoint, misfit
 from accuacl.experiments.embed.inputs import Inputs, fingerprint
 from accuacl.experiments.embed.reading import LOCK, MANIFEST, Batch, check_out
-from accuacl.experiments.embed.runtime import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
+from accuacl.experiments.networks import AUTO, BATCH, TORCH, Runtime, choose_runtime, open_runtime
 from accuacl.features import Features, RowError
 from accuacl.pools import GROUP_ROWS, write_pool
 
@@ -226,7 +226,7 @@ def _begin(out: Path, settings: dict[str, Any], fresh: bool) -> dict[str, Any]:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        written = json.loads(path.read_text())
+        written = json.loads(path.read_text(encoding="utf-8"))
         return {"settings": dict(written["settings"]), "shards": dict(written["shards"]), FAILED: written.get(FAILED)}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise InputError(f"{path} is not the record of a pool; give another --out.") from None

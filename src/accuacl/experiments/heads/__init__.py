@@ -19,7 +19,11 @@ if TYPE_CHECKING:
         pool_learning_of_kind as pool_learning_of_kind,
     )
     from accuacl.experiments.heads.estimator import KernelRidgeHead as KernelRidgeHead
-    from accuacl.experiments.heads.kernel import KernelHead as KernelHead, fit as fit
+    from accuacl.experiments.heads.kernel import (
+        KernelHead as KernelHead,
+        fit as fit,
+        prepare_gram as prepare_gram,
+    )
     from accuacl.experiments.heads.kernels import (
         KERNELS as KERNELS,
         NEIGHBOURS as NEIGHBOURS,
@@ -47,7 +51,7 @@ __getattr__, __dir__ = lazy_attributes(
     {
         "defaults": ("candidates_of_kind", "pool_learning_of_kind"),
         "estimator": ("KernelRidgeHead",),
-        "kernel": ("KernelHead", "fit"),
+        "kernel": ("KernelHead", "fit", "prepare_gram"),
         "kernels": ("KERNELS", "NEIGHBOURS", "Term", "unit_rows"),
         "pool": ("fit_with_pool", "sample_ids"),
         "ridge": ("fit_like", "fit_ridge"),

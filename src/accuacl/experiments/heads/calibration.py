@@ -44,6 +44,19 @@ def best_sharpness(outputs: Floats, labels: Ints, weights: Floats) -> float:
     return float(beta)
 
 
+def sharpness_for(outputs: Floats, confidence: float) -> float:
+    """The beta with which the mean confidence, the largest of softmax(beta * outputs), is this; by bisection.
+
+    >>> round(sharpness_for(np.array([[1.0, 0.0], [0.0, 1.0]]), 0.9), 4) == round(float(np.log(9)), 4)
+    True
+    """
+    low, high = 0.0, SHARPEST  # the mean confidence rises with beta
+    while high - low > 1e-12 * high:
+        beta = (low + high) / 2
+        low, high = (beta, high) if softmax(beta * outputs).max(axis=1).mean() < confidence else (low, beta)
+    return float(high)
+
+
 def _terms(outputs: Floats, labels: Ints, weights: Floats, beta: float) -> tuple[float, float, float]:
     """The loss and its first and second derivative by beta."""
     soft = 1 / (len(outputs) + 2)

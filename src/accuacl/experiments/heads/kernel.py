@@ -31,6 +31,7 @@ EXACT = 5000  # a larger set is approximated
 LANDMARKS = 2000  # by as many rows as this
 ALIKE = 1e-12  # rows whose squared distances are below this share of their squared lengths are the same
 PREDICTED = 1024  # rows that are predicted at a time
+Which = slice | NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +39,8 @@ class KernelHead:
     """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column a class.
 
     sharpness: already multiplied into coefficients and bias, so that softmax of logits is calibrated. loo: the logits
-    that each labelled row would get if it were left out, in the order in which rows were given; NaN for the only row
-    of its class, and for all where too many rows had to be approximated.
+    that each labelled row would get if it were left out, in the order in which rows were given, before the pool taught
+    anything; NaN for the only row of its class, and for all where too many rows had to be approximated.
     """
 
     terms: Terms
@@ -212,7 +213,20 @@ def _spread(n: int) -> NDArray[np.intp]:
 
 def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
     """The kernel between all pairs of rows."""
+    for known, prepared, gram in _prepared:
+        if known == terms and prepared.dtype == rows.dtype and np.array_equal(prepared, rows):
+            return gram
     return _Cosines(rows).gram(terms)
+
+
+def prepare_gram(rows: NDArray[Any], terms: Terms) -> None:
+    """Keep the kernel between rows for a `fit` of the same rows, in this order, which then has less to do."""
+    _prepared.clear()  # one is kept at a time
+    if CHOSEN_ON < len(rows) <= EXACT:
+        _prepared.append((terms, rows, gram_of(rows, terms)))
+
+
+_prepared: list[tuple[Terms, NDArray[Any], Floats]] = []
 
 
 class _Cosines:
@@ -246,11 +260,10 @@ class _Balanced:
         self.root = np.sqrt(self.weights)[:, None]
         self.wanted = self.root * (self.targets - self.middle)
 
-    def _predicted(self, residual: Floats, rest: Floats) -> Floats:
+    def _predicted(self, residual: Floats, rest: Floats, which: Which = slice(None)) -> Floats:
         """Left-out outputs: a row's residual grows by 1 / (1 - hat), its own share of its fitted value."""
-        left_out, kept = np.full_like(self.targets, np.nan), ~self.alone
-        left_out[kept] = self.targets[kept] - residual[kept] / (self.root * rest[:, None])[kept]
-        return left_out
+        scale = np.where(self.alone[which], np.nan, rest)[:, None] * self.root[which]
+        return np.asarray(self.targets[which] - residual / scale, np.float64)
 
     def _known(self, left_out: Floats) -> tuple[Floats, Ints, Floats]:
         known = ~np.isnan(left_out).any(axis=1)
@@ -287,9 +300,10 @@ class Problem(_Balanced):
     def left_out(self, ridge: float) -> Floats:
         """What a fit without it, with the same weights, would give each row (n x K); NaN if its class has no other."""
         factor, dual = self._solve(ridge)
-        inverse, _ = lapack.dpotri(factor, lower=1)
+        half, _ = lapack.dtrtri(factor, lower=1)
+        diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse
         u_share = self.share / (2 * ridge + self.mean_length)
-        return self._predicted(ridge * dual, ridge * (np.diagonal(inverse) - u_share))
+        return self._predicted(ridge * dual, ridge * (diagonal - u_share))
 
     def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
         """(which rows are support rows, their coefficients, the intercepts)."""
@@ -339,15 +353,18 @@ class LandmarkProblem(_Balanced):
             self._factors[ridge] = np.linalg.cholesky(self.gram + ridge * np.eye(len(self.gram)))
         return self._factors[ridge]
 
-    def left_out(self, ridge: float) -> Floats:
-        half = solve_triangular(self._factor(ridge), self.centred.T, lower=True)
-        residual = self.wanted - half.T @ (half @ self.wanted)
-        return self._predicted(residual, 1 - np.einsum("ij,ij->j", half, half) - self.share)
+    def left_out(self, ridge: float, which: Which = slice(None)) -> Floats:
+        """What a fit without it would give each row, or each of some rows."""
+        factor = self._factor(ridge)
+        half = solve_triangular(factor, self.centred[which].T, lower=True)
+        residual = self.wanted[which] - half.T @ self._inner(ridge)
+        return self._predicted(residual, 1 - np.einsum("ij,ij->j", half, half) - self.share[which], which)
+
+    def _inner(self, ridge: float) -> Floats:
+        return np.asarray(solve_triangular(self._factor(ridge), self.centred.T @ self.wanted, lower=True), np.float64)
 
     def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
-        factor = self._factor(ridge)
-        inner = solve_triangular(factor, self.centred.T @ self.wanted, lower=True)
-        slopes = solve_triangular(factor, inner, lower=True, trans=1)
+        slopes = solve_triangular(self._factor(ridge), self._inner(ridge), lower=True, trans=1)
         coefficients = solve_triangular(self.factor, slopes, lower=True, trans=1)
         return self.landmarks, coefficients, self.middle - self.mean @ slopes
 

@@ -90,11 +90,12 @@ def unit_rows(x: NDArray[Any], columns: tuple[int, int]) -> Rows:
     """The rows of a block of columns at length 1, in float64; rows of zeros stay zero."""
     if columns[1] > x.shape[1]:
         raise InputError(f"rows have {x.shape[1]} columns and the kernel needs {columns[1]}; give all of them.")
-    rows = np.array(x[:, columns[0] : columns[1]], np.float64)
-    if not np.isfinite(rows).all():
+    part = x[:, columns[0] : columns[1]]
+    largest = np.maximum(part.max(axis=1), -part.min(axis=1).astype(np.float64))[:, None]
+    if not np.isfinite(largest).all():
         raise InputError("the rows have numbers that are not finite; remove these rows, or put 0 in their place.")
-    largest = np.abs(rows).max(axis=1, initial=0.0)[:, None]
-    rows /= np.where(largest > 0, largest, 1.0)  # squares of huge numbers would overflow, those of tiny ones vanish
+    # Squares of huge numbers would overflow, those of tiny ones vanish.
+    rows: Rows = np.divide(part, np.where(largest > 0, largest, 1.0), dtype=np.float64)
     lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
     rows /= np.where(lengths > 0, lengths, 1.0)
     return rows

@@ -5,6 +5,8 @@ with a small weight, classes are balanced again, and the head is solved once mor
 labels alone: in each of five folds the head is fitted, and taught by the pool, without the fold's labels. Pseudo-labels
 are not used if they lose more left-out labels (right without the pool, wrong with it) than they gain, by more than
 one standard deviation of such a difference, the root of both together.
+The head that the pool has taught is as confident in rows of the pool, on average, as the head was before. A row that
+has taught it is left out when its confidence in that row is measured.
 
 `smooth`: rows move towards their neighbours in the pool, before the head, when it is fitted and when it predicts.
 """
@@ -21,7 +23,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import no_such
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness
+from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, sharpness_for, softmax
 from accuacl.experiments.heads.kernel import (
     KernelHead,
     LandmarkProblem,
@@ -32,7 +34,7 @@ from accuacl.experiments.heads.kernel import (
     gram_of,
     widened,
 )
-from accuacl.experiments.heads.kernels import Blocks, Smoothing, Terms
+from accuacl.experiments.heads.kernels import Blocks, Smoothing, Terms, kernel
 
 OFF, SELF, SMOOTH = POOL_LEARNING = ("off", "self", "smooth")
 SAMPLED = 1200  # rows of each task's pool
@@ -83,14 +85,12 @@ def fit_with_pool(
     if mode != SELF or not pools or len(x) > UP_TO or len(np.unique(labels)) < 2:
         return head
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, np.ones(len(x)))
-    return _self_trained(head, x[order], labels[order], pools, order)
+    return _self_trained(head, x[order], labels[order], pools)
 
 
-def _self_trained(
-    head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]], order: NDArray[np.intp]
-) -> KernelHead:
+def _self_trained(head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]]) -> KernelHead:
     """The head taught by its own predictions, unless it loses left-out labels by them."""
-    classes = len(head.bias)
+    classes, n = len(head.bias), len(rows)
     left_out = _left_out_by_folds(head, rows, labels, [pool[::JUDGED_BY] for pool in pools])
     known = ~np.isnan(left_out[0]).any(axis=1)
     before, after = (outputs[known].argmax(axis=1) == labels[known] for outputs in left_out)
@@ -98,31 +98,48 @@ def _self_trained(
     learned = {"pseudo_labels": 0.0, "gained": float(gained), "lost": float(lost)}
     if not known.any() or lost - gained > np.sqrt(lost + gained):
         return replace(head, learned=learned)
-    kept, guesses = zip(*(_pseudo_labels(head.logits(pool)) for pool in pools), strict=True)
-    taught = np.concatenate([pool[row] for pool, row in zip(pools, kept, strict=True)])
-    every = np.concatenate([rows, taught])
-    seen, own = np.unique(np.concatenate([labels, *guesses]), return_inverse=True)
-    given = np.append(np.ones(len(rows)), np.full(len(taught), WEIGHT))
-    step = max(1, -(-len(taught) // SUPPORT))
-    landmarks = np.append(np.arange(len(rows)), np.arange(len(rows), len(every), step))
-    support, coefficients, bias = LandmarkProblem(every, head.terms, landmarks, own, given).solution(head.ridge)
-    counts = np.bincount(labels[known], minlength=classes)
-    beta = best_sharpness(left_out[1][known], labels[known], 1 / counts[labels[known]])
+    sample = np.concatenate(pools)
+    outputs = head.logits(sample) / head.sharpness
+    kept, guesses = _pseudo_labels(outputs, [len(pool) for pool in pools])
+    every = np.concatenate([rows, sample[kept]])
+    seen, own = np.unique(np.append(labels, guesses), return_inverse=True)
+    given = np.append(np.ones(n), np.full(len(kept), WEIGHT))
+    step = max(1, -(-len(kept) // SUPPORT))
+    landmarks = np.append(np.arange(n), np.arange(n, len(every), step))
+    problem = LandmarkProblem(every, head.terms, landmarks, own, given)
+    support, coefficients, bias = problem.solution(head.ridge)
+    # As sure of the pool as the head was before, which left-out labels have calibrated: those that a taught head leaves
+    # out have neighbours in the pool that it has taken for something else, so they would make it too modest.
+    counts = np.bincount(labels[known])
+    judged = np.arange(0, len(sample), JUDGED_BY)
+    inside, others = np.intersect1d(kept, judged), np.setdiff1d(judged, kept)
+    now = np.concatenate(
+        [
+            problem.left_out(head.ridge, n + np.searchsorted(kept, inside)),
+            kernel(head.terms, sample[others], every[support]) @ coefficients + bias,
+        ]
+    )
+    then = best_sharpness(left_out[0][known], labels[known], 1 / counts[labels[known]]) * outputs[:, seen]
+    there = ~np.isnan(now).any(axis=1)
+    beta = sharpness_for(now[there], float(softmax(then[np.append(inside, others)[there]]).max(axis=1).mean()))
     return replace(
         head,
         support=every[support],
         coefficients=beta * widened(coefficients, seen, classes, 0.0),
         bias=beta * widened(bias[None], seen, classes, -1.0)[0],
         sharpness=beta,
-        loo=beta * left_out[1][np.argsort(order)],
-        learned=learned | {"pseudo_labels": float(len(taught))},
+        learned=learned | {"pseudo_labels": float(len(kept))},
     )
 
 
-def _pseudo_labels(outputs: Floats) -> tuple[NDArray[np.intp], Ints]:
-    """(which rows have the largest margins, in their order; what they are taken for)."""
+def _pseudo_labels(outputs: Floats, counts: Sequence[int]) -> tuple[NDArray[np.intp], Ints]:
+    """(which rows have the largest margins of their pool, what they are taken for). counts: rows of each pool."""
     two = np.partition(outputs, -2, axis=1)[:, -2:]
-    kept = np.sort(np.argsort(two[:, 0] - two[:, 1], kind="stable")[: round(SHARE * len(outputs))])
+    found = [np.empty(0, np.intp)]
+    for start, stop in pairwise(np.cumsum([0, *counts])):
+        order = np.argsort((two[:, 0] - two[:, 1])[start:stop], kind="stable")
+        found.append(start + np.sort(order[: round(SHARE * (stop - start))]))
+    kept = np.concatenate(found)
     return kept, outputs[kept].argmax(axis=1)
 
 
@@ -132,7 +149,6 @@ def _left_out_by_folds(
     """What labelled rows get from heads that have not seen their labels, without and with the pool; NaN if alone."""
     n, classes = len(rows), len(head.bias)
     gram = gram_of(np.concatenate([rows, *pools]), head.terms)
-    ends = np.cumsum([n, *(len(pool) for pool in pools)])
     alone = np.bincount(labels)[labels] == 1
     fold = np.empty(n, np.int64)
     for c in np.unique(labels):  # each class is spread over the folds
@@ -145,13 +161,10 @@ def _left_out_by_folds(
             continue
         outputs = _outputs(gram, left, labels[left], np.ones(len(left)), head.ridge, classes)
         before[tested] = outputs[tested]
-        taught, guesses = [left], [labels[left]]
-        for start, stop in pairwise(ends):
-            kept, guess = _pseudo_labels(outputs[start:stop])
-            taught.append(start + kept)
-            guesses.append(guess)
-        given = np.append(np.ones(len(left)), np.full(sum(map(len, taught[1:])), WEIGHT))
-        outputs = _outputs(gram, np.concatenate(taught), np.concatenate(guesses), given, head.ridge, classes)
+        kept, guesses = _pseudo_labels(outputs[n:], [len(pool) for pool in pools])
+        taught, own = np.append(left, n + kept), np.append(labels[left], guesses)
+        given = np.append(np.ones(len(left)), np.full(len(kept), WEIGHT))
+        outputs = _outputs(gram, taught, own, given, head.ridge, classes)
         after[tested] = outputs[tested]
     return before, after
 

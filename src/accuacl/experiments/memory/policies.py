@@ -1,7 +1,8 @@
 """What a memory keeps: policies, pure functions of a memory and of the examples that are offered to it.
 
 `reservoir` and `class_balanced` look at ids and labels, `append_scored` and `replace_scored` at GSS's scores.
-`herding`, `coverage` and `agreement` also look at the model's features; `--memory-policy` chooses them by name.
+`herding`, `coverage`, `typical`, `mixed` and `agreement` also look at the model's features; `--memory-policy` chooses
+them by name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import hash_ids, numpy_generator
 from accuacl.experiments.memory.buffer import Floats, Ids, Memory, by_key, offer
-from accuacl.strategies import facility_location, squared_width, unit
+from accuacl.strategies import clusters_of, facility_location, mean_distance, squared_width, unit
 
 Order = Callable[[NDArray[np.float64], int], Ids]  # (n rows of length 1, count): which `count` to keep, best first
 TIE = 1e-12
@@ -112,6 +113,57 @@ def coverage_order(x: NDArray[np.float64], count: int) -> Ids:
     """
     share = min(1.0, max(1 / PARTS, 1 / max(1, len(x) - 1)))
     return facility_location(x.copy(), squared_width(x, share), count)[0]
+
+
+def typical_order(x: NDArray[np.float64], count: int) -> Ids:
+    """An order of rows of length 1: typical examples of ever more clusters, so that any part of it is spread out.
+
+    k-means finds 1, 2, 4, 8, ... clusters. Each time, of the clusters in which no row has been taken, the largest
+    first, the row with the smallest mean distance to its 20 nearest neighbours in the class is taken; ties by index.
+
+    Reference: Shaul-Ariel and Weinshall, "TEAL: New Selection Strategy for Small Buffers in Experience Replay Class
+    Incremental Learning", 2024, which clusters a class anew for each size of the memory.
+
+    >>> typical_order(np.array([[1.0, 0.0], [0.96, 0.28], [0.8, 0.6], [0.0, 1.0]]), 2)
+    array([1, 3])
+    """
+    distinct, place = np.unique(x, axis=0, return_inverse=True)
+    place = place.ravel()
+    distance, taken = np.round(mean_distance(x), 12), np.zeros(len(x), bool)
+    picks: list[int] = []
+    clusters = 1
+    while len(picks) < min(count, len(distinct)):
+        number = min(clusters, len(distinct))
+        found = clusters_of(distinct.astype(np.float32), number, 0)[place]
+        sizes = np.bincount(found, minlength=number)
+        free = [cluster for cluster in range(number) if sizes[cluster] and not taken[found == cluster].any()]
+        for cluster in sorted(free, key=lambda cluster: (-sizes[cluster], cluster))[: count - len(picks)]:
+            rows = np.flatnonzero(found == cluster)
+            picks.append(int(rows[np.argmin(distance[rows])]))
+            taken[picks[-1]] = True
+        if number == len(distinct) and not free:  # k-means has put different rows into one cluster
+            break
+        clusters *= 2
+    rest = np.flatnonzero(~taken)  # copies
+    order = np.append(np.array(picks, np.int64), rest[np.argsort(distance[rest], kind="stable")])
+    return order[:count]
+
+
+def mixed(
+    memory: Memory, ids: Ids, labels: Ids, features: NDArray[Any], capacity: int, seed: int, logits: Any = None
+) -> Memory:
+    """As many of every class as `class_balanced` keeps: one that covers the class and one at random, in turn."""
+    _check_features(features, memory, ids)
+    keys = hash_ids(seed, np.concatenate([memory.ids, np.asarray(ids, np.int64)]), "keep")
+
+    def first(rows: Ids) -> Ids:
+        covering = coverage_order(unit(features[rows]), min(capacity, len(rows)))
+        by_chance = np.argsort(keys[rows], kind="stable")[: len(covering)]
+        turns = np.stack([covering, by_chance], axis=1).ravel()
+        places = np.sort(np.unique(turns, return_index=True)[1])  # each row where it comes first
+        return turns[places][: len(covering)]
+
+    return _keep_first(first, memory, ids, labels, capacity, seed, logits)
 
 
 def agreement(
@@ -248,3 +300,4 @@ def _check_features(features: NDArray[Any], memory: Memory, ids: Ids) -> None:
 
 herding = partial(_keep_in_order, herding_order)
 coverage = partial(_keep_in_order, coverage_order)
+typical = partial(_keep_in_order, typical_order)

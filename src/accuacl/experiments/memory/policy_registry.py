@@ -38,6 +38,8 @@ POLICIES: Registry[Policy] = Registry(  # by name: "file:function"
     {
         "herding": "policies:herding",
         "coverage": "policies:coverage",
+        "typical": "policies:typical",
+        "mixed": "policies:mixed",
         "agreement": "policies:agreement",
     },
 )

@@ -31,7 +31,9 @@ __getattr__, __dir__ = lazy_attributes(
 
 IMAGES = ("resnet18", "resnet18-3x3", "resnet18-3x3-pool", "conv4", "conv4-stride2", "conv3")  # the nets that take them
 VECTORS = ("mlp", "projection", "linear")
-NAMES = (*IMAGES, *VECTORS)
+PRETRAINED = "pretrained"  # a head on what a pretrained network gives for images
+FROZEN = ("projection", "linear", PRETRAINED)  # those that exact learners leave as they are
+NAMES = (*IMAGES, *VECTORS, PRETRAINED)
 PROJECTED = 2048  # outputs of a random projection
 
 

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError, no_such, one_line
 from accuacl.base.userfile import check_function, load_function
-from accuacl.experiments.models import NAMES, PROJECTED, VECTORS, is_own
+from accuacl.experiments.models import IMAGES, NAMES, PRETRAINED, PROJECTED, is_own
 from accuacl.experiments.models.classifier import Classifier, new_head, wrap
 
 Shape = tuple[int, ...]
@@ -29,8 +29,8 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
 
     resnet18: 7x7 stride-2 stem and max-pool, as for ImageNet. resnet18-3x3: 3x3 stride-1 stem, no pool.
     resnet18-3x3-pool: that stem, then max-pool. conv4, conv3: blocks of conv3x3, BatchNorm, ReLU, max-pool.
-    mlp: two hidden layers. projection: one, wide. linear: the head alone. `width` is that of the first block or of the
-    hidden layers. net.py:build: what the user's function returns, with a new head.
+    mlp: two hidden layers. projection: one, wide. linear, pretrained: the head alone. `width` is that of the first
+    block or of the hidden layers. net.py:build: what the user's function returns, with a new head.
 
     >>> build("conv4", 10, seed=0, input_shape=(3, 32, 32)).head
     Linear(in_features=192, out_features=10, bias=True)
@@ -40,7 +40,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     if name not in NETS:
         raise no_such("net", name, NAMES)
     make, default = NETS[name]
-    wanted = 1 if name in VECTORS else 3
+    wanted = 3 if name in IMAGES else 1
     if (len(input_shape), wanted) == (1, 3):
         raise InputError(
             f"{name} is a net for images, and the data are vectors of {input_shape[0]:,} numbers; "
@@ -149,6 +149,7 @@ NETS: dict[str, tuple[Callable[[Shape, int], tuple[nn.Module, int]], int]] = {
     "mlp": (_mlp, 128),
     "projection": (_projection, PROJECTED),
     "linear": (_linear, 1),
+    PRETRAINED: (_linear, 1),
 }
 
 

@@ -33,7 +33,7 @@ def render(report: Document) -> str:
     }
     return environment.get_template("page.html.jinja").render(
         title=report.title,
-        style=Markup(resources.files("accuacl.experiments.report").joinpath("page.css").read_text()),
+        style=Markup(resources.files("accuacl.experiments.report").joinpath("page.css").read_text(encoding="utf-8")),
         blocks=[(type(block).__name__, block) for block in report.blocks],
         sections=[(i, b.text) for i, b in enumerate(report.blocks) if isinstance(b, Heading) and b.level == 2],
     )

@@ -33,7 +33,7 @@ SEEDS = 3  # of each of the paper's values
 def figures() -> dict[Key, dict[str, MeanStd]]:
     """All values by the key above, then by note; only the table of task orders has more than one for a key."""
     values: dict[Key, dict[str, MeanStd]] = {}
-    text = resources.files("accuacl.experiments.report").joinpath("paper.csv").read_text()
+    text = resources.files("accuacl.experiments.report").joinpath("paper.csv").read_text(encoding="utf-8")
     for line in csv.DictReader(text.splitlines()):
         if line["mean"]:
             where = line["table"], line["benchmark"], int(line["memory"])

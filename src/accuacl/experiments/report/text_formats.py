@@ -35,6 +35,7 @@ HOW_TO_USE = rf"""% \input this into a document of yours. Paths of figures are r
 KNOWN = {chr(code) for code in (*range(32, 0x180), *range(0x2013, 0x2027))}  # what pdfTeX can set: letters, dashes
 # Other characters are set by XeTeX and LuaTeX, if the font has them; pdfTeX sets their number.
 OTHERS = r"\providecommand{\anychar}[2]{\ifdefined\Umathcode#1\else[U+#2]\fi}"
+FITTING = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"  # smaller, if it is too wide
 LONG = 40  # rows of a table that may not fit on a page, and letters of a cell that is broken into lines
 
 
@@ -131,7 +132,7 @@ def _latex_table(table: Table) -> str:
     else:
         begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
         note = f"\n{note}" if note else ""
-        parts = [begin, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}", note, r"\end{table}"]
+        parts = [begin, FITTING, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}}", note, r"\end{table}"]
     return "\n".join(part for part in parts if part)
 
 

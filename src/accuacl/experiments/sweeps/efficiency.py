@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import making, reason, write_text
-from accuacl.base.machine import cpu_name
+from accuacl.base.machine import cpu_name, peak_memory, reset_peak_memory
 from accuacl.base.progress import OnProgress, Progress, ignore
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def read_query_times(table: Path) -> list[Row]:
     if not has_query_times(table):
         raise InputError(f"{table} is not a table of query times; remove it or give another.")
     try:
-        with table.open(newline="") as file:
+        with table.open(newline="", encoding="utf-8") as file:
             return [{name: KINDS.get(name, str)(text) for name, text in row.items()} for row in csv.DictReader(file)]
     except (OSError, UnicodeDecodeError, csv.Error, ValueError, TypeError) as error:
         raise InputError(f"{table} cannot be read: {reason(error)}; fix it or give another.") from None
@@ -222,31 +222,13 @@ def timed(job: Callable[[], Any]) -> tuple[float, float, int]:
     walls: list[float] = []
     extra = 0
     while len(cpus) < 1 or (len(cpus) < 5 and sum(walls) < 2):
-        before = _reset_peak()
+        before = reset_peak_memory()
         cpu, wall = time.process_time(), time.perf_counter()
         job()
         cpus.append(time.process_time() - cpu)
         walls.append(time.perf_counter() - wall)
-        extra = max(extra, _status("VmHWM") - before)
+        extra = max(extra, peak_memory() - before)
     return min(cpus), min(walls), extra
-
-
-def _reset_peak() -> int:
-    """Reset the peak of resident memory; returns how much is resident now."""
-    try:
-        with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")
-    except OSError:
-        pass  # then the peak is that of the whole process
-    return _status("VmRSS")
-
-
-def _status(key: str) -> int:
-    try:
-        with open("/proc/self/status") as file:
-            return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
-    except (OSError, StopIteration):
-        return 0
 
 
 def machine(threads: int | None = 1) -> str:

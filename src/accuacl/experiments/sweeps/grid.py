@@ -22,6 +22,7 @@ from accuacl.experiments import (
     renamed,
     row_settings,
     settings_key,
+    usual_sample_of,
     without_foreign_options,
 )
 from accuacl.experiments.data import BENCHMARKS
@@ -144,7 +145,7 @@ def run_name(config: Config, data_dir: Path | None) -> str:
     """A name for the directory: the five settings that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
     given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
-    usual = make(given, data_dir).model_dump()
+    usual = make(given, data_dir).model_dump() | {"sample": usual_sample_of(config)}
     chosen |= {"model": Path(config.model).name, "model_digest": None}  # of one's own network without its folder
     options = chosen.pop(OPTIONS, {})
     more = [f"-{name}={value}" for name, value in chosen.items() if value != usual[name]]

@@ -41,7 +41,8 @@ def read_recipe(name: str) -> dict[str, Any]:
     """
     if name not in RECIPES:
         raise no_such("recipe", name, RECIPES)
-    return yaml.safe_load(resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml").read_text())
+    recipe = resources.files("accuacl.experiments.sweeps").joinpath("recipes", f"{name}.yaml")
+    return yaml.safe_load(recipe.read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)

@@ -62,9 +62,7 @@ if TYPE_CHECKING:
     )
     from accuacl.labeling.project.settings import (
         ProjectSettings as ProjectSettings,
-        check_trusted as check_trusted,
         make as make,
-        trust_code as trust_code,
     )
     from accuacl.labeling.project.state import (
         LearningLog as LearningLog,
@@ -85,10 +83,16 @@ if TYPE_CHECKING:
         read_like as read_like,
         relocate_data as relocate_data,
     )
+    from accuacl.labeling.project.trust import check_trusted as check_trusted, trust_code as trust_code
     from accuacl.labeling.project.uploads import (
         LARGEST_UPLOAD as LARGEST_UPLOAD,
         UPLOADED as UPLOADED,
+        DataColumns as DataColumns,
+        Preview as Preview,
         Uploads as Uploads,
+        add_data as add_data,
+        check_parquet as check_parquet,
+        preview as preview,
     )
 
 __getattr__, __dir__ = lazy_attributes(
@@ -114,11 +118,21 @@ __getattr__, __dir__ = lazy_attributes(
         "pool_map": ("PoolMap",),
         "project": ("Project", "check_free", "load_learning"),
         "quality": ("Quality", "likely_mistakes", "measure_quality"),
-        "settings": ("ProjectSettings", "check_trusted", "make", "trust_code"),
+        "settings": ("ProjectSettings", "make"),
         "state": ("LearningLog", "ProjectState", "describe_budget", "describe_sample"),
         "stopping": ("Measured", "predicted_accuracy"),
         "tables": ("read_table", "read_texts", "read_vectors"),
         "tasks": ("Item", "TaskInfo", "Tasks", "read_like", "relocate_data"),
-        "uploads": ("LARGEST_UPLOAD", "UPLOADED", "Uploads"),
+        "trust": ("check_trusted", "trust_code"),
+        "uploads": (
+            "LARGEST_UPLOAD",
+            "UPLOADED",
+            "DataColumns",
+            "Preview",
+            "Uploads",
+            "add_data",
+            "check_parquet",
+            "preview",
+        ),
     },
 )

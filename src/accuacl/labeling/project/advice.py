@@ -17,17 +17,28 @@ from accuacl.labeling.project.settings import ProjectSettings
 FEW_LABELS = 5  # of a class
 FEW_HELD = 30  # held-out items of a task: with fewer an accuracy is known to about 15 points at best
 LARGE_FALL = 10  # points that a task must have fallen to be worth a sentence
+MORE_HELD = 50  # percent of a first round, if too little is known
 SHOWN = 3  # tasks or classes that one kind of advice names
+
+Tone = Literal["good", "bad", "plain"]
+Action = Literal["", "round", "holdout", "memory"]
+About = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What has happened, and what to do; about: filters that show the answers in question."""
+    """What has happened, and what to do; about: filters that show the answers in question.
+
+    action: what a lead can do about it at once, with a value: one more round of a task (its index), another hold-out
+    (percent) or memory (examples).
+    """
 
     text: str
     do: str = ""
-    tone: Literal["good", "bad", "plain"] = "plain"
-    about: tuple[tuple[str, str], ...] = ()
+    tone: Tone = "plain"
+    about: About = ()
+    action: Action = ""
+    value: int = 0
 
 
 @dataclass(frozen=True)
@@ -88,7 +99,7 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
         numbers = f"from {learned.value:.0f} to {t.now.value:.0f} %, on {counted(t.now.count, 'held-out example')}"
         about = (("task", str(t.task)), ("held", "1"))
         if forgetting.low > 0:
-            yield Advice(f"Task {t.task + 1} fell {numbers}.", _remedy(settings, estimates), "bad", about)
+            yield Advice(f"Task {t.task + 1} fell {numbers}.", *_remedy(settings, estimates, about))
         else:
             do = "That is too few to be sure; see whether it goes on."
             yield Advice(f"Task {t.task + 1} may have fallen, {numbers}.", do, about=about)
@@ -97,14 +108,14 @@ def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]
         yield Advice(f"No earlier task has measurably fallen, on {counted(held, 'held-out example')}.", tone="good")
 
 
-def _remedy(settings: ProjectSettings, estimates: Estimates) -> str:
+def _remedy(settings: ProjectSettings, estimates: Estimates, about: About) -> tuple[str, Tone, About, Action, int]:
+    """What to do about a task that has fallen, as the rest of the advice."""
     more = f"Add data like it as the next task and label {settings.per_round} of them"
     labels = sum(estimates.labels_by_class.values())
     if settings.exact or settings.memory >= labels:
-        return f"{more}: everything that was labelled is already learned from."
-    return (
-        f"{more}, or raise the memory: a new project with --memory {labels} replays all labels, not {settings.memory}."
-    )
+        return f"{more}: everything that was labelled is already learned from.", "bad", about, "", 0
+    do = f"{more}, or raise the memory, so that the tasks to come replay all {labels} labels, not {settings.memory}."
+    return do, "bad", about, "memory", labels
 
 
 def _confused(estimates: Estimates, names: Mapping[int, str]) -> Iterator[Advice]:
@@ -142,7 +153,7 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
 def _disputed(doubts: Doubts) -> Iterator[Advice]:
     if doubts.unsettled:
         text = f"People disagree about {counted(doubts.unsettled, 'example')}."
-        do = "Settle this under Review, and write the rule into the guideline of the class."
+        do = "Settle this, and write the rule into the guideline of the class."
         yield Advice(text, do, "bad", (("show", "settle"),))
     if doubts.answered >= 20 and doubts.skipped > 0.2 * doubts.answered:
         text = f"{doubts.skipped} of {doubts.answered} examples were skipped."
@@ -162,8 +173,9 @@ def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Ite
     if forecast.labels is None:
         yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
     elif forecast.labels > left:
-        do = f"Its budget has {left} left: add more of its data as the next task to go on."
-        yield Advice(text, do if forecast.labels else "")
+        do = f"Its budget has {left} left: ask for one more round, or add more of its data as the next task."
+        task = estimates.tasks[-1].task
+        yield Advice(text, do, action="round", value=task) if forecast.labels else Advice(text)
     else:
         yield Advice(text, f"Its budget has {left} left, which is enough." if left else "")
 
@@ -175,8 +187,11 @@ def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advi
         worst = min(estimates.tasks, key=lambda t: t.now.count)
         width = (worst.now.high - worst.now.low) / 2
         text = f"Accuracies are known to about ±{width:.0f} points: {_held_out(worst)}."
-        do = f"A new project with a larger --holdout than {settings.holdout:g}, or more --per-round, knows more."
-        yield Advice(text, do)
+        if settings.holdout < MORE_HELD / 100:
+            do = f"Hold out more than the {100 * settings.holdout:g} % of now in the tasks to come, to know more."
+            yield Advice(text, do, action="holdout", value=MORE_HELD)
+        else:
+            yield Advice(text, "A project with more labels in a round knows more.")
 
 
 def _held_out(task: TaskEstimate) -> str:

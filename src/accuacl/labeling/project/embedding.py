@@ -19,7 +19,8 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reading
 from accuacl.experiments import checkpoints, learners, models, read_steps
 from accuacl.experiments.data import LISTS
-from accuacl.experiments.embed import TORCH, Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.experiments.embed import Checkpoint, Inputs, ReadOptions, open_inputs
+from accuacl.experiments.networks import TORCH
 from accuacl.labeling.project.encoders import (
     frozen_network,
     load_backbone,
@@ -28,10 +29,10 @@ from accuacl.labeling.project.encoders import (
     trainable_network,
 )
 from accuacl.labeling.project.project import Project
-from accuacl.labeling.project.settings import trust_code as trust_settings
 from accuacl.labeling.project.tables import FILE
 from accuacl.labeling.project.task_inputs import LIMIT, SCALE
 from accuacl.labeling.project.tasks import read_like
+from accuacl.labeling.project.trust import trust_code as trust_settings
 
 
 def open_for_embedding(

@@ -26,7 +26,7 @@ from accuacl.base.errors import InputError, install, one_line
 from accuacl.base.files import reading, write_text
 from accuacl.base.userfile import check_function, load_file, load_function, takes
 from accuacl.experiments import device_of, learners, models
-from accuacl.experiments.embed import (
+from accuacl.experiments.networks import (
     BATCH,
     MEAN,
     STD,
@@ -45,10 +45,10 @@ from accuacl.labeling.project.settings import (
     SCRATCH,
     WORD_VECTORS,
     ProjectSettings,
-    check_trusted,
     word_vector_files,
 )
 from accuacl.labeling.project.tasks import Tasks
+from accuacl.labeling.project.trust import check_trusted
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 FAILURES = 8  # files
@@ -121,7 +121,7 @@ def recorded_runtime(settings: ProjectSettings, tasks: Tasks) -> str:
     if settings.runtime == TORCH:
         return TORCH
     with reading(path):
-        return str(json.loads(path.read_text())["runtime"]) if path.exists() else ""
+        return str(json.loads(path.read_text(encoding="utf-8"))["runtime"]) if path.exists() else ""
 
 
 def frozen_network(settings: ProjectSettings) -> FrozenNetwork:
@@ -261,7 +261,7 @@ def fit_words(texts: list[str], columns: int, path: Path, words: str = SPACES) -
 def word_weights(path: Path) -> NDArray[np.float64]:
     """The weights of words that `fit_words` has written."""
     with reading(path):
-        return np.array(json.loads(path.read_text())["idf"], np.float64)
+        return np.array(json.loads(path.read_text(encoding="utf-8"))["idf"], np.float64)
 
 
 def _sentence_model(settings: ProjectSettings) -> TextEncoder:

@@ -43,7 +43,7 @@ def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
     if not path.exists():
         return set()
     with reading(path):
-        return set(json.loads(path.read_text())["rows"])
+        return set(json.loads(path.read_text(encoding="utf-8"))["rows"])
 
 
 def forgotten_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
@@ -132,7 +132,7 @@ def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
     if task.kind not in FOLDERS or not made.exists():
         return []
     with reading(made):
-        rows = json.loads(made.read_text())["bad"]
+        rows = json.loads(made.read_text(encoding="utf-8"))["bad"]
     names, gone = tasks.table(task.index)["name"], erased_rows(tasks, task)
     return [names[row] for row in rows if row not in gone]
 

@@ -153,8 +153,11 @@ class TrainingGain:
     count: int
 
 
-def estimate(store: Store, journal: Path) -> Estimates:
-    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+def estimate(store: Store, journal: Path, counts: Sequence[int] = ()) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now.
+
+    counts: how many items each task has, so that no forecast needs more labels than there are items.
+    """
     tasks, tests, ends = _read_predictions(journal)
     truth = store.labels()  # read after the predictions: by now every predicted item has a label
     root = counts_as(store.classes())
@@ -184,6 +187,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         lost = [_fall(learnt[j], after, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
         history.append(RoundAccuracy(t, r, tuple(row), tuple(lost)))
     curve = _learning_curve(journal, last[0], history)
+    left = counts[last[0]] - _asked(journal, last[0]) if len(counts) > last[0] else None
     return Estimates(
         tuple(each),
         mean(shares) if shares else None,
@@ -193,7 +197,7 @@ def estimate(store: Store, journal: Path) -> Estimates:
         store.counts_by_class(),
         store.counts_by_person(),
         tuple(curve),
-        forecast(curve, target) if (target := next_target(curve)) else None,
+        forecast(curve, target, left) if (target := next_target(curve)) else None,
         _calibration(journal),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
@@ -222,6 +226,12 @@ def _learning_curve(journal: Path, task: int, history: Sequence[RoundAccuracy]) 
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
+
+
+def _asked(journal: Path, task: int) -> int:
+    """How many items of a task have been labelled or skipped."""
+    steps = [step.result for step in read_steps(journal, "label", task=task)]
+    return sum(len(answer["labels"]) + len(answer["skipped"]) + len(answer.get("late", ())) for answer in steps)
 
 
 def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 WHICH = ("item", "task", "round", "source", "name")
 COLUMNS = (*WHICH, "class", "person", "time", "held_out", "guess_shown")
-SKIPPED = (*WHICH, "person", "time")
-ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", "undone")
+SKIPPED = (*WHICH, "person", "time", "reason")
+ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", "undone", "reason")
 COMMENTS = (*WHICH, "kind", "comment", "person", "time")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
 
@@ -56,12 +56,13 @@ def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
     classes = {c.id: c.name for c in project.store.classes()}
     people = {person.id: person for person in project.store.people()}
     shown = project.store.guesses_shown()
+    reasons = {(one.item, one.time): one.reason for one in project.store.every_answer() if one.reason}
     labels: Rows = []
     skips: Rows = []
     for answer in project.store.answers():
         row = which(answer.item) | _who(people, answer.person, answer.time)
         if answer.class_id is None:
-            skips.append(row)
+            skips.append(row | {"reason": reasons.get((answer.item, answer.time))})
             continue
         guess = classes[shown[answer.item]] if answer.item in shown else None  # as it was shown, merged since or not
         labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
@@ -82,6 +83,7 @@ def _every_answer(project: Project, which: Which) -> Rows:
             "seconds": None if answer.seconds is None else round(answer.seconds, 1),
             "guess_shown": None if answer.shown is None else classes[answer.shown],
             "undone": answer.undone,
+            "reason": answer.reason,
         }
         for answer in project.store.every_answer()
     ]

@@ -17,7 +17,8 @@ import numpy as np
 import torch
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import make_folder, reading, sync_folder, write_text
+from accuacl.base.files import make_folder, reading, write_text
+from accuacl.base.machine import sync_folder
 from accuacl.experiments import Handle, Journal, Step, checkpoints, read_steps
 from accuacl.experiments.heads import Sums, examples_of, fit_like, sums_of, together, without
 from accuacl.labeling.project.erasing import FORGET_PLAN, erased_rows, forget_items
@@ -138,7 +139,7 @@ def finish_forgetting(project: Project, journal: Journal) -> None:
     if not path.exists():
         return
     with reading(path):
-        planned = json.loads(path.read_text())
+        planned = json.loads(path.read_text(encoding="utf-8"))
     journal.rewrite(lambda *record: _without_items(planned, project.tasks, *record))
     for name in planned["files"]:
         if (weights / ASIDE / name).exists():

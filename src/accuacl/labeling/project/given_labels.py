@@ -122,11 +122,12 @@ class TakenLabels:
 
 
 def take_label_file(
-    project: Project, path: Path, by: str, new_classes: bool = False, label_column: str = ""
+    project: Project, path: Path, by: str, new_classes: bool | None = False, label_column: str = ""
 ) -> TakenLabels:
     """Take the labels in a table: CSV, TSV, JSON, JSON lines or Parquet. What cannot be taken is refused, row by row.
 
-    by: whose labels they are, where no column `person` says it. The same file again changes nothing.
+    by: whose labels they are, where no column `person` says it. new_classes: add classes; None: no, and there
+    is no such option. The same file again changes nothing.
     """
     table = read_table(path)
     item_column, class_column = _columns(table, project.settings.kind, label_column)

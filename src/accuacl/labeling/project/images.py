@@ -16,7 +16,7 @@ from PIL import Image
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.base.machine import cores
+from accuacl.base.machine import cores, open_unlinked
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments.data import IMAGE_SUFFIXES, BadImage, decode, reading_image
@@ -99,7 +99,7 @@ def open_inside(folder: Path, name: str) -> Iterator[BinaryIO]:
     if not path.is_relative_to(root):
         raise InputError(f"{name!r} is not inside {folder}")
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = open_unlinked(path)
         with os.fdopen(descriptor, "rb") as file:
             state = os.fstat(descriptor)
             if not stat.S_ISREG(state.st_mode):

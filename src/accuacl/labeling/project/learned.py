@@ -48,6 +48,7 @@ class Networks:
         self.transform = learners.Transform() if settings.frozen else load_backbone(settings).transform
         self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
         self._inputs: TaskInputs | None = None
+        self._read = ("", dict[str, torch.Tensor]())  # the weights that were read last: their hash, and they
 
     def open(self, prepared: dict[str, Any]) -> None:
         """See the items of the next task, which is prepared."""
@@ -70,12 +71,17 @@ class Networks:
 
     def model(self, weights: Handle | None, classes: int = 0) -> models.Classifier:
         """The network at the start, or with the weights of a handle, whose head has at least `classes` rows."""
-        state = checkpoints.load_tensors(self.folder, weights) if weights else None
+        state = self._state_of(weights) if weights else None
         model = self._new(len(state["head.weight"]) if state else max(1, classes))
         if state:
             model.load_state_dict(state)
         model.grow(classes, self.settings.seed)
         return model.to(self.device)
+
+    def _state_of(self, weights: Handle) -> dict[str, torch.Tensor]:
+        if weights["sha256"] != self._read[0]:
+            self._read = (weights["sha256"], checkpoints.load_tensors(self.folder, weights))
+        return self._read[1]
 
     def _new(self, classes: int) -> models.Classifier:
         s = self.settings
@@ -193,7 +199,7 @@ def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
         path = tasks.folder_of(task.index) / "inputs.json"
         if not path.exists():
             break
-        prepared.append(json.loads(path.read_text()))
+        prepared.append(json.loads(path.read_text(encoding="utf-8")))
     return prepared
 
 

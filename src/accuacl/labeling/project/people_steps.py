@@ -14,13 +14,15 @@ from typing import Any
 
 import numpy as np
 
+from accuacl import strategies
 from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
-from accuacl.experiments.embed import TORCH
 from accuacl.experiments.memory import Memory
+from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
+from accuacl.labeling.project.ahead import Ahead, if_nothing_is_skipped, prepare_fit, sees_embeddings_alone
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
@@ -36,7 +38,6 @@ from accuacl.labeling.project.picking import (
     asked_twice,
     cover_first_round,
     give_out_first,
-    in_sample_order,
     record_sample,
     rest_of_uniform,
     sample_of,
@@ -61,10 +62,12 @@ class PeopleSteps:
         journal: Journal,
         overlap: float,
         on_progress: OnProgress | None,
+        ahead: Ahead | None = None,
     ) -> None:
         self.settings, self.folder, self.on_disk, self.store, self.journal = settings, folder, tasks, store, journal
         self.config, self.overlap = settings.as_config(), overlap
-        self.on_progress = on_progress or ignore
+        self.on_progress, self.ahead = on_progress or ignore, ahead
+        self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # for labels of these picks
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
@@ -77,7 +80,7 @@ class PeopleSteps:
             give_out_first(self.settings, self.on_disk, self.store, self.on_disk.all()[task.index], self.overlap)
         carried = before.carried_over() if before else {"held": ()}
         carried["held"] = (*carried["held"], {})
-        rounds = 0 if self.settings.budget_total else self.settings.rounds
+        rounds = 0 if self.settings.budget_total else self.settings.rounds_of(task.index)
         self._prepare_first(PeopleState(task, rounds, task.train, **carried))
         return PeopleState(task, rounds, self.pool_of(task), **carried)
 
@@ -98,7 +101,7 @@ class PeopleSteps:
         left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
         if why_none or len(left) <= size:
             return
-        order = (in_sample_order(left, s.seed) - info.first).tolist()
+        order = (strategies.in_sample_order(left, s.seed) - info.first).tolist()
         given_out = [pick.item - info.first for pick in self.store.picks(task.index, 0)]
         self.networks.open(prepare_first(self.on_disk, info, s, order, size, given_out, self._on_items(task)))
 
@@ -137,7 +140,6 @@ class PeopleSteps:
         def on_part(part: Progress) -> None:
             self._report(state, f"choosing {100 * part.share:.0f} %", "choosing", step=part.share)
 
-        strategy = self.config.strategy
         if state.round == 0 and self.config.first_round == "coverage" and (self.settings.frozen or state.weights):
             given_out = [pick.item for pick in first]
             features = self.networks.frozen_features if self.settings.frozen else self._features_by(state)
@@ -154,15 +156,38 @@ class PeopleSteps:
             if not self.settings.budget_total:
                 size = self._round_size(at_first)[0]
             picked = choose(self.config, at_first, "uniform", size)
-        elif state.round == 0 or strategy == "uniform":
+        elif state.round == 0 or self.config.strategy == "uniform":
             picked = choose(self.config, state, "uniform", size)
         else:
-            classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
-            memory, features = self._memory(state, state.memory).ids, self._features_by(state)
-            sample = self._sample(state, strategy, size)
-            picked = choose(self.config, sample, strategy, size, features, memory, classes, on_part)
-            picked = record_sample(picked, sample, state)
+            picked = self._chosen(state, size, on_part)
         return picked | self._guesses(state, picked["ids"])
+
+    def _chosen(self, state: PeopleState, size: int, on_part: OnProgress | None) -> dict[str, Any]:
+        """What the strategy picks in a round that is not a task's first."""
+        strategy, memory = self.config.strategy, self._memory(state, state.memory).ids
+        classes = max(len(living(self.store.classes())), len(set(state.taught.values())))
+        sample = self._sample(state, strategy, size)
+        by_embeddings = sees_embeddings_alone(self.settings)
+        features = self.networks.frozen_features if by_embeddings else self._features_by(state)
+
+        def choose_now() -> dict[str, Any]:
+            return choose(self.config, sample, strategy, size, features, memory, classes, on_part)
+
+        picked = self.ahead.choice(sample, size, memory, choose_now) if self.ahead and by_embeddings else choose_now()
+        return record_sample(picked, sample, state)
+
+    def choose_ahead(self) -> None:
+        """While people label a round: what the next one has if they skip nothing, and what its fit needs."""
+        if self.ahead is None or self._waiting is None or not sees_embeddings_alone(self.settings):
+            return
+        now, picked = self._waiting
+        state = if_nothing_is_skipped(self.settings, now, picked, self.pool_of(now.task))
+        if self.settings.learner == "kernel":
+            prepare_fit(self.settings, self.networks.rows, np.array(list(state.taught), np.int64))
+        state = state.with_asked(self.store.unasked(state.task.index))
+        size, why_none = self._round_size(state)
+        if not (why_none or now.last_round or self.settings.budget_total):
+            self._chosen(state, size, None)
 
     def _round_size(self, state: PeopleState) -> tuple[int, str]:
         """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
@@ -202,6 +227,7 @@ class PeopleSteps:
         try:
             snapshot = self.store.close_round(task, r, self.settings.close_at)
         except RoundIncomplete as waiting:
+            self._waiting = (state, picked)
             raise LabelsPending(
                 f"task {task + 1}, round {r + 1}: {waiting.left} of {waiting.total} are still to be labelled."
             ) from None

@@ -17,7 +17,7 @@ import numpy as np
 from accuacl import strategies
 from accuacl.base.errors import InputError
 from accuacl.base.progress import OnProgress
-from accuacl.base.randomness import derive, hash_ids, rank
+from accuacl.base.randomness import rank
 from accuacl.experiments import Config, Ids, LoopState, choose
 from accuacl.experiments.data import Task
 from accuacl.features import Features
@@ -147,18 +147,12 @@ def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: 
     size = sample_size(sample, count)
     if not sample or len(state.left) <= size or "sample" not in strategies.options_of(strategy):
         return state
-    return replace(state, pool=np.sort(in_sample_order(state.left, seed)[:size]))
+    return replace(state, pool=np.sort(strategies.in_sample_order(state.left, seed)[:size]))
 
 
 def sample_size(sample: int, count: int) -> int:
     """How many items a strategy looks at, if so many are to be picked."""
     return max(sample, SAMPLED * count)
-
-
-def in_sample_order(items: Ids, seed: int) -> Ids:
-    """Items by their hashes: a sample has the first of them."""
-    hashes = hash_ids(derive(seed, "sample of the pool"), items.astype(np.uint64))
-    return items[np.argsort(hashes, kind="stable")]
 
 
 def record_sample(picked: dict[str, Any], sample: PeopleState, state: PeopleState) -> dict[str, Any]:

@@ -108,7 +108,7 @@ class PoolMap:
         for task in self._tasks.all()[: self._ready()]:
             made = self._file(task.index, "inputs.json")
             with reading(made):
-                gone = erased_rows(self._tasks, task).union(json.loads(made.read_text())["bad"])
+                gone = erased_rows(self._tasks, task).union(json.loads(made.read_text(encoding="utf-8"))["bad"])
             by_task.append(np.delete(task.ids, sorted(gone)))
         return by_task
 

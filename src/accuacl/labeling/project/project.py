@@ -13,9 +13,7 @@ their embeddings), `journal.sqlite` and `weights/` (what was done and learned).
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import gc
-import importlib.util
 import os
 import secrets
 import shlex
@@ -31,35 +29,40 @@ import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
 from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
+from accuacl.base.machine import load_torch_libraries
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
 from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
 from accuacl.labeling.project.new_items import NewItems
-from accuacl.labeling.project.settings import STATISTICS, ProjectSettings, trust_code
+from accuacl.labeling.project.plan import FILE as PLAN, changed_plan, check_one_more, read_plan, reopen, write_plan
+from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import ProjectState, state_of
 from accuacl.labeling.project.tasks import Item, NothingNew, TaskInfo, Tasks
+from accuacl.labeling.project.trust import load_project_plugins, trust_code
 from accuacl.labeling.store import Person, Store, clean_name
 
 if TYPE_CHECKING:
+    from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
 
 LABELS = "labels.sqlite"
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
-LIBRARIES = (("libtorch_global_deps.so", "RTLD_GLOBAL"), ("libtorch_cpu.so", "RTLD_LOCAL"))  # as torch loads them
 
 
 class Project:
     """One project's directory. Any number of processes may have it open; one at a time trains."""
 
     def __init__(self, directory: Path, settings: ProjectSettings, view: bool = False) -> None:
-        self.directory, self.settings = directory, settings
+        self.directory, self._begun_with = directory, settings
+        self._planned = (-1, settings)  # when the plan was changed, and the settings with it
         self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
         self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
-        self.overlap = settings.overlap  # of the rounds that are opened from now on
+        self._overlap: float | None = None  # given to this process
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
+        self._ahead: Ahead | None = None
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -108,6 +111,24 @@ class Project:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    @property
+    def settings(self) -> ProjectSettings:
+        """The settings that the project began with, and what leads have changed since."""
+        path = self.directory / PLAN
+        stamp = path.stat().st_mtime_ns if path.exists() else 0
+        if self._planned[0] != stamp:
+            self._planned = (stamp, read_plan(self.directory).applied_to(self._begun_with))
+        return self._planned[1]
+
+    @property
+    def overlap(self) -> float:
+        """The share of the rounds that are opened from now on which two people label."""
+        return self.settings.overlap if self._overlap is None else self._overlap
+
+    @overlap.setter
+    def overlap(self, share: float) -> None:
+        self._overlap = share
 
     @property
     def journal(self) -> Path:
@@ -164,27 +185,35 @@ class Project:
             state = path.stat()
         return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
 
-    def advance(self, progress: OnProgress | None = None) -> ProjectState:
-        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does."""
+    def advance(self, progress: OnProgress | None = None, ahead: bool = False) -> ProjectState:
+        """Do what can be done now: close a complete round, train, choose the next batch. Busy: another process does.
+
+        ahead: then, while people label it, choose what comes after it, for this process to use in the next call.
+        """
         self.give_out_first()
         import torch  # slow to load, and needed only here
 
         from accuacl.experiments import all_tasks
+        from accuacl.labeling.project.ahead import Ahead
         from accuacl.labeling.project.forgetting import finish_forgetting
         from accuacl.labeling.project.people_steps import PeopleSteps
 
-        with _open_journal(self.directory, self.settings) as journal:
+        with _open_journal(self.directory, self._begun_with) as journal:
             if other := journal.environment_change:
                 warnings.warn(
-                    f"this project was begun with {other}: what it learns may differ in the last bits.",
-                    stacklevel=2,
+                    f"this project was begun with {other}: what it learns may differ in the last bits.", stacklevel=2
                 )
             torch.set_num_threads(self.settings.threads)
             finish_forgetting(self, journal)
-            steps = PeopleSteps(self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress)
+            if ahead and self._ahead is None:
+                self._ahead = Ahead()
+            steps = PeopleSteps(
+                self.settings, self.weights, self.tasks, self.store, journal, self.overlap, progress, self._ahead
+            )
             with contextlib.suppress(LabelsPending):
                 all_tasks(steps, journal)
             steps.finish_preparing()  # while people label the first round
+            steps.choose_ahead()
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()
@@ -202,14 +231,13 @@ class Project:
 
     def forget(self, given: Sequence[str], column: str = "text", progress: OnProgress | None = None) -> ForgetReport:
         """Remove items, by name or number (`find_item`), with their labels and what was learned from them; the proof.
-
         column: that of texts, where an item must be read again from the file that it came from.
         """
         from accuacl.labeling.project.forgetting import finish_forgetting, plan_forgetting, report_forgetting
 
         ids = sorted({find_item(self.tasks, name) for name in given})
         items = [self.item(id) for id in ids]
-        with _open_journal(self.directory, self.settings) as journal:
+        with _open_journal(self.directory, self._begun_with) as journal:
             finish_forgetting(self, journal)  # what an earlier call may have left
             planned = plan_forgetting(self, ids, column)
             finish_forgetting(self, journal)
@@ -222,7 +250,7 @@ class Project:
 
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
-        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds
+        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds_of(task)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
@@ -244,6 +272,38 @@ class Project:
             raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
         self.store.end_task(person, task)
 
+    def change(self, **given: float | None) -> None:
+        """Change what `Plan` has for what comes: overlap of the next rounds, holdout of the next tasks, and so on."""
+        with self._planning():
+            plan = changed_plan(read_plan(self.directory), self.settings, self.store.used_in_all(), **given)
+            if given.get("budget_total") is not None and self.state().finished and self.tasks.all():
+                self._reopen()
+            write_plan(self.directory, plan)
+        self._overlap = self._overlap if given.get("overlap") is None else None
+
+    def one_more_round(self, task: int) -> None:
+        """Ask for one more round of the latest task, also if it is finished."""
+        with self._planning():
+            state, plan = self.state(), read_plan(self.directory)
+            asked = sum(len(self.store.picks(state.task, r)) for r in range(self.store.rounds(state.task)))
+            left = sum(each.count for each in self.tasks.all()[state.task :]) - asked
+            check_one_more(self.settings, state, task, self.store.has_ended(task), left)
+            if state.finished:
+                self._reopen()
+            more = plan.more_rounds | {task: plan.more_rounds.get(task, 0) + 1}
+            write_plan(self.directory, plan.model_copy(update={"more_rounds": more}))
+
+    @contextlib.contextmanager
+    def _planning(self) -> Iterator[None]:
+        make_folder(self.tasks.folder)
+        with Lock(self.tasks.folder / "lock", wait=True):
+            yield
+
+    def _reopen(self) -> None:
+        """Let the last task go on. Killed before the plan is written, it ends again with the same labels."""
+        with _open_journal(self.directory, self._begun_with) as journal:
+            reopen(journal, len(self.tasks.all()) - 1)
+
     def backup(self, to: Path) -> None:
         """Copy the project to a new directory while people go on labelling; a process that trains is waited for."""
         busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
@@ -259,7 +319,7 @@ class Project:
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal)
+        return estimate(self.store, self.journal, [task.count for task in self.tasks.all()])
 
 
 def check_free(directory: Path) -> None:
@@ -290,25 +350,13 @@ def load_learning() -> None:
     collects = gc.isenabled()
     gc.disable()
     try:
-        if sys.platform == "linux" and "torch" not in sys.modules:
-            _load_libraries()
+        if "torch" not in sys.modules:
+            load_torch_libraries()
         import accuacl.labeling.project.people_steps  # noqa: F401
     finally:
         if collects:
             gc.enable()
     gc.freeze()
-
-
-def _load_libraries() -> None:
-    """Load the libraries of torch; if one is not there, importing torch loads it, or says what is wrong."""
-    package = importlib.util.find_spec("torch")
-    if package is None or package.origin is None:
-        return
-    folder = Path(package.origin).parent / "lib"
-    dlopen = ctypes.CDLL(None).dlopen  # called through ctypes, it lets other threads run
-    dlopen.argtypes, dlopen.restype = [ctypes.c_char_p, ctypes.c_int], ctypes.c_void_p
-    for name, scope in LIBRARIES:
-        dlopen(os.fsencode(folder / name), os.RTLD_NOW | getattr(os, scope))
 
 
 def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
@@ -323,6 +371,7 @@ def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
     from accuacl.experiments import environment  # loads torch
 
+    load_project_plugins(settings)
     return Journal(directory, settings, environment(settings.device))
 
 

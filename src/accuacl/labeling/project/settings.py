@@ -1,9 +1,7 @@
-"""The settings of a project, those that are best for a kind of data, and whether the user trusts its model's code."""
+"""The settings of a project, and those that are best for a kind of data."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
@@ -12,10 +10,11 @@ import pydantic
 from pydantic import Field
 
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
-from accuacl.base.files import make_folder, reading, reason, writing
+from accuacl.base.userfile import is_loaded
 from accuacl.experiments import Config, Settings, check_run_options, learners, models
-from accuacl.experiments.embed import WHEELS, is_installed
 from accuacl.experiments.heads import pool_learning_of_kind
+from accuacl.experiments.networks import WHEELS, is_installed
+from accuacl.labeling.project.trust import digest_of, named_plugins
 from accuacl.strategies import REGISTRY as STRATEGIES
 
 Kind = Literal["images", "vectors", "texts", "tables", "files"]
@@ -38,7 +37,7 @@ class ProjectSettings(Settings):
     )
     learner: str = Field(
         "",
-        description=f"Learner: {', '.join(learners.NAMES)}. Unset: ridge for texts, embeddings and images under a "
+        description=f"Learner: {', '.join(learners.NAMES)}. Unset: kernel for texts, embeddings and images under a "
         "network that stays as it is, er for columns of numbers, tables and networks that are trained.",
     )
     pool_learning: Literal["off", "self", "smooth"] = Field(
@@ -85,10 +84,7 @@ class ProjectSettings(Settings):
         "takes.",
     )
     holdout: float = Field(
-        0.3,
-        ge=0,
-        lt=1,
-        description="Share of each task's first round that is held out for estimates.",
+        0.3, ge=0, lt=1, description="Share of each task's first round that is held out for estimates."
     )
     close_at: float = Field(
         1.0,
@@ -122,11 +118,7 @@ class ProjectSettings(Settings):
         "Unset: mlp for columns of numbers and tables that er learns, else linear.",
     )
     width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
-    image_size: int = Field(
-        0,
-        ge=0,
-        description="Side of images in pixels; 0: 224, or 64 from scratch.",
-    )
+    image_size: int = Field(0, ge=0, description="Side of images in pixels; 0: 224, or 64 from scratch.")
     mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
     std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
@@ -154,15 +146,24 @@ class ProjectSettings(Settings):
     options: dict[str, bool | int | float | str | None] = Field(
         {}, description="Options of the strategy by name, such as {share: 0.3}."
     )
+    plugins: dict[str, str] = Field({}, description="SHA-256 of your own Python files, by their paths.")
+
+    @pydantic.model_serializer(mode="wrap")
+    def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Files name `options` and `plugins` only where there are some."""
+        return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
+
+    _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
 
     @pydantic.model_validator(mode="after")
     def _known(self) -> ProjectSettings:
-        if self.strategy not in STRATEGIES:
-            raise no_such("strategy", self.strategy, STRATEGIES)
-        check_run_options(self.strategy, self.options)
-        if self.learner not in learners.REGISTRY:
-            raise no_such("learner", self.learner, learners.REGISTRY)
-        learners.check_policy(self.memory_policy, self.learner, "paper")
+        if self.plugins_loaded:
+            if self.strategy not in STRATEGIES:
+                raise no_such("strategy", self.strategy, STRATEGIES)
+            check_run_options(self.strategy, self.options)
+            if self.learner not in learners.REGISTRY:
+                raise no_such("learner", self.learner, learners.REGISTRY)
+            learners.check_policy(self.memory_policy, self.learner, "paper")
         names = {"images": (*PRETRAINED, SCRATCH), "texts": (WORD_VECTORS, NONE), "files": ()}.get(self.kind, (NONE,))
         if self.model not in names and not self.sentence_model and (not self.own or self.kind == "tables"):
             own = "" if self.kind == "tables" else ", or your own as FILE.py:FUNCTION"
@@ -200,6 +201,10 @@ class ProjectSettings(Settings):
             raise InputError("--mean and --std go together: one number for each channel, standard deviations above 0.")
         return self
 
+    def rounds_of(self, task: int) -> int:
+        """The rounds of a task, with those that leads have added."""
+        return self.rounds + self._more_rounds.get(task, 0)
+
     @property
     def own(self) -> bool:
         """Whether the model is the user's."""
@@ -225,9 +230,14 @@ class ProjectSettings(Settings):
             return [Path(self.model), Path(self.model).with_name("tokenizer.json")]
         return [Path(path) for path in (self.model.rpartition(":")[0], self.weights) if path] if self.own else []
 
+    @property
+    def plugins_loaded(self) -> bool:
+        """Whether its own Python files, if it has some, have been run here: what they register is unknown before."""
+        return all(is_loaded(Path(path)) for path in self.plugins)
+
     def check_files(self) -> None:
         """Refuse files that are not those which the project began with."""
-        if _digest(*self.files) != self.digest:
+        if digest_of(*self.files) != self.digest:
             if not self.files:
                 raise InputError(f"this project sees texts through the word vectors of wordllama; {install('label')}.")
             which = " or ".join(map(str, self.files))
@@ -236,7 +246,7 @@ class ProjectSettings(Settings):
     @property
     def exact(self) -> bool:
         """Whether the learner solves for the head in one step, from all labels so far."""
-        return learners.REGISTRY[self.learner].exact
+        return self.learner in learners.REGISTRY and learners.REGISTRY[self.learner].exact
 
     @property
     def blocks(self) -> tuple[tuple[int, int], ...]:
@@ -269,22 +279,13 @@ class ProjectSettings(Settings):
         return Config.model_construct(**same, **fixed)
 
 
-def _digest(*paths: Path) -> str:
-    """A hash of files: a project goes on only with the model that it began with."""
-    total = hashlib.sha256()
-    for path in paths:
-        try:
-            total.update(hashlib.sha256(path.read_bytes()).digest())
-        except OSError as error:
-            raise InputError(f"{path} cannot be read: {reason(error)}; give a model that exists.") from None
-    return total.hexdigest()
-
-
 def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     """Settings from those given; the others have defaults for the kind of data.
 
     embeddings: vectors come from a network, as those of images and texts do; otherwise they are columns of a table.
     """
+    if given.get("plugins"):
+        given = given | {"plugins": named_plugins(given["plugins"])}
     if given.get("budget_total") and "rounds" in given:
         raise InputError("--rounds and --budget-total exclude each other: a task has rounds until its share is used.")
     kind, model = given.get("kind"), str(given.get("model") or "")
@@ -308,17 +309,17 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
         if given.get("weights"):
             paths.append(Path(given["weights"]).expanduser().resolve())
             given = given | {"weights": str(paths[1])}
-        given = given | {"digest": _digest(*paths)}
+        given = given | {"digest": digest_of(*paths)}
     if model.endswith(".onnx"):
         model = str(Path(model).expanduser().resolve())
-        given = given | {"digest": _digest(Path(model), Path(model).with_name("tokenizer.json"))}
+        given = given | {"digest": digest_of(Path(model), Path(model).with_name("tokenizer.json"))}
     if model == WORD_VECTORS:
         paths = list(word_vector_files() or ())
         if not paths:
             raise InputError(
                 f"--model {WORD_VECTORS} needs the extra `label`; give --model {NONE}, or {install('label')}."
             )
-        given = given | {"digest": _digest(*paths)}
+        given = given | {"digest": digest_of(*paths)}
     try:
         return ProjectSettings(**(defaults | given | {"model": model}))
     except pydantic.ValidationError as error:
@@ -330,13 +331,15 @@ def _measured_best(kind: str, trained: bool, given: dict[str, Any], embeddings: 
     own_head = given.get("head") == "mlp" or given.get("memory_policy", learners.PAPER) != learners.PAPER
     columns = kind == "tables" or (kind == "vectors" and not embeddings)
     ridge = given.get("keep") == "statistics" or not (trained or columns or own_head)
-    learner = given.get("learner", "ridge" if ridge else "er")
+    exact = "ridge" if given.get("keep") == "statistics" or given.get("head") == "projection" else "kernel"
+    learner = given.get("learner", exact if ridge else "er")
+    known = learners.REGISTRY.get(str(learner), learners.REGISTRY["ridge"])  # an unknown one is refused later
     return {
         "strategy": "uncertain-coverage" if columns else "coverage",
         "learner": learner,
         "head": "mlp" if columns and learner == "er" and not trained else "linear",
         "pool_learning": pool_learning_of_kind(kind, embeddings) if learner == "kernel" else "off",
-        "memory_policy": "coverage" if trained and learner in ("er", "der++", "er-ace", "gss") else learners.PAPER,
+        "memory_policy": "coverage" if trained and "paper" in known.policy else learners.PAPER,
         "first_round": "uniform" if trained or given.get("strategy") == "uniform" else "coverage",
         "runtime": "auto" if kind == "images" and not trained else "torch",
         "words": "scripts" if kind == "texts" else "spaces",
@@ -364,37 +367,3 @@ def word_vector_files() -> tuple[Path, Path] | None:
 def has_pretrained() -> bool:
     """Whether the extra `label` is installed."""
     return all(map(is_installed, PRETRAINED))
-
-
-def trust_code(settings: ProjectSettings) -> None:
-    """Let the project's own model run on this machine, for this user, now and later."""
-    if not settings.own or _line(settings) in _trusted():
-        return
-    make_folder(_trust_file().parent)
-    with writing(_trust_file()), _trust_file().open("a") as file:
-        file.write(f"{_line(settings)}\n")
-
-
-def check_trusted(settings: ProjectSettings) -> None:
-    """Refuse a model whose Python file the user has not trusted."""
-    if settings.own and _line(settings) not in _trusted():
-        file = settings.model.rpartition(":")[0]
-        raise InputError(
-            f"this project runs the Python file {file}, which you have not trusted on this machine; read it, and then "
-            "give --trust-code once."
-        )
-
-
-def _line(settings: ProjectSettings) -> str:
-    """The file by its path and its digest, which is compared with what is in it when it is loaded."""
-    return hashlib.sha256(f"{settings.model}\0{settings.weights}\0{settings.digest}".encode()).hexdigest()
-
-
-def _trusted() -> set[str]:
-    with reading(_trust_file()):
-        return set(_trust_file().read_text().split()) if _trust_file().exists() else set()
-
-
-def _trust_file() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "accuacl" / "trusted"

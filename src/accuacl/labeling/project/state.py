@@ -61,8 +61,9 @@ def state_of(
     finished: Callable[[int], bool],
 ) -> ProjectState:
     """What a project is waiting for. `chosen`: all picks of a round are there; `finished`: a task is learned."""
-    status, rounds = store.status(), 0 if settings.budget_total else settings.rounds
+    status = store.status()
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
+    rounds = 0 if settings.budget_total else settings.rounds_of(task)
     waiting: Waiting
     if status and status.open and not chosen(task, round):
         waiting = "training"
@@ -89,7 +90,7 @@ def state_of(
         if waiting == "data" and tasks and used >= budget:
             text = f"everything is learned, and the budget of {budget} labels is used."
     else:
-        used, budget = store.used(task), min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+        used, budget = store.used(task), min(settings.per_round * rounds, tasks[task].count) if tasks else 0
     return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
 
 

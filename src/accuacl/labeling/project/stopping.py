@@ -30,12 +30,17 @@ class Measured:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Labels to go for an accuracy in percent, with a 95 % interval; None: more than can be foreseen."""
+    """Labels to go for an accuracy in percent, with a 95 % interval; None: more than can be foreseen.
+
+    left: how many items of the pool have no label, if that is known; most: the accuracy that all of them would give.
+    """
 
     target: int
     labels: int | None
     low: int | None
     high: int | None
+    left: int | None = None
+    most: float | None = None
 
     @property
     def text(self) -> str:
@@ -47,18 +52,33 @@ class Forecast:
         'about 60 more labels for 90 %, perhaps many more'
         >>> Forecast(90, None, 0, None).text
         'how many labels 90 % takes cannot be foreseen yet'
+        >>> Forecast(90, 600, 200, None, left=150, most=81.6).text
+        'the pool has too few items for 90 %: labelling the 150 that are left leads to about 82 %'
+        >>> Forecast(90, 600, 200, None, left=0, most=81.6).text
+        'all items are labelled; 90 % takes more data'
         """
+        if self.left is not None and (self.labels is None or self.labels > self.left):
+            if not self.left:
+                return f"all items are labelled; {self.target} % takes more data"
+            if self.labels is not None or (self.low or 0) > self.left:
+                return (
+                    f"the pool has too few items for {self.target} %: labelling the {self.left} that are left leads to "
+                    f"about {self.most:.0f} %"
+                )
         if self.labels is None:
             least = f" (at least {self.low} more)" if self.low else ""
             return f"how many labels {self.target} % takes cannot be foreseen yet{least}"
-        about = f"about {self.labels} more labels for {self.target} %"
+        about = f"about {self.labels} more label{'s' if self.labels != 1 else ''} for {self.target} %"
         if self.high is None:
             return f"{about} (at least {self.low})" if self.low else f"{about}, perhaps many more"
         return f"{about} ({self.low} to {self.high})"
 
 
-def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
-    """The labels that the target takes; None before two rounds were measured, or without held-out items."""
+def forecast(curve: Sequence[Measured], target: int, left: int | None = None) -> Forecast | None:
+    """The labels that the target takes; None before two rounds were measured, or without held-out items.
+
+    left: how many items of the pool have no label.
+    """
     points = _usable(curve)
     if not points:
         return None
@@ -68,7 +88,11 @@ def forecast(curve: Sequence[Measured], target: int) -> Forecast | None:
         reached = n1 * (e / (1 - target / 100)) ** (1 / b)
     quantiles = _quantiles(np.maximum(0, reached - now), weights)
     low, middle, high = (_rounded(value, now) for value in quantiles)
-    return Forecast(target, middle, low, high)
+    last = points[-1]
+    if middle == 0 and 100 * last.right < target * last.held:  # what has not been reached takes a label at least
+        middle, high = 1, high and max(1, high)
+    most = predicted_accuracy(curve, [now + left])[0][1] if left is not None else None
+    return Forecast(target, middle, low, high, left, most)
 
 
 def predicted_accuracy(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:

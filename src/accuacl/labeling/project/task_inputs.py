@@ -26,7 +26,7 @@ from accuacl.base.machine import cores, memory_kept
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import checkpoints, device_of
-from accuacl.experiments.embed import TORCH, open_runtime
+from accuacl.experiments.networks import TORCH, open_runtime
 from accuacl.labeling.project.encoders import file_encoder, frozen_network, image_runtime, text_encoder
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.images import check_image, read_inside
@@ -51,7 +51,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     if made.exists():  # it is written last
         shutil.rmtree(folder, ignore_errors=True)
         with reading(made):
-            return dict(json.loads(made.read_text()))
+            return dict(json.loads(made.read_text(encoding="utf-8")))
     if task.kind in FOLDERS and not Path(task.place).is_dir():
         raise InputError(
             f"the folder {task.place} is missing; bring it back, or say where it is (`accuacl project relocate`)."
@@ -74,7 +74,7 @@ def prepare(tasks: Tasks, task: TaskInfo, settings: ProjectSettings, on_progress
     write_text(made, json.dumps({"items": task.sha256, "shape": shape, "bad": bad}) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     (task_folder / FIRST).unlink(missing_ok=True)
-    return dict(json.loads(made.read_text()))
+    return dict(json.loads(made.read_text(encoding="utf-8")))
 
 
 def prepare_first(

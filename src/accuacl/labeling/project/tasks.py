@@ -26,7 +26,8 @@ import pydantic
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock, make_folder, reading, sync_folder, write_bytes, write_text, writing
+from accuacl.base.files import Lock, make_folder, reading, write_bytes, write_text, writing
+from accuacl.base.machine import sync_folder
 from accuacl.base.progress import OnProgress, ignore
 from accuacl.labeling.project.images import read_files, read_images
 from accuacl.labeling.project.new_items import TASK, NewItems
@@ -205,7 +206,7 @@ class Tasks:
             data = path.read_bytes()
         erased = self.folder_of(index) / ERASED
         with reading(erased):
-            now = json.loads(erased.read_text())["sha256"] if erased.exists() else task.sha256
+            now = json.loads(erased.read_text(encoding="utf-8"))["sha256"] if erased.exists() else task.sha256
         if hashlib.sha256(data).hexdigest() not in (task.sha256, now):
             raise InputError(f"{path} is damaged; restore it from a copy.")
         # Not pq.read_table: its threads may outlive it, and a process that ends meanwhile is aborted.
@@ -305,7 +306,7 @@ def _read_forgotten(folder: Path) -> dict[str, Any] | None:
     if not path.exists():
         return None
     with reading(path):
-        return dict(json.loads(path.read_text()))
+        return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
 # Where data lie

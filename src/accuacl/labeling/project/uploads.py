@@ -7,15 +7,17 @@ import re
 import secrets
 import shutil
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import make_folder, write_bytes, writing
+from accuacl.experiments import data
 from accuacl.labeling.project.images import image_type
-from accuacl.labeling.project.new_items import NewItems, TableOptions, split_by_task
+from accuacl.labeling.project.new_items import NewItems, TableOptions, split_by_task, task_paths
 from accuacl.labeling.project.tables import read_table, read_vectors
-from accuacl.labeling.project.tasks import TaskInfo, read_like
+from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, read_like
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
@@ -44,6 +46,54 @@ TYPES = {
     "image/tiff": ".tif",
 }
 UNFINISHED = ".new-"
+PREVIEWED = 5  # rows of a table that are shown before it is added
+SNIP = 80  # characters of a value
+
+
+@dataclass(frozen=True)
+class DataColumns:
+    """What the columns of a file are for: that of texts, and what `TableOptions` has."""
+
+    text: str = "text"
+    table: TableOptions = field(default_factory=TableOptions)
+
+
+USUAL = DataColumns()
+
+
+def add_data(project: Project, path: Path, columns: DataColumns) -> list[TaskInfo]:
+    """Make the data at a path the next task, or several, as `task_paths` and a column of tasks say."""
+    tasks, kind, table = project.tasks, project.settings.kind, columns.table
+    pools: list[NewItems] = []
+    for part in task_paths(path, images=kind in FOLDERS):
+        if tasks.all() or kind in (*FOLDERS, "texts"):
+            pools += split_by_task(
+                read_like(tasks, kind, part, columns.text, task=table.task, label_column=table.label)
+            )
+        elif kind == "vectors":
+            pools += split_by_task(read_vectors(part, table.task, table.label))
+        else:
+            pools += split_by_task(read_table(part, table))
+    return [task for task, _ in project.add_each(pools)]
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The columns of a table with their first values, as texts, and how many rows it has."""
+
+    columns: list[tuple[str, list[str]]]
+    rows: int
+
+
+def preview(path: Path) -> Preview:
+    """What a table looks like."""
+    table = data.read_table(path)
+    first = table.columns.slice(0, PREVIEWED)
+    columns = [
+        (name, ["" if value is None else str(value)[:SNIP] for value in first.column(name).to_pylist()])
+        for name in table.names
+    ]
+    return Preview(columns, len(table))
 
 
 class Uploads:
@@ -95,8 +145,21 @@ class Uploads:
             write_bytes(path, data)
             counts[0], counts[1] = counts[0] + 1, counts[1] + len(data)
 
-    def finish(self, upload: str, column: str = "text") -> list[TaskInfo]:
-        """Make the files the next task, or one for each that a column `task` names; if refused, they are removed."""
+    def sent(self, upload: str) -> Path:
+        """The folder of images, or the file, that has been sent so far."""
+        counts = self._begun.get(upload)
+        if counts is None or not counts[0]:
+            raise InputError("nothing has been sent under this number; drop some files first.")
+        return self._data(self._unfinished(upload))
+
+    def discard(self, upload: str) -> None:
+        """Remove what was sent."""
+        with self._turn, writing(self._folder):
+            if self._begun.pop(upload, None) is not None:
+                shutil.rmtree(self._unfinished(upload), ignore_errors=True)
+
+    def finish(self, upload: str, columns: DataColumns = USUAL) -> list[TaskInfo]:
+        """Make the files the next task, or one for each that a column of tasks names; if refused, they are removed."""
         with self._turn, writing(self._folder):
             counts = self._begun.pop(upload, None)
             if counts is None or not counts[0]:
@@ -104,19 +167,16 @@ class Uploads:
             final = self._folder / upload
             os.rename(self._unfinished(upload), final)
         try:
-            return [task for task, _ in self._project.add_each(split_by_task(self._read(final, column)))]
+            return add_data(self._project, self._data(final), columns)
         except BaseException:
             shutil.rmtree(final, ignore_errors=True)
             raise
 
-    def _read(self, folder: Path, column: str) -> NewItems:
-        tasks, kind = self._project.tasks, self._project.settings.kind
-        path = folder if kind == "images" else next(folder.iterdir())
+    def _data(self, folder: Path) -> Path:
+        path = folder if self._project.settings.kind == "images" else next(folder.iterdir())
         if path.suffix == ".parquet":
             check_parquet(path)
-        if tasks.all() or kind in ("images", "texts"):
-            return read_like(tasks, kind, path, column)
-        return read_vectors(path) if kind == "vectors" else read_table(path, TableOptions())
+        return path
 
     def _unfinished(self, upload: str) -> Path:
         return self._folder / f"{UNFINISHED}{upload}"
@@ -139,8 +199,7 @@ def check_parquet(path: Path) -> None:
             raise InputError("the file has texts as differences (DELTA_BYTE_ARRAY); write it with the usual encodings.")
         size = sum(max(chunk.total_uncompressed_size, WIDEST * chunk.num_values) for chunk in chunks)
         _check_size(size)
-        texts = [field.name for field in pq.read_schema(path) if pa.types.is_large_string(field.type)]
-        texts += [field.name for field in pq.read_schema(path) if pa.types.is_string(field.type)]
+        texts = [field.name for field in pq.read_schema(path) if _is_long(field.type)]
         file = pq.ParquetFile(path, read_dictionary=texts)  # so that a text is in memory once
         for batch in file.iter_batches(columns=texts, use_threads=False) if texts else ():
             for column in batch.columns:
@@ -149,6 +208,14 @@ def check_parquet(path: Path) -> None:
                 _check_size(size)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"the file cannot be read as Parquet ({one_line(error)}); give another.") from error
+
+
+def _is_long(kind: Any) -> bool:
+    """Whether a value of an Arrow type may have any length."""
+    import pyarrow.types as types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    return any(test(kind) for test in (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary))
 
 
 def _check_size(size: int) -> None:

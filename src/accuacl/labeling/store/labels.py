@@ -28,11 +28,14 @@ from accuacl.labeling.store.records import (
     Pick,
     Turn,
     check_request,
+    check_text,
     counts_as,
     used_before,
 )
 from accuacl.labeling.store.rounds import PICK, is_sealed, open_now, status, to_pick
 
+LONGEST_COMMENT = 1000  # characters
+MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to several items counts for each
 AHEAD = 3  # items that a page is told of before they are leased, so that it can load them
 
 
@@ -44,7 +47,7 @@ def turn(
     if act is not None and act.kind == "label":
         done = label(tx, person, act.item, act.class_id, act.request)
     elif act is not None and act.kind == "skip":
-        done = skip(tx, person, act.item, act.request)
+        done = skip(tx, person, act.item, act.request, act.reason)
     elif act is not None:
         done = undo(tx, person, act.request, seconds)
     pick = lease(tx, person, seconds, expected)
@@ -68,14 +71,16 @@ def label(tx: Transaction, person: Person, item: int, class_id: int, request: st
     return tx.event(kind, person=person.id, item=item, class_id=class_id, request=request)
 
 
-def skip(tx: Transaction, person: Person, item: int, request: str) -> int:
-    """Skip an item of the open round, which cannot be labelled; the id of the event."""
+def skip(tx: Transaction, person: Person, item: int, request: str, reason: str = "") -> int:
+    """Skip an item of the open round, which cannot be labelled, and say why or not; the id of the event."""
     earlier = _earlier(tx, ("skip", "opinion"), person, item, None, request)
     if earlier is not None:
         return earlier
     check_access(tx, person)
+    reason = check_text(reason, "a reason", LONGEST_COMMENT, least=0)
+    check_bytes(tx, person, reason)
     kind = "opinion" if check_answerable(tx, person, item) else "skip"
-    return tx.event(kind, person=person.id, item=item, request=request)
+    return tx.event(kind, person=person.id, item=item, request=request, text=reason or None)
 
 
 def correct(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool = False) -> int:
@@ -95,13 +100,17 @@ def correct(tx: Transaction, person: Person, item: int, class_id: int, request: 
     return add_correction(tx, person, item, class_id, request, own)
 
 
-def add_correction(tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool) -> int:
-    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute."""
+def add_correction(
+    tx: Transaction, person: Person, item: int, class_id: int, request: str, own: bool, text: str | None = None
+) -> int:
+    """Record another label of an item. own: only if its present answer is the person's, which settles no dispute.
+    text: `DECISION`, if it is given to settle one.
+    """
     if own:
         answer = tx.row("SELECT person FROM answers WHERE item = ?", item)
         if answer is None or answer[0] != person.id:
             raise InputError(f"item {item} was not answered by you; only a lead may change it.")
-    text = OWN if own else None
+        text = OWN
     return tx.event("correct", person=person.id, item=item, class_id=class_id, request=request, text=text)
 
 
@@ -254,6 +263,22 @@ def latest_change(tx: Transaction) -> int:
     minor = "('lease', 'renew', 'release', 'guess')"
     row = tx.row(f"SELECT id FROM events WHERE kind NOT IN {minor} ORDER BY id DESC LIMIT 1")
     return 0 if row is None else int(row[0])
+
+
+def check_bytes(tx: Transaction, person: Person, text: str, times: int = 1) -> None:
+    """Refuse more comments and reasons than anybody would read: they are kept for good, and shown under Review."""
+    if not text:
+        return
+    written = tx.row(
+        "SELECT COALESCE(SUM(LENGTH(CAST(text AS BLOB))), 0) FROM events "
+        "WHERE kind IN ('comment', 'flag', 'skip', 'opinion') AND person = ?",
+        person.id,
+    )[0]
+    if written + times * len(text.encode()) > MOST_BYTES:
+        raise InputError(
+            f"your comments have {written:,} bytes already, and may have {MOST_BYTES:,} in all; write a shorter one to "
+            "fewer examples."
+        )
 
 
 def _undoable(tx: Transaction, person: Person) -> tuple[int, int] | None:

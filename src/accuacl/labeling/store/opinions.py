@@ -15,11 +15,12 @@ from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
-from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, open_now, to_pick
+from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, is_sealed, open_now, to_pick
 
 GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
 MANY = 100  # items wanted, up to which they are counted
 OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
+DECISION = "decision"  # the text of a correction that was given to settle a dispute
 
 
 def opinions_wanted(tx: Transaction, person: Person) -> int:
@@ -101,7 +102,9 @@ def ratings(tx: Transaction) -> list[Rating]:
 
 
 def unsettled(tx: Transaction) -> set[int]:
-    """Items about which an opinion differs from the label, and which nobody who may settle it has corrected since."""
+    """Items about which an opinion differs from the label, and which nobody who may settle it has corrected since;
+    without those of tasks whose labels cannot be changed any more.
+    """
     final = counts_as(classes(tx))
     rows = tx.rows(
         "SELECT o.item, o.class, a.class FROM given o JOIN state s ON s.item = o.item JOIN events a ON a.id = s.answer "
@@ -109,7 +112,8 @@ def unsettled(tx: Transaction) -> set[int]:
         "AND NOT EXISTS (SELECT 1 FROM events e WHERE e.item = o.item AND e.kind = 'correct' AND e.id > o.id "
         f"AND e.text IS NOT '{OWN}' AND {STANDS})"
     )
-    return {item for item, opinion, label in rows if final[opinion] != final[label]}
+    differ = {item for item, opinion, label in rows if final[opinion] != final[label]}
+    return {item for item in differ if not is_sealed(tx, item)}
 
 
 # Gold items: their answers are known

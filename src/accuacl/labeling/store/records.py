@@ -162,13 +162,14 @@ class Answer:
 
 @dataclass(frozen=True)
 class AnswerEvent:
-    """A label, skip, second opinion or correction that somebody gave, whether it counts now or not.
+    """A label, skip, second opinion, correction or decision of a dispute that somebody gave, whether it counts now or
+    not.
 
     seconds: since the item was leased to them; None if it was not. shown: the guess that they had been shown before.
-    undone: somebody has taken it back.
+    undone: somebody has taken it back. reason: why they skipped it, if they said so.
     """
 
-    kind: Literal["label", "skip", "opinion", "correct"]
+    kind: Literal["label", "skip", "opinion", "correct", "decision"]
     item: int
     class_id: int | None  # merges applied; None: skipped
     person: int | None
@@ -176,6 +177,17 @@ class AnswerEvent:
     seconds: float | None
     shown: int | None
     undone: bool
+    reason: str | None = None
+
+
+@dataclass(frozen=True)
+class Dispute:
+    """An item on which people disagree, with the last answer of each of them, first to last."""
+
+    pick: Pick
+    answers: tuple[AnswerEvent, ...]
+    gold: int | None  # the class that is known to be right
+    comments: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -189,12 +201,15 @@ class Rating:
 
 @dataclass(frozen=True)
 class Act:
-    """What a person does with an item: label (with a class), skip, or undo (which knows its item)."""
+    """What a person does with an item: label (with a class), skip (with a reason, or ""), or undo (which knows its
+    item).
+    """
 
     kind: Literal["label", "skip", "undo"]
     request: str
     item: int = -1
     class_id: int = -1
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -249,7 +264,7 @@ class Reviewed:
     """An item that was offered, with its present answer (merges applied) and what was said about it.
 
     disputed: people have given it different labels. guess: the model's, when it was picked. shown: the guess that
-    whoever answered had been shown before.
+    whoever answered had been shown before. reasons: why people skipped it, as far as they said so.
     """
 
     item: int
@@ -266,6 +281,9 @@ class Reviewed:
     unsettled: bool = False  # somebody was asked for a second opinion, which differs, and nobody has settled it yet
     gold: bool = False  # its answer is known
     flagged: bool = False
+    confidence: float | None = None  # the model's, of its guess
+    disagreement: float = 0.0  # the share of people whose label is not that of most
+    reasons: tuple[str, ...] = ()
 
     @property
     def skipped(self) -> bool:

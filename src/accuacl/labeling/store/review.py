@@ -1,5 +1,5 @@
-"""Looking over what people answered: every item that was ever offered, labels given anew, comments and flags, and what
-each person has done.
+"""Looking over what people answered: every item that was ever offered, labels given anew, disputes and decisions,
+comments and flags, and what each person has done.
 """
 
 from __future__ import annotations
@@ -7,15 +7,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
+from typing import Any
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store.classes import STANDS, check_class, classes
 from accuacl.labeling.store.database import Transaction
-from accuacl.labeling.store.labels import add_correction, guesses_shown
-from accuacl.labeling.store.opinions import gold, unsettled
+from accuacl.labeling.store.labels import LONGEST_COMMENT, add_correction, check_bytes, guesses_shown
+from accuacl.labeling.store.opinions import DECISION, gold, unsettled
 from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import (
     AnswerEvent,
+    Dispute,
     LabelEvent,
     Person,
     Relabelled,
@@ -26,10 +28,8 @@ from accuacl.labeling.store.records import (
     counts_as,
     used_before,
 )
-from accuacl.labeling.store.rounds import is_closed, is_sealed
+from accuacl.labeling.store.rounds import PICK, is_closed, is_sealed, to_pick
 
-LONGEST_COMMENT = 1000  # characters
-MOST_BYTES = 1 << 20  # of all comments and reasons of a person; a comment to several items counts for each
 MOST = 500  # items that are changed together
 PAUSE = 120.0  # seconds: a longer gap between two answers is a break
 
@@ -48,9 +48,15 @@ def everything(tx: Transaction) -> list[Reviewed]:
         f"AND e.class IS NOT NULL AND {STANDS} ORDER BY e.id"
     ):
         said.setdefault(item, {})[person] = final[label]
+    reasons: dict[int, list[str]] = {}
+    for item, text in tx.rows(
+        "SELECT e.item, e.text FROM events e WHERE e.kind IN ('skip', 'opinion') AND e.class IS NULL AND e.text != '' "
+        f"AND {STANDS} ORDER BY e.id"
+    ):
+        reasons.setdefault(item, []).append(text)
     shown, to_settle, known, flags = guesses_shown(tx), unsettled(tx), gold(tx), _flagged(tx)
     rows = tx.rows(
-        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess "
+        "SELECT s.item, s.task, s.round, e.class, s.answer IS NOT NULL, e.person, e.time, p.guess, p.confidence "
         "FROM state s JOIN picks p ON p.item = s.item LEFT JOIN events e ON e.id = s.answer "
         "ORDER BY s.task, s.round, s.rank"
     )
@@ -70,20 +76,26 @@ def everything(tx: Transaction) -> list[Reviewed]:
             unsettled=item in to_settle,
             gold=item in known,
             flagged=item in flags,
+            confidence=confidence,
+            disagreement=_disagreement(list(said.get(item, {}).values())),
+            reasons=tuple(reasons.get(item, ())),
         )
-        for item, task, round, label, answered, person, time, guess in rows
+        for item, task, round, label, answered, person, time, guess, confidence in rows
     ]
 
 
-def every_answer(tx: Transaction) -> list[AnswerEvent]:
-    """Every answer that anybody gave, first to last."""
+def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
+    """Every answer that anybody gave, to one item or to all, first to last."""
     final = counts_as(classes(tx))
     leased: dict[tuple[int, int], float] = {}
     shown: dict[tuple[int, int], int] = {}
     found = []
-    for kind, item, label, person, time, undone in tx.rows(
-        "SELECT kind, item, class, person, time, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) FROM events e "
-        "WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') ORDER BY id"
+    one, which = ("", ()) if item is None else ("AND item = ?", (item,))
+    for kind, item, label, person, time, text, undone in tx.rows(
+        "SELECT kind, item, class, person, time, text, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) "
+        "FROM events e WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') "
+        f"{one} ORDER BY id",
+        *which,
     ):
         if kind == "lease":
             leased[item, person] = time
@@ -94,9 +106,10 @@ def every_answer(tx: Transaction) -> list[AnswerEvent]:
         else:
             since, class_id = leased.pop((item, person), None), None if label is None else final[label]
             seconds = None if since is None or kind == "correct" else time - since
-            found.append(
-                AnswerEvent(kind, item, class_id, person, time, seconds, shown.get((item, person)), bool(undone))
-            )
+            said: Any = "decision" if text == DECISION else kind
+            guess = shown.get((item, person))
+            reason = text if class_id is None else None
+            found.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone), reason))
     return found
 
 
@@ -185,6 +198,47 @@ def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> i
     return len(last.undone)
 
 
+# What people disagree about, and the decisions of leads that settle it
+
+
+def disputes(tx: Transaction, most: int, first: int | None = None) -> list[Dispute]:
+    """The items that are to be settled, `most` of them: the item `first` if it is one, then in the order in which they
+    were offered.
+    """
+    waiting = unsettled(tx)
+    rows = tx.rows("SELECT item FROM state WHERE opinions > 0 ORDER BY task, round, rank")
+    items = [item for (item,) in rows if item in waiting]
+    items.sort(key=lambda item: item != first)
+    known = gold(tx)
+    return [_dispute(tx, item, known.get(item)) for item in items[:most]]
+
+
+def _dispute(tx: Transaction, item: int, known: int | None) -> Dispute:
+    last: dict[int | None, AnswerEvent] = {}
+    for answer in every_answer(tx, item):
+        if not answer.undone:
+            last.pop(answer.person, None)
+            last[answer.person] = answer
+    row = tx.row(f"SELECT {PICK} FROM picks p WHERE p.item = ?", item)
+    said = tx.rows(
+        "SELECT text FROM events WHERE item = ? AND kind IN ('comment', 'flag') AND text != '' ORDER BY id", item
+    )
+    return Dispute(to_pick(row), tuple(last.values()), known, tuple(text for (text,) in said))
+
+
+def decide(tx: Transaction, person: Person, item: int, class_id: int, request: str) -> None:
+    """Settle a dispute: the class is the item's label, by a correction that `undo_relabel` takes back. The same request
+    again changes nothing.
+    """
+    check_access(tx, person)
+    check_class(tx, class_id)
+    if _repeated(tx, "correct", person, item, class_id, request):
+        return
+    if item not in unsettled(tx):
+        raise InputError(f"item {item} is not disputed any more: somebody has settled it, or people agree now.")
+    add_correction(tx, person, item, class_id, f"{request}/0", own=False, text=DECISION)
+
+
 # Comments, and flags, which ask a lead to look at an item
 
 
@@ -196,7 +250,7 @@ def comment(tx: Transaction, person: Person, items: Sequence[int], text: str, re
     if _repeated(tx, "comment", person, items[0], None, request):
         return
     distinct = list(dict.fromkeys(items))
-    _check_bytes(tx, person, text, len(distinct))
+    check_bytes(tx, person, text, len(distinct))
     for i, item in enumerate(distinct):
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; comment on one that has.")
@@ -220,7 +274,7 @@ def flag(tx: Transaction, person: Person, item: int, reason: str, request: str) 
     if earlier is None:
         if tx.row("SELECT 1 FROM state WHERE item = ?", item) is None:
             raise InputError(f"item {item} has not been picked; flag one that has.")
-        _check_bytes(tx, person, reason, 1)
+        check_bytes(tx, person, reason)
         tx.event("flag", person=person.id, item=item, text=reason, request=request)
     elif earlier != ("flag", person.id, item):
         raise used_before(request)
@@ -275,6 +329,11 @@ def work(tx: Transaction) -> dict[int, Work]:
     }
 
 
+def _disagreement(labels: list[int]) -> float:
+    """The share of labels that are not the most frequent one."""
+    return 1 - max(map(labels.count, labels)) / len(labels) if labels else 0.0
+
+
 def _pace(times: list[float]) -> float | None:
     """The median gap between two answers, breaks left out."""
     gaps = [later - earlier for earlier, later in pairwise(times) if later - earlier <= PAUSE]
@@ -298,20 +357,6 @@ def _flagged(tx: Transaction) -> set[int]:
     rows = tx.rows("SELECT kind, item FROM events WHERE kind IN ('flag', 'unflag') ORDER BY id")
     last = {item: kind for kind, item in rows}
     return {item for item, kind in last.items() if kind == "flag"}
-
-
-def _check_bytes(tx: Transaction, person: Person, text: str, times: int) -> None:
-    """Refuse more comments than anybody would read: they are kept for good, and shown under Review."""
-    written = tx.row(
-        "SELECT COALESCE(SUM(LENGTH(CAST(text AS BLOB))), 0) FROM events "
-        "WHERE kind IN ('comment', 'flag') AND person = ?",
-        person.id,
-    )[0]
-    if written + times * len(text.encode()) > MOST_BYTES:
-        raise InputError(
-            f"your comments have {written:,} bytes already, and may have {MOST_BYTES:,} in all; write a shorter one to "
-            "fewer examples."
-        )
 
 
 def _check_items(items: Sequence[int]) -> None:

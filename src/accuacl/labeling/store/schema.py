@@ -15,7 +15,7 @@ in the transaction of the event, so that nobody has to go through all events to 
 | propose; settle | text: the name; undoes: the proposal, class: the new class, if any |
 | open, close, enough, seal | text: JSON of [task, round] or [task]; of seal the task |
 | lease, renew; release | item, until; item |
-| label, skip, opinion, correct | item, class (none: skipped), request; text "own": a correction of one's own answer |
+| label, skip, opinion, correct | item, class (none: skipped), request; text: "own", "decision" or a reason |
 | undo | item, request, undoes: one of these four |
 | guess | item, class: the model's guess that the person was shown |
 | comment, flag; unflag | item, text, request; item |

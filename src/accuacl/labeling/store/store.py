@@ -210,6 +210,11 @@ class Store:
     set_gold = write(_opinions.set_gold)
     mark_gold = write(_opinions.mark_gold)
 
+    # Items on which people disagree
+    unsettled = read(_opinions.unsettled)
+    disputes = read(_review.disputes)
+    decide = write(_review.decide)
+
     # Review
     everything = read(_review.everything)
     every_answer = read(_review.every_answer)

@@ -43,6 +43,7 @@ class LabelRequest(BaseModel):
 
 class SkipRequest(BaseModel):
     item: Number
+    reason: Annotated[str, Field(max_length=2000)] = ""
     request: RequestId
 
 
@@ -90,8 +91,9 @@ def label(body: LabelRequest, site: Here, person: Limited) -> View:
 
 @router.post("/skip")
 def skip(body: SkipRequest, site: Here, person: Limited) -> View:
-    """Skip an example; the next one."""
-    return _turn(site, person, Act("skip", body.request, body.item))
+    """Skip an example, and say why or not; the next one."""
+    site.comment_bytes.take(person.id, len(body.reason.encode()))
+    return _turn(site, person, Act("skip", body.request, body.item, reason=body.reason))
 
 
 @router.post("/undo")
@@ -202,7 +204,7 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "progress": now.done,
         "task": task,
         "round": round,
-        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds,
+        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
         "free": status is not None and status.open and _is_free(site, person, status),
         "undo": turn.undo,
@@ -238,7 +240,7 @@ def _counts(site: Site, status: Status | None) -> View:
     if settings.budget_total:
         budget = {"used": site.store.used_in_all(), "total": settings.budget_total}
     else:
-        total = min(settings.per_round * settings.rounds, tasks[task].count) if tasks else 0
+        total = min(settings.per_round * settings.rounds_of(task), tasks[task].count) if tasks else 0
         budget = {"used": site.store.used(task), "total": total}
     counts = (status.total, status.labelled, status.skipped, status.opinions) if status else (0, 0, 0, 0)
     return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {"budget": budget}
@@ -273,11 +275,11 @@ def example(site: Site, pick: Pick) -> View:
     item = site.project.item(pick.item)
     shown = {"item": pick.item, "kind": item.kind}
     if item.kind == "image":
-        return {**shown, "image": f"/item/{pick.item}/image"}
+        return {**shown, "image": f"{site.root}/item/{pick.item}/image"}
     if item.kind == "text":
         return {**shown, "text": item.text}
     if item.kind == "file":
-        shown |= {"file": f"/item/{pick.item}/file", "media": media_type(item.name).partition("/")[0]}
+        shown |= {"file": f"{site.root}/item/{pick.item}/file", "media": media_type(item.name).partition("/")[0]}
     return {**shown, "fields": fields(item)}
 
 
@@ -311,6 +313,8 @@ MEANINGS = {
     "margin": "how much more probable the model's first guess is than its second; smaller is chosen first",
     "gain": "how much this example adds to the information of those labelled or chosen before it; larger is better",
     "draw": "drawn at random from the task's examples",
+    "class": "the class for which this example was chosen, by its number in the order of the classes",
+    "behind": "how much less probable that class is than the model's guess; 0 if it is the guess",
     "accuacl": "1 if AccuACL has chosen this example, 0 if the other half of the strategy has",
 }
 DISTANCES = {  # what `distance` is measured from depends on the strategy

@@ -20,22 +20,47 @@ import accuacl
 from accuacl.base.errors import InputError
 from accuacl.labeling.project import PoolMap, Project, Uploads
 from accuacl.labeling.store import StoreUnavailable
-from accuacl.labeling.web import api, class_pages, dashboard, gallery, images, pages, people, project_page, review
+from accuacl.labeling.web import (
+    api,
+    class_pages,
+    dashboard,
+    gallery,
+    images,
+    incoming,
+    pages,
+    people,
+    project_page,
+    review,
+    settle,
+)
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
 from accuacl.labeling.web.images import Decoder
+from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.proxy import ProxyLogin
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Site, View, describe
+from accuacl.labeling.web.site import Entrance, Site, View
 from accuacl.labeling.web.trainer import Trainer
 
 HERE = Path(__file__).parent
 router = APIRouter()
-MODULES = (api, gallery, class_pages, people, project_page, dashboard, review)  # with calls that are documented
+# With calls that are documented.
+MODULES = (api, gallery, class_pages, people, project_page, incoming, dashboard, review, settle)
 SHOWN = 3  # wrong fields that a refusal names
 PARTS = ("body", "query", "path", "header", "cookie")  # of a request
 
 
-def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | None = None) -> FastAPI:
-    """The page of one project."""
+def make_app(
+    project: Project,
+    hosts: Hosts | None = None,
+    trainer: Trainer | None = None,
+    places: Places | None = None,
+    root: str = "",
+    proxy: ProxyLogin | None = None,
+) -> FastAPI:
+    """The page of one project.
+
+    places: folders that leads may add data from. root: the path below which it is. proxy: one that says who is asking.
+    """
     site = Site(
         project,
         trainer or Trainer(project),
@@ -43,6 +68,9 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
         Decoder(lambda item: project.image_bytes(item)[0], project.image_stamp),
         PoolMap(project.tasks, project.settings),
         Uploads(project),
+        places or Places(),
+        root,
+        proxy,
     )
 
     @contextlib.asynccontextmanager
@@ -53,10 +81,16 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
 
     # Not FastAPI's own documentation, which loads scripts from other sites; `docs` has ours.
     app = FastAPI(title="accuacl", docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan)
-    app.state.site = site
     for module in (*MODULES, images, pages):
         app.include_router(module.router)
     app.include_router(router)
+    prepare(app, site)
+    return app
+
+
+def prepare(app: FastAPI, site: Entrance) -> None:
+    """What a project's page and the index of several have in common: static files, error responses, the guard."""
+    app.state.site = site
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -64,7 +98,6 @@ def make_app(project: Project, hosts: Hosts | None = None, trainer: Trainer | No
     app.add_exception_handler(StoreUnavailable, _unavailable)
     app.add_exception_handler(Exception, _bug)
     app.add_middleware(Guard, hosts=site.hosts)
-    return app
 
 
 class _Static(StaticFiles):
@@ -83,7 +116,8 @@ def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 401 and _wants_page(request):
         wanted = quote(request.url.path) + ("?" + request.url.query if request.url.query else "")
-        return RedirectResponse("/login" if wanted == "/" else f"/login?{urlencode({'next': wanted}, safe='/')}", 303)
+        login = f"{request.app.state.site.root}/login"
+        return RedirectResponse(login if wanted == "/" else f"{login}?{urlencode({'next': wanted}, safe='/')}", 303)
     return _answer(request, error.status_code, str(error.detail), error.headers)
 
 
@@ -97,12 +131,12 @@ def _malformed(request: Request, error: Exception) -> Response:
 
 def _conflict(request: Request, error: Exception) -> Response:
     """What the project or its store refuses, with its sentence."""
-    return _answer(request, 409, describe(error, request.app.state.site.project))
+    return _answer(request, 409, request.app.state.site.describe(error))
 
 
 def _unavailable(request: Request, error: Exception) -> Response:
     """The disk is full or gone; the page sends the request again until it succeeds."""
-    return _answer(request, 503, describe(error, request.app.state.site.project))
+    return _answer(request, 503, request.app.state.site.describe(error))
 
 
 def _bug(request: Request, error: Exception) -> Response:
@@ -163,6 +197,11 @@ def _kind(value: Any) -> str:
 @router.get("/openapi.json", include_in_schema=False)
 def openapi(person: Limited) -> View:
     """All calls below /api, as OpenAPI."""
+    return described_calls()
+
+
+def described_calls() -> View:
+    """All calls below /api, as OpenAPI."""
     every = [route for module in MODULES for route in module.router.routes]
     routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
     return get_openapi(
@@ -176,12 +215,12 @@ def openapi(person: Limited) -> View:
 @router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
 def docs(request: Request, person: Limited) -> str:
     """The same calls as a page; it loads nothing from elsewhere."""
-    return pages.render(request, "api.html", person, calls=_calls(openapi(person)))
+    return pages.render(request, "api.html", person, calls=calls())
 
 
-def _calls(schema: View) -> list[View]:
-    """Method, path, meaning and fields of each call."""
-    calls = []
+def calls() -> list[View]:
+    """Method, path, meaning and fields of each call below /api."""
+    schema, listed = described_calls(), []
     for path, methods in schema["paths"].items():
         for method, call in methods.items():
             fields = [_field(p["name"], p["schema"], p.get("required", False)) for p in call.get("parameters", ())]
@@ -190,8 +229,8 @@ def _calls(schema: View) -> list[View]:
             needed = model.get("required", ())
             fields += [_field(name, value, name in needed) for name, value in model.get("properties", {}).items()]
             text = " ".join(call.get("description", "").split())
-            calls.append({"method": method.upper(), "path": path, "text": text, "fields": fields})
-    return calls
+            listed.append({"method": method.upper(), "path": path, "text": text, "fields": fields})
+    return listed
 
 
 LIMITS = [("minimum", "", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " of them")]

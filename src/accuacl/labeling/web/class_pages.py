@@ -10,7 +10,17 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.store import Class, ClassChange, Guideline, Person, living, near_names
+from accuacl.base.errors import InputError
+from accuacl.labeling.store import (
+    Class,
+    ClassChange,
+    Guideline,
+    Person,
+    alike_pairs,
+    clean_name,
+    living,
+    near_names,
+)
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -20,6 +30,7 @@ from accuacl.labeling.web.site import Here, Site, View
 router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 LATEST = 20  # changes that are listed
+MANY = 500  # classes that are added at once
 SNIP = 200  # characters of a text that are shown
 
 
@@ -27,6 +38,13 @@ class NewClassRequest(BaseModel):
     """sure: add it although there is a class that is called nearly the same."""
 
     name: Name
+    sure: bool = False
+
+
+class NewClassesRequest(BaseModel):
+    """names: one a line. sure: add them although some are called nearly the same."""
+
+    names: Annotated[str, Field(min_length=1, max_length=50_000)]
     sure: bool = False
 
 
@@ -109,6 +127,25 @@ def add_class(body: NewClassRequest, site: Here, person: ClassEditor) -> View:
         return {"near": near, **api.round_state(site, person)}
     added = same or site.store.add_class(body.name, person)
     return {"added": added.id, **api.round_state(site, person)}
+
+
+@router.post("/api/classes/many")
+def add_classes(body: NewClassesRequest, site: Here, person: ClassEditor) -> View:
+    """Add classes, one a line, but for those that are there already; at most 500 at once.
+
+    If some are called nearly the same as others, or as one that is there, nothing is added, and those are named.
+    """
+    known = [c.name for c in living(site.store.classes())]
+    names = list(dict.fromkeys(clean_name(line, "a class") for line in body.names.splitlines() if line.strip()))
+    new = [name for name in names if name not in known]
+    if len(new) > MANY:
+        raise InputError(f"these are {len(new)} new classes; add at most {MANY} at once.")
+    near = [] if body.sure else [pair for pair in alike_pairs([*known, *new]) if not set(pair) <= set(known)]
+    if near:
+        return {"near": [{"name": name} for name in dict.fromkeys(other for pair in near for other in pair)][:LATEST]}
+    for name in new:
+        site.store.add_class(name, person)
+    return {"near": [], "added": len(new)}
 
 
 @router.post("/api/classes/undo")

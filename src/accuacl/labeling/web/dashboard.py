@@ -31,6 +31,7 @@ from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
 from accuacl.labeling.web.pages import render
+from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Here, Site, View
 
@@ -140,7 +141,7 @@ def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
 
 def advice(
     site: Site, rows: list[Reviewed], estimates: Estimates, classes: list[ClassEstimate], names: dict[int, str]
-) -> list[dict[str, str]]:
+) -> list[View]:
     """What has happened and what to do, each with a link to the answers it is about."""
     project, state = site.project, site.project.state()
     answered = sum(row.answered for row in rows)
@@ -154,10 +155,28 @@ def advice(
             "text": piece.text,
             "do": piece.do,
             "tone": piece.tone,
-            "to": f"/review?{urlencode(piece.about)}" if piece.about else "",
+            "to": _address(piece.about),
+            "button": _button(piece, may_go_on(project, state)),
         }
         for piece in pieces
     ]
+
+
+def _button(piece: Advice, may_go_on: bool) -> View | None:
+    """What a lead can do about it at once: what the button says, and what it posts."""
+    if piece.action == "round":
+        post = f"/api/tasks/{piece.value}/round"
+        return {"says": f"One more round of task {piece.value + 1}", "post": post, "field": ""} if may_go_on else None
+    says = {"holdout": f"Hold out {piece.value} %", "memory": f"Replay {piece.value} examples"}
+    field = {"post": "/api/plan", "field": piece.action, "value": piece.value}
+    return {"says": says[piece.action], **field} if piece.action else None
+
+
+def _address(about: Sequence[tuple[str, str]]) -> str:
+    """Where to do what a piece of advice says; "": nowhere."""
+    if tuple(about) == (("show", "settle"),):
+        return "/settle"
+    return f"/review?{urlencode(about)}" if about else ""
 
 
 def facts(site: Site, estimates: Estimates, classes: list[ClassEstimate], blind: bool) -> list[tuple[str, str]]:
@@ -208,6 +227,7 @@ def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View
     most = max([1, *(estimate.labels for estimate in classes)])
     return [
         {
+            "id": estimate.id,
             "name": names[estimate.id],
             "labels": estimate.labels,
             "share": estimate.labels / most,
@@ -235,8 +255,8 @@ def confusion(estimates: Estimates, names: dict[int, str]) -> View | None:
         count, address = pairs.get((label, guess), 0), f"/review?held=1&label={label}&guess={guess}"
         return count, "" if not count else "right" if label == guess else "wrong", address
 
-    rows = [(names[label], [cell(label, guess) for guess in kept]) for label in kept]
-    return {"names": [names[id] for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
+    rows = [(label, names[label], [cell(label, guess) for guess in kept]) for label in kept]
+    return {"classes": [(id, names[id]) for id in kept], "rows": rows, "left_out": len(wrong) - len(kept)}
 
 
 def sheets(site: Site, names: dict[int, str], hidden: Set[int]) -> list[tuple[str, list[View]]]:
@@ -263,7 +283,7 @@ def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
         label = labels.get(item.id)
         what = names[label] if label is not None else "skipped" if item.id in labels else "not labelled"
         snip = item.text or ", ".join(f"{name} {value}" for name, value in item.fields)
-        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what})
+        shown.append({"item": item.id, "kind": item.kind, "snip": snip[:SNIP], "what": what, "class_id": label})
     return shown
 
 

@@ -144,4 +144,4 @@ def _groups(site: Site, picks: list[Pick]) -> list[View]:
 
 def _cell(site: Site, pick: Pick) -> View:
     cell = api.example(site, pick) | {"confidence": pick.confidence}
-    return cell | {"image": f"/item/{pick.item}/thumb"} if cell["kind"] == "image" else cell
+    return cell | {"image": f"{site.root}/item/{pick.item}/thumb"} if cell["kind"] == "image" else cell

@@ -15,7 +15,7 @@ from accuacl.labeling.project import LARGEST_UPLOAD
 
 LIMIT = 64 * 1024  # bytes of a body; the longest that the page sends holds a class name
 UNWANTED = 2**20  # bytes of a refused body that are read all the same
-FILES = re.compile(r"/api/uploads/[0-9a-f]{32}/files")  # where files are sent to, which are longer
+FILES = re.compile(r"/api/(uploads/[0-9a-f]{32}/files|(labels|gold)/file)")  # where files are sent to, which are longer
 POLICY = "; ".join(
     [
         "default-src 'none'",

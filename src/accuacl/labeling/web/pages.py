@@ -14,14 +14,15 @@ from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.store import Person, living
+from accuacl.labeling.store import LabelEvent, Person, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.session import Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Here, Site
+from accuacl.labeling.web.site import Here, Site, rooted
 
 router = APIRouter(default_response_class=HTMLResponse)
 Number = Annotated[int, Path(ge=0, le=2**62)]
 LATEST = 200  # events of an item that are shown
+REASONS = ("I cannot tell", "None of the classes", "Several classes at once", "Damaged or empty")  # to skip an example
 DONE = {
     "label": "labelled it",
     "skip": "skipped it",
@@ -51,7 +52,7 @@ def login(request: Request, next: str = "/") -> str:
 @router.get("/")
 def label(request: Request, person: Limited) -> str:
     """The page on which people label."""
-    return render(request, "label.html", person, here="label")
+    return render(request, "label.html", person, here="label", reasons=REASONS)
 
 
 @router.get("/item/{item}")
@@ -88,12 +89,18 @@ def _history(site: Site, item: int) -> list[tuple[str, str, str, str]]:
     return [
         (
             time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(event.time)),
-            "was asked too, and skipped it" if event.kind == "opinion" and event.class_id is None else DONE[event.kind],
-            (event.text or "") if event.kind in ("comment", "flag") else names.get(event.class_id, ""),
+            _done(event),
+            (event.text or "") if event.class_id is None else names.get(event.class_id, ""),
             people.get(event.person, "someone"),
         )
         for event in events
     ]
+
+
+def _done(event: LabelEvent) -> str:
+    if event.kind == "opinion" and event.class_id is None:
+        return "was asked too, and skipped it"
+    return "decided what it is" if event.text == "decision" else DONE[event.kind]
 
 
 def trouble(request: Request, status: int, detail: str) -> str:
@@ -115,9 +122,11 @@ def render(request: Request, template: str, person: Person | None, **values: Any
         **values,
         "person": person.name if person else None,
         "lead": bool(person and person.lead),
-        "project": request.app.state.site.project.directory.resolve().name,
+        "to_settle": len(request.app.state.site.store.unsettled()) if person and person.lead else 0,
+        "project": request.app.state.site.title,
+        "root": request.app.state.site.root,
     }
-    return templates.get_template(template).render(values)
+    return rooted(templates.get_template(template).render(values), request.app.state.site.root)
 
 
 def mark_options(text: str) -> Markup:
@@ -129,4 +138,14 @@ def mark_options(text: str) -> Markup:
     return Markup(re.sub(r"--[a-z][a-z-]*", r"<code>\g<0></code>", str(escape(text))))
 
 
+def mark(class_id: int) -> Markup:
+    """The mark of a class, a colour and a shape that stay with it: see marks.css and marks.js.
+
+    >>> str(mark(11))
+    '<i class="mark k3 m1"></i>'
+    """
+    return Markup('<i class="mark k{} m{}"></i>').format(class_id % 8, class_id // 8 % 4)
+
+
 templates.filters["options"] = mark_options
+templates.globals["mark"] = mark

@@ -96,7 +96,7 @@ def _invitation(request: Request, token: str) -> View:
     site: Site = request.app.state.site
     scheme = "https" if is_secure(request) else "http"
     address = site.hosts.public_url or f"{scheme}://{request.headers['host']}"
-    link = f"{address}/login#token={token}"
+    link = f"{address}{site.root}/login#token={token}"
     until = time.strftime("%Y-%m-%d", time.localtime(time.time() + INVITATION))
     if is_loopback(host_name(address.partition("://")[2])):
         here = LISTENS_HERE if site.hosts.public_url or site.hosts.loopback_only else OPENED_HERE

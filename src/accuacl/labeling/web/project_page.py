@@ -1,19 +1,21 @@
-"""The page of a project for its leads: add data by dropping files, end rounds and tasks, download what there is."""
+"""The page of a project for its leads: rounds and tasks, what can be changed, what can be downloaded or forgotten."""
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path as File
 from typing import Annotated
 
-import anyio
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse, HTMLResponse
 from pydantic import BaseModel, Field
 from starlette.background import BackgroundTask
 
+from accuacl.base.errors import InputError
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import (
     LARGEST_UPLOAD,
@@ -31,11 +33,20 @@ from accuacl.labeling.web.session import Lead
 from accuacl.labeling.web.site import Here, View
 
 router = APIRouter()
-UploadId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
 
 
-class FinishRequest(BaseModel):
-    column: Annotated[str, Field(min_length=1, max_length=100)] = "text"
+class PlanRequest(BaseModel):
+    """overlap and holdout in percent; what is left out stays."""
+
+    overlap: Annotated[float, Field(ge=0, le=100)] | None = None
+    holdout: Annotated[float, Field(ge=0, lt=100)] | None = None
+    budget: Annotated[int, Field(ge=1, le=2**31)] | None = None
+    memory: Annotated[int, Field(ge=0, le=2**31)] | None = None
+
+
+class ForgetRequest(BaseModel):
+    items: Annotated[str, Field(min_length=1, max_length=20_000)]
+    column: Annotated[str, Field(min_length=1, max_length=200)] = "text"
 
 
 @router.get("/project", response_class=HTMLResponse)
@@ -55,9 +66,20 @@ def show(request: Request, site: Here, person: Lead) -> str:
         sample=describe_sample(project.journal),
         ended=not state.finished and project.store.has_ended(state.task),
         kind=kind,
+        settings=project.settings,
+        overlap=project.overlap,
+        may_forget=project.settings.exact,
+        places=bool(site.places),
+        more=may_go_on(project, state),
         suffixes=", ".join(UPLOADED[kind]),
         largest=LARGEST_UPLOAD // 2**20,
     )
+
+
+def may_go_on(project: Project, state: ProjectState) -> bool:
+    """Whether the latest task may have one more round, as far as is known without a look at its items."""
+    latest = bool(state.tasks) and state.task == state.tasks - 1 and not project.store.has_ended(state.task)
+    return latest and not project.settings.budget_total and project.settings.keep == "examples"
 
 
 @router.get("/api/tasks")
@@ -98,55 +120,88 @@ def enough(site: Here, person: Lead) -> View:
     return {}
 
 
-@router.post("/api/uploads")
-def begin(site: Here, person: Lead) -> View:
-    """Begin an upload; the answer has the id under which its files are sent."""
-    return {"upload": site.uploads.begin()}
-
-
-@router.post("/api/uploads/{upload}/files")
-async def take(
-    upload: UploadId,
-    request: Request,
-    site: Here,
-    person: Lead,
-    name: Annotated[str, Query(min_length=1, max_length=300)],
-) -> View:
-    """Receive a file: the body of the request is the file itself."""
-    async with site.receiving:
-        data = bytearray()
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > LARGEST_UPLOAD:
-                raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD // 2**20} MB.")
-        await anyio.to_thread.run_sync(site.uploads.take, upload, name, bytes(data))
+@router.post("/api/tasks/{task}/round")
+def one_more_round(task: Number, site: Here, person: Lead) -> View:
+    """Ask for one more round of the latest task, counted from 0, also if it is finished."""
+    with site.trainer.paused():
+        site.project.one_more_round(task)
     return {}
 
 
-@router.post("/api/uploads/{upload}/finish")
-def finish(upload: UploadId, body: FinishRequest, site: Here, person: Lead) -> View:
-    """Make the next task of the files, or several tasks, if the file has a column that is called task."""
-    added = site.uploads.finish(upload, body.column)
-    site.trainer.poke()
-    count, bad = sum(task.count for task in added), sum(len(task.bad) for task in added)
-    return {"task": added[0].index + 1, "tasks": len(added), "count": count, "bad": bad}
+@router.post("/api/plan")
+def plan(body: PlanRequest, site: Here, person: Lead) -> View:
+    """Change settings for what comes: overlap of the next rounds, hold-out and memory of the next tasks, the budget."""
+    overlap, holdout = ((None if each is None else each / 100) for each in (body.overlap, body.holdout))
+    with site.trainer.paused():
+        site.project.change(overlap=overlap, holdout=holdout, budget_total=body.budget, memory=body.memory)
+    return {}
+
+
+@router.post("/api/forget")
+def forget(body: ForgetRequest, site: Here, person: Lead) -> View:
+    """Remove items, their labels and what was learned from them; items: names or numbers, one a line."""
+    items = [line.strip() for line in body.items.splitlines() if line.strip()]
+    if not items:
+        raise InputError("there is no name; write the name or number of an item in each line.")
+    with site.trainer.paused():
+        forgot = site.project.forget(items, body.column)
+    return {"items": len(forgot.items), "sentences": list(forgot.sentences)}
+
+
+@router.get("/backup")
+def backup(site: Here, person: Lead) -> FileResponse:
+    """The whole project as a ZIP file, which unpacked is a project itself."""
+    project = site.project
+    with _zipped(f"{project.directory.resolve().name}-backup") as archive:
+        project.backup(archive.folder / "files")
+        archive.add(path for path in (archive.folder / "files").rglob("*") if path.is_file())
+    return archive.response()
 
 
 @router.get("/export")
-def download(site: Here, person: Lead) -> FileResponse:
-    """Labels, and the model with a file that loads it, as a ZIP file."""
+def download(
+    site: Here, person: Lead, upload: Annotated[str, Query(pattern=r"^([0-9a-f]{32})?$")] = "", column: str = "text"
+) -> FileResponse:
+    """Labels, and the model with a file that loads it, as a ZIP file.
+
+    upload: new data that were sent, for which predictions are written too. column: of texts, the one that has them.
+    """
     from accuacl.labeling.project import export  # loads torch, which nobody shall wait for who wants to label
 
     project = site.project
-    folder = File(tempfile.mkdtemp(prefix="accuacl-export-"))
+    predict = site.uploads.sent(upload) if upload else None
     try:
-        written = export(project, folder / "files", None, "text", ignore, whole_places=False)
-        name = f"{project.directory.resolve().name}.zip"
-        with zipfile.ZipFile(folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-            for path in written:
-                archive.write(path, path.relative_to(folder / "files"))
+        with _zipped(project.directory.resolve().name) as archive:
+            archive.add(export(project, archive.folder / "files", predict, column, ignore, whole_places=False))
+    finally:
+        if upload:
+            site.uploads.discard(upload)
+    return archive.response()
+
+
+class _Archive:
+    """A ZIP file that is made in a folder of its own, which is removed when it has been sent."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.folder = name, File(tempfile.mkdtemp(prefix="accuacl-export-"))
+
+    def add(self, paths: Iterable[File]) -> None:
+        """Add what is below `files`."""
+        with zipfile.ZipFile(self.folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for path in paths:
+                archive.write(path, path.relative_to(self.folder / "files"))
+
+    def response(self) -> FileResponse:
+        over = BackgroundTask(shutil.rmtree, self.folder, ignore_errors=True)
+        path, name = self.folder / "export.zip", f"{self.name}.zip"
+        return FileResponse(path, media_type="application/zip", filename=name, background=over)
+
+
+@contextlib.contextmanager
+def _zipped(name: str) -> Iterator[_Archive]:
+    archive = _Archive(name)
+    try:
+        yield archive
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(archive.folder, ignore_errors=True)
         raise
-    over = BackgroundTask(shutil.rmtree, folder, ignore_errors=True)
-    return FileResponse(folder / "export.zip", media_type="application/zip", filename=name, background=over)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
 from accuacl.base.errors import counted
 from accuacl.labeling.project import last_predictions, likely_mistakes, measure_quality
-from accuacl.labeling.store import Person, Reviewed, counts_as, living
+from accuacl.labeling.store import Person, Pick, Reviewed, counts_as, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.api import Number, RequestId
 from accuacl.labeling.web.pages import render
@@ -25,6 +26,8 @@ router = APIRouter()
 SHEET = 60  # items on a page
 SNIP = 200  # characters of a text or a comment that are shown
 COMMENTS = 3  # of an item that are shown; its history has all
+LARGE = 50  # comments of an item that are shown when it is enlarged
+REASONS = 30  # reasons for skipping that can be chosen; the search finds all
 SHOW = {
     "all": "everything",
     "labelled": "labelled",
@@ -38,6 +41,13 @@ SHOW = {
     "gold": "gold",
     "guessed": "the guess was shown",
     "flagged": "flagged",
+}
+SORT = {
+    "new": "answered last",
+    "old": "answered first",
+    "unsure": "model least confident",
+    "sure": "model most confident",
+    "disagree": "most disagreement",
 }
 Many = Annotated[list[Number], Field(min_length=1, max_length=500)]
 
@@ -71,6 +81,9 @@ class GoldRequest(BaseModel):
 class Wanted(BaseModel):
     """What to show: the fields of the form, as they are in the page's address; "" is any."""
 
+    q: Annotated[str, Field(max_length=200)] = ""  # words, each of which is in the text, the name or the comments
+    sort: Literal["new", "old", "unsure", "sure", "disagree"] = "new"
+    reason: Annotated[str, Field(max_length=1000)] = ""
     label: str = ""
     guess: str = ""
     person: str = ""
@@ -95,7 +108,8 @@ class Wanted(BaseModel):
 
     def address(self, page: int) -> str:
         """The address of another page of the same."""
-        fields = {name: value for name, value in self.model_dump(exclude={"page"}).items() if value not in ("", "all")}
+        given = self.model_dump(exclude={"page"})
+        fields = {name: value for name, value in given.items() if value not in ("", "all", "new")}
         return "/review?" + urlencode(fields | {"page": page})
 
 
@@ -114,9 +128,11 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
     """A grid of answers, without those that the person is still to be asked about."""
     hidden = api.hidden(site, person)
     doubts = _doubts(site) if wanted.show == "mistakes" else {}
-    found = [
-        opinion for opinion in _opinions(site, doubts) if opinion.row.item not in hidden and matches(opinion, wanted)
-    ]
+    every = [opinion for opinion in _opinions(site, doubts) if opinion.row.item not in hidden]
+    found = [opinion for opinion in every if matches(opinion, wanted)]
+    if wanted.q:
+        found = [opinion for opinion in found if contains(_words(site, opinion.row), wanted.q)]
+    found.sort(key=lambda opinion: place(opinion, wanted.sort))
     pages = max(1, -(-len(found) // SHEET))
     page = min(wanted.page, pages)
     classes, people, tasks = site.store.classes(), site.store.people(), site.project.tasks.all()
@@ -129,6 +145,8 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
         here="review",
         wanted=wanted,
         choices=SHOW,
+        orders=SORT,
+        reasons=_reasons(every, wanted.reason),
         classes=living(classes),
         people=people,
         tasks=range(len(tasks)),
@@ -190,7 +208,48 @@ def matches(opinion: Opinion, wanted: Wanted) -> bool:
     ]
     if any(given and given != str(value) for given, value in same) or (wanted.held and not opinion.held):
         return False
+    if wanted.reason and wanted.reason not in row.reasons:
+        return False
     return tests[wanted.show]()
+
+
+def place(opinion: Opinion, sort: str) -> tuple[float, ...]:
+    """What items are sorted by, smallest first; of equal ones the most doubtful and those answered last come first."""
+    row = opinion.row
+    without = row.confidence is None
+    differs = None not in (opinion.guess, row.class_id) and opinion.guess != row.class_id
+    keys: dict[str, tuple[float, ...]] = {
+        "new": (),
+        "old": (row.time is None, row.time or 0.0),
+        "unsure": (without, row.confidence or 0.0),
+        "sure": (without, -(row.confidence or 0.0)),
+        "disagree": (not row.unsettled, -row.disagreement, not differs, -(row.confidence or 0.0) if differs else 0.0),
+    }
+    return keys[sort]
+
+
+def contains(texts: Iterable[str], typed: str) -> bool:
+    """Whether every word that was typed is in one of the texts, in any case.
+
+    >>> contains(["IMG_0042.jpg", "too dark"], "DARK img"), contains(["too dark"], "dark light")
+    (True, False)
+    """
+    whole = "\n".join(texts).casefold()
+    return all(word in whole for word in typed.casefold().split())
+
+
+def _words(site: Site, row: Reviewed) -> Iterator[str]:
+    """What the search looks at: the text of an item or its fields, its name, and what people have said of it."""
+    item = site.project.item(row.item)
+    yield from (item.name, item.text or "", *(f"{name} {value}" for name, value in item.fields))
+    yield from (*row.comments, *row.reasons)
+
+
+def _reasons(opinions: Iterable[Opinion], chosen: str) -> list[str]:
+    """The most frequent reasons for skipping, and the one that is chosen."""
+    counts = Counter(reason for opinion in opinions for reason in opinion.row.reasons)
+    reasons = [reason for reason, _ in counts.most_common(REASONS)]
+    return reasons if not chosen or chosen in reasons else [*reasons, chosen]
 
 
 def _undo(site: Site, person: Person, names: dict[int, str]) -> dict[str, str] | None:
@@ -216,15 +275,46 @@ def _cell(site: Site, opinion: Opinion, names: dict[int, str], who: dict[int, st
         "kind": item.kind,
         "snip": snip[:SNIP],
         "label": label,
+        "class_id": row.class_id,
+        "name": item.name,
+        "confidence": None if row.confidence is None else round(100 * row.confidence),
+        "reasons": row.reasons,
         "who": who.get(row.person, "") if row.person is not None else "",
         "guess": names[opinion.guess] if disagrees and opinion.guess is not None else "",
-        "comments": [text if len(text) <= SNIP else f"{text[:SNIP]} …" for text in row.comments[-COMMENTS:]],
+        "guess_id": opinion.guess,
+        "comments": [shorten(text) for text in row.comments[-COMMENTS:]],
         "more_comments": max(0, len(row.comments) - COMMENTS),
         "disputed": row.disputed,
         "shown": row.shown is not None,
         "gold": row.gold,
         "probably": names[opinion.doubt[1]] if opinion.doubt else "",
         "flagged": row.flagged,
+    }
+
+
+def shorten(text: str, most: int = SNIP) -> str:
+    """A text of at most so many characters."""
+    return text if len(text) <= most else f"{text[:most]} …"
+
+
+@router.get("/api/review/{item}")
+def enlarged(item: Annotated[int, Path(ge=0, le=2**62)], site: Here, person: Limited) -> View:
+    """One example as Review shows it when it is enlarged: all of it, with its answer and what people have said."""
+    row = next((row for row in site.store.everything() if row.item == item), None)
+    if row is None or item in api.hidden(site, person):
+        raise HTTPException(404, "There is no such example.")
+    names = {c.id: c.name for c in site.store.classes()}
+    who = {each.id: each.name for each in site.store.people()}
+    return {
+        **api.example(site, Pick(item, 0)),
+        "name": site.project.item(item).name,
+        "class_id": row.class_id,
+        "label": names[row.class_id] if row.class_id is not None else "skipped" if row.skipped else "no answer",
+        "person": None if row.person is None else who.get(row.person),
+        "time": row.time,
+        "guess": None if row.guess is None else names[row.guess],
+        "confidence": row.confidence,
+        "comments": [*row.reasons, *row.comments][-LARGE:],
     }
 
 

@@ -7,6 +7,7 @@ import gc
 import getpass
 import logging
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -14,14 +15,18 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
+from accuacl.base.machine import raise_file_limit
 from accuacl.labeling.project import Project
+from accuacl.labeling.store import Store
 from accuacl.labeling.web.app import make_app
 from accuacl.labeling.web.connections import BoundedProtocol, RateLimitFilter, ServerConfig
 from accuacl.labeling.web.guard import Hosts, check_public_url, host_name, is_loopback
+from accuacl.labeling.web.places import Places
+from accuacl.labeling.web.proxy import ProxyLogin
+from accuacl.labeling.web.several import ProjectIndex, invitation, make_index
 from accuacl.labeling.web.trainer import Trainer
 
 WARNING = """\
@@ -33,7 +38,7 @@ Say = Callable[[str], None]
 
 
 def serve(
-    project: Project,
+    served: Project | Path,
     *,
     host: str = "127.0.0.1",
     port: int = 8765,
@@ -42,39 +47,47 @@ def serve(
     cert: Path | None = None,
     key: Path | None = None,
     public_url: str = "",
+    places: Places | None = None,
+    proxy: ProxyLogin | None = None,
     open_browser: Callable[[str], object] | None = None,
     say: Say = lambda line: print(line, flush=True),  # at once, also into a pipe
 ) -> None:
-    """Serve the page until interrupted.
+    """Serve the page of a project until interrupted; of a folder: all its projects, below an index.
 
     Once it answers requests, a link is printed for each of `people`, with which they can log in once; links of theirs
     that have not been used end. If nobody is named and nobody is logged in, the user gets one; if they are new or the
-    project has no lead, they lead it.
-    public_url: the address that people open, if a proxy stands before the server. open_browser: called with the user's
-    link, or the page's address.
+    project has no lead, they lead it. Links to an index make people leads of every project.
+    public_url: the address that people open, if a proxy stands before the server. places: folders that leads may add
+    data from. proxy: one that says who is asking. open_browser: called with the user's link, or the page's address.
     """
     public_url = check_public_url(public_url)
     if (cert is None) != (key is None):
         raise InputError("--cert and --key go together; give both or neither.")
     listener = _listen(host, port)
     try:
-        trainer = Trainer(project)
-        app = make_app(project, Hosts(host, [*allow_host, _reachable(host)], public_url), trainer)
+        hosts = Hosts(host, [*allow_host, _reachable(host)], public_url)
+        app: Any
+        if isinstance(served, Project):
+            trainer, store = Trainer(served), served.store
+            app, stop = make_app(served, hosts, trainer, places, "", proxy), trainer.stop
+        else:
+            index = ProjectIndex(served, hosts, places or Places(), proxy)
+            app, stop, store = make_index(index), index.stop, index.store
         own_url = f"{'https' if cert else 'http'}://{_in_url(_reachable(host))}:{listener.getsockname()[1]}"
         url = public_url or own_url
 
         def announce() -> None:
             if not is_loopback(host):
                 say(WARNING.format(host=host, port=listener.getsockname()[1], plain="" if cert else PLAIN))
-            links = _invite(project, people, url, say)
+            links = _invite(store, people, url, say, leads=not isinstance(served, Project))
             say(f"{url} (stop with Ctrl+C)")
             if open_browser is not None:
                 threading.Thread(target=open_browser, args=(links[0] if links else url,), daemon=True).start()
 
         with contextlib.suppress(KeyboardInterrupt):
             _run(app, listener, cert, key, announce)
-        project.store.checkpoint()
-        if not trainer.stop(0):
+        store.checkpoint()
+        if not stop(0):
             os._exit(0)  # in the middle of a long step, which is repeated at the next start; labels are on the disk
     finally:
         listener.close()
@@ -92,9 +105,7 @@ class _Server(uvicorn.Server):
         self._on_start()
 
 
-def _run(
-    app: FastAPI, listener: socket.socket, cert: Path | None, key: Path | None, on_start: Callable[[], None]
-) -> None:
+def _run(app: Any, listener: socket.socket, cert: Path | None, key: Path | None, on_start: Callable[[], None]) -> None:
     """Serve until interrupted."""
     config = config_of(app, cert, key)
     try:
@@ -103,14 +114,16 @@ def _run(
         raise InputError(
             f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
         ) from error
-    _raise_limit()
+    raise_file_limit(FILES)
     gc.freeze()  # what is loaded stays: going through it would stop all threads
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RateLimitFilter())
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends in the same orderly way
     _Server(config, on_start).run(sockets=[listener])
 
 
-def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, **more: Any) -> ServerConfig:
+def config_of(app: Any, cert: Path | None = None, key: Path | None = None, **more: Any) -> ServerConfig:
     """How uvicorn serves. No access log and no headers of proxies: neither is needed, and both can be abused."""
     return ServerConfig(
         app,
@@ -126,24 +139,12 @@ def config_of(app: FastAPI, cert: Path | None = None, key: Path | None = None, *
     )
 
 
-def _raise_limit() -> None:
-    """Allow more open files than connections, where the system has a limit for them."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < FILES and (hard == resource.RLIM_INFINITY or hard > soft):
-        wanted = FILES if hard == resource.RLIM_INFINITY else min(hard, FILES)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list[str]:
+def _invite(store: Store, people: Sequence[str], url: str, say: Say, leads: bool) -> list[str]:
     """Print a login link for each of the people, or for the user if nobody is logged in, or say who is; the links."""
-    inside = [person.name for person in project.store.logged_in()]
-    tokens = {name: _token(project, name) for name in dict.fromkeys(people)}
+    inside = [person.name for person in store.logged_in()]
+    tokens = {name: invitation(store, name, leads or None) for name in dict.fromkeys(people)}
     if not people and not inside:
-        tokens = {_user(): _token(project, _user(), owner=True)}
+        tokens = {_user(): _own_invitation(store, leads)}
     links = []
     for name, token in tokens.items():
         links.append(f"{url}/login#token={token}")
@@ -156,14 +157,11 @@ def _invite(project: Project, people: Sequence[str], url: str, say: Say) -> list
     return links
 
 
-def _token(project: Project, name: str, owner: bool = False) -> str:
-    """An invitation, also for someone new. owner: they lead the project if they are new or nobody else does."""
-    living = [person for person in project.store.people() if not person.revoked]
-    if name not in [person.name for person in living]:
-        return project.store.add_person(name, lead=True if owner else None)
-    if owner and not any(person.lead for person in living):
-        project.store.set_role(name, lead=True)
-    return project.store.invite(name)
+def _own_invitation(store: Store, leads: bool) -> str:
+    """For the user, who leads if they are new or nobody else does."""
+    living = [person for person in store.people() if not person.revoked]
+    new = _user() not in [person.name for person in living]
+    return invitation(store, _user(), True if leads or new or not any(person.lead for person in living) else None)
 
 
 def _user() -> str:

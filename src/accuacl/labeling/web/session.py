@@ -15,7 +15,7 @@ from typing import Annotated
 from fastapi import Depends, HTTPException, Request, Response
 
 from accuacl.labeling.store import SESSION, Person
-from accuacl.labeling.web.site import Here, Site
+from accuacl.labeling.web.site import Entrance, Here
 
 REFUSED = (
     "This link is not valid. It may have been used already, be older than a week, or not be copied whole. "
@@ -25,18 +25,18 @@ REFUSED = (
 
 def log_in(request: Request, response: Response, token: str) -> None:
     """Exchange an invitation for a session, and set its cookie; 401 if the invitation is not valid."""
-    site: Site = request.app.state.site
+    site: Entrance = request.app.state.site
     session = site.store.enter(token)
     if session is None:
         raise HTTPException(401, REFUSED)
-    _set_cookie(request, response, session)
+    set_cookie(request, response, session, site.directory)
 
 
 def log_out(request: Request, response: Response) -> None:
     """End the session, and delete its cookie."""
-    site: Site = request.app.state.site
+    site: Entrance = request.app.state.site
     secure = is_secure(request)
-    name = cookie_name(site.project.directory, secure)
+    name = cookie_name(site.directory, secure)
     session = request.cookies.get(name)
     if session:
         site.store.leave(session)
@@ -45,12 +45,14 @@ def log_out(request: Request, response: Response) -> None:
 
 def logged_in(request: Request) -> Person | None:
     """The person who is logged in, if anybody is. When the session is prolonged, so is the cookie."""
-    site: Site = request.app.state.site
-    session = request.cookies.get(cookie_name(site.project.directory, is_secure(request)))
+    site: Entrance = request.app.state.site
+    if site.proxy is not None and (known := site.proxy.person(request, site.store)) is not None:
+        return known
+    session = request.cookies.get(cookie_name(site.directory, is_secure(request)))
     person, prolonged = site.store.person_of_session(session) if session else (None, False)
     if session and prolonged:
         cookie = Response()
-        _set_cookie(request, cookie, session)
+        set_cookie(request, cookie, session, site.directory)
         request.state.cookie = cookie.headers["set-cookie"]  # the guard sends it, with whatever the answer is
     return person
 
@@ -79,14 +81,14 @@ def cookie_name(directory: Path, secure: bool = False) -> str:
 
 def is_secure(request: Request) -> bool:
     """Whether the browser is connected by HTTPS, to this server or to the proxy before it."""
-    site: Site = request.app.state.site
+    site: Entrance = request.app.state.site
     return request.scope["scheme"] == "https" or site.hosts.public_url.startswith("https://")
 
 
-def _set_cookie(request: Request, response: Response, session: str) -> None:
-    """The cookie lasts as long as the session does if it is not used again."""
+def set_cookie(request: Request, response: Response, session: str, directory: Path) -> None:
+    """The cookie of a session with a project; it lasts as long as the session does if it is not used again."""
     secure = is_secure(request)
-    name = cookie_name(request.app.state.site.project.directory, secure)
+    name = cookie_name(directory, secure)
     response.set_cookie(name, session, max_age=int(SESSION), httponly=True, samesite="strict", secure=secure)
 
 

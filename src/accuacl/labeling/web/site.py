@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import anyio
 from fastapi import Depends, HTTPException, Request
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from accuacl.labeling.project import PoolMap, Project, Uploads
     from accuacl.labeling.web.guard import Hosts
     from accuacl.labeling.web.images import Decoder
+    from accuacl.labeling.web.places import Places
+    from accuacl.labeling.web.proxy import ProxyLogin
     from accuacl.labeling.web.trainer import Trainer
 
 View = dict[str, Any]  # what is sent as JSON, or given to a template
@@ -62,6 +64,29 @@ class Limit:
             raise HTTPException(429, detail, headers={"Retry-After": str(after)})
 
 
+class Entrance(Protocol):
+    """What people log in to: the page of a project, or the index of several."""
+
+    hosts: Hosts
+    root: str  # the path below which it is; "": the whole server is its own
+    proxy: ProxyLogin | None  # that says who is asking, if there is one
+
+    @property
+    def title(self) -> str:
+        """The name of the project; "": several."""
+
+    @property
+    def store(self) -> Store:
+        """Who may enter."""
+
+    @property
+    def directory(self) -> Path:
+        """Where it is on the disk."""
+
+    def describe(self, error: Exception) -> str:
+        """What it says of an error, without paths of the server."""
+
+
 @dataclass
 class Site:
     """The page of one project."""
@@ -72,6 +97,9 @@ class Site:
     decoder: Decoder
     pool_map: PoolMap
     uploads: Uploads
+    places: Places
+    root: str = ""
+    proxy: ProxyLogin | None = None
     # What a person may send: several times what their pages do.
     requests: Limit = field(default_factory=lambda: Limit(burst=200, each_second=40))
     image_requests: Limit = field(default_factory=lambda: Limit(burst=2000, each_second=200))  # three pages a second
@@ -88,6 +116,32 @@ class Site:
         """What people did."""
         return self.project.store
 
+    @property
+    def directory(self) -> Path:
+        return self.project.directory
+
+    @property
+    def title(self) -> str:
+        """The name of the project."""
+        return self.project.directory.resolve().name
+
+    def describe(self, error: Exception) -> str:
+        """What the page says of an error, without paths of the server."""
+        return describe(error, self.project)
+
+
+def rooted(page: str, root: str) -> str:
+    """A page whose addresses are below a path; those of static files, and of forms, which scripts send, stay,
+    and so does the link to the index.
+
+    >>> rooted('<html lang="en"><a href="/review">', "/p/a")
+    '<html lang="en" data-root="/p/a"><a href="/p/a/review">'
+    """
+    if not root:
+        return page
+    page = page.replace('<html lang="en">', f'<html lang="en" data-root="{root}">', 1)
+    return ADDRESS.sub(rf"\g<1>{root}/", page)
+
 
 async def _site(request: Request) -> Site:
     site: Site = request.app.state.site
@@ -95,6 +149,7 @@ async def _site(request: Request) -> Site:
 
 
 Here = Annotated[Site, Depends(_site)]
+ADDRESS = re.compile(r'((?:href|src|data-next)=")/(?!static/|/|\?all")')
 ABSOLUTE = re.compile(r"(?<![\w/.:])(?:[A-Za-z]:[\\/]|/)(?:[^\s'\"/\\:;,()]+[\\/])*([^\s'\"/\\:;,()]+)")
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from accuacl.base.errors import InputError
@@ -16,6 +17,7 @@ from accuacl.labeling.web.site import describe
 
 log = logging.getLogger(__name__)
 EVERY = 2.0  # seconds between checks: other processes may add data and complete rounds too
+PATIENCE = 600.0  # seconds that others wait until it has learned
 GRACE = 2.0  # seconds in which the last label of a round can still be undone
 
 
@@ -40,6 +42,7 @@ class Trainer:
     def __init__(self, project: Project, every: float = EVERY, grace: float = GRACE) -> None:
         self.project, self.every, self.grace = project, every, grace
         self.now = Activity()
+        self.alone = threading.Lock()  # held while it works: nothing else may change what is learned meanwhile
         self._logged, self._pace = "", Pace()
         self._wake, self._stopping = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="trainer", daemon=True)
@@ -55,6 +58,17 @@ class Trainer:
         self._thread.join(wait)
         return not self._thread.is_alive()
 
+    @contextlib.contextmanager
+    def paused(self) -> Iterator[None]:
+        """While somebody else changes what is learned; it checks afterwards. InputError: it is busy for too long."""
+        if not self.alone.acquire(timeout=PATIENCE):
+            raise InputError("the model is still learning; try again when it is done.")
+        try:
+            yield
+        finally:
+            self.alone.release()
+            self.poke()
+
     def poke(self) -> None:
         """Check now."""
         self._wake.set()
@@ -63,7 +77,8 @@ class Trainer:
         while not self._stopping.is_set():
             pause = self.every
             try:
-                self._check()
+                with self.alone:
+                    self._check()
                 self.now = Activity()
             except _Stopped:
                 return
@@ -88,7 +103,7 @@ class Trainer:
         self.now = Activity(busy=True, text="Starting")
         self.project.give_out_first()  # so that people have something to do meanwhile
         load_learning()
-        self.project.advance(self._report)
+        self.project.advance(self._report, ahead=True)
 
     def _wait_for_undo(self) -> bool:
         """Leave some time to undo the last label; True if the server is stopping."""

@@ -39,6 +39,9 @@ export function newId() {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }
 
+/** The path below which this project is, where a server has several; "" where it has one. */
+export const root = document.documentElement.dataset.root ?? "";
+
 let leaving = false;
 
 /** @param {number} ms */
@@ -46,7 +49,7 @@ export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** @param {string} path */
 export async function get(path) {
-  return answer(await fetch(path));
+  return answer(await fetch(root + path));
 }
 
 /**
@@ -74,17 +77,27 @@ export async function post(path, body, lost = () => {}) {
  */
 export function send(path, body) {
   const headers = { "Content-Type": "application/json" };
-  return fetch(path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true });
+  return fetch(root + path, { method: "POST", headers, body: JSON.stringify(body), keepalive: true });
+}
+
+/**
+ * A file is sent as it is.
+ * @param {string} path
+ * @param {File} file
+ */
+export async function sendFile(path, file) {
+  const headers = { "Content-Type": "application/octet-stream" };
+  return answer(await fetch(root + path, { method: "POST", headers, body: file }));
 }
 
 /** @param {Response} response */
 async function answer(response) {
   if (response.ok) return response.json();
   const said = await response.json().catch(() => ({}));
-  if (response.status === 401 && location.pathname !== "/login" && !leaving) {
+  if (response.status === 401 && location.pathname !== `${root}/login` && !leaving) {
     leaving = true; // a second request that is refused must not interrupt the way to the login
-    const here = location.pathname + location.search;
-    location.assign(here === "/" ? "/login" : `/login?next=${encodeURIComponent(here)}`);
+    const here = location.pathname.slice(root.length) + location.search;
+    location.assign(root + (here === "/" ? "/login" : `/login?next=${encodeURIComponent(here)}`));
   }
   throw new Refused(response.status, typeof said.detail === "string" ? said.detail : response.statusText);
 }

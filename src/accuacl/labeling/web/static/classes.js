@@ -2,6 +2,8 @@
 // were used last come first, each in a place of its own, so that its key stays the same.
 import { at, make } from "/static/elements.js";
 import { isRepeated } from "/static/keys.js";
+import { mark, markOf } from "/static/marks.js";
+import { found } from "/static/words.js";
 
 const KEYS = [..."1234567890qwertyiopdhjklzxvbnm"]; // letters that are no command
 const MANY = 9; // classes beyond which there is a search field
@@ -21,6 +23,10 @@ let choose = () => false;
 /** @type {[number, number][]} class id, and when it was used last, by place */
 let slots = [];
 let uses = 0;
+let marked = 0; // the place of the class that Enter chooses, among those that the search has found
+/** @type {number[] | null} the only classes with keys, which come first */
+let named = null;
+const empty = none.textContent ?? "";
 
 /**
  * @param {(chosen: ShownClass) => boolean} act gets the class that was chosen; whether it is being saved
@@ -33,21 +39,23 @@ export function onChoose(act) {
  * While an example is shown, no class changes its key: a merged one keeps its place, disabled, until the next example.
  * @param {import("/static/api.js").Class[]} classes
  * @param {boolean} another
+ * @param {number[]} [first] the only classes with keys; without them all that there are keys for
  */
-export function setClasses(classes, another) {
+export function setClasses(classes, another, first) {
+  named = first ?? null;
   const now = another ? ordered(classes) : inPlace(classes);
   const text = JSON.stringify(now);
   if (text === drawn) return another && unpress(); // redrawing would take the focus from a button
   drawn = text;
   all = now;
-  find.hidden = all.length <= MANY;
-  none.hidden = all.length > 0;
+  find.hidden = all.length <= (named?.length ?? MANY);
   draw();
 }
 
 function ordered(classes) {
-  if (classes.length <= KEYS.length) return classes;
   const byId = new Map(classes.map((c) => [c.id, c]));
+  if (named) return [...named.map((id) => byId.get(id)), ...classes.filter(({ id }) => !named?.includes(id))];
+  if (classes.length <= KEYS.length) return classes;
   slots = slots.filter(([id]) => byId.has(id));
   const recent = slots.map(([id]) => ({ ...byId.get(id), recent: true }));
   const ids = new Set(recent.map(({ id }) => id));
@@ -69,45 +77,50 @@ function inPlace(classes) {
   return [...old, ...classes.filter(({ id }) => !known.has(id))];
 }
 
-// Classes whose names contain what is typed: equal names first, then those that begin with it, then the rest.
-function matches() {
-  const wanted = find.hidden ? "" : search.value.trim().toLowerCase();
-  if (!wanted) return all;
-  const order = ({ name }) => {
-    const low = name.toLowerCase();
-    return low === wanted ? 0 : low.startsWith(wanted) ? 1 : 2;
-  };
-  return all.filter(({ name }) => name.toLowerCase().includes(wanted)).sort((a, b) => order(a) - order(b));
-}
-
 const isSearching = () => !find.hidden && search.value.trim() !== "";
 
 // The key of each class shown: of many classes only the recent ones have one.
-const keyOf = (c, i) => (all.length <= KEYS.length || c.recent ? KEYS[i] : undefined);
+const keyOf = (c, i) => {
+  if (named) return named.includes(c.id) ? KEYS[i] : undefined;
+  return all.length <= KEYS.length || c.recent ? KEYS[i] : undefined;
+};
 
 function draw() {
-  shown = matches();
   const searching = isSearching();
-  box.replaceChildren(
-    ...shown.map((c, i) => button(c, searching ? (i ? undefined : "Enter") : keyOf(c, i), searching && i === 0)),
-  );
-  search.setAttribute("aria-description", searching ? found(shown) : "");
+  shown = searching ? found(all, search.value) : all;
+  marked = 0;
+  box.replaceChildren(...shown.map((c, i) => button(c, searching ? undefined : keyOf(c, i))));
+  none.hidden = shown.length > 0;
+  none.textContent = all.length ? `No class matches “${search.value.trim()}”.` : empty;
+  highlight();
 }
 
-const found = (list) => (list.length ? `Enter chooses ${list[0].name}` : "No class name contains this");
+// Mark the class that Enter chooses.
+function highlight() {
+  const searching = isSearching();
+  [...box.children].forEach((element, i) => {
+    const first = searching && i === marked;
+    element.classList.toggle("first", first);
+    element.querySelector(".enter")?.remove();
+    if (!first) return;
+    element.prepend(Object.assign(make("kbd", "Enter", "enter"), { ariaHidden: "true" }));
+    element.scrollIntoView({ block: "nearest" });
+  });
+  search.setAttribute("aria-description", searching && shown[marked] ? `Enter chooses ${shown[marked].name}` : "");
+}
 
-function button(c, key, first) {
+function button(c, key) {
   const element = make("button");
   element.dataset.id = c.id;
   element.disabled = Boolean(c.gone);
-  element.classList.toggle("first", first);
+  element.classList.add(...markOf(c.id).split(" "));
   if (key) {
     const hint = make("kbd", key);
     hint.setAttribute("aria-hidden", "true");
     element.append(hint);
     element.setAttribute("aria-keyshortcuts", key);
   }
-  element.append(make("span", c.name));
+  element.append(mark(c.id), Object.assign(make("span", c.name), { dir: "auto" }));
   element.addEventListener("click", (event) => isRepeated(event) || pick(c));
   return element;
 }
@@ -146,14 +159,46 @@ export function focusSearch() {
   if (!find.hidden) search.focus();
 }
 
+// The place that an arrow key leads to, by what the screen shows: up and down go to the nearest in the next row.
+function beside(key, from) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[key];
+  const last = box.children.length - 1;
+  if (step) return Math.min(last, Math.max(0, from + step));
+  const middle = (element) => element.offsetLeft + element.offsetWidth / 2;
+  const here = box.children[from];
+  const way = key === "ArrowDown" ? 1 : -1;
+  let best = from;
+  let least = Infinity;
+  [...box.children].forEach((element, i) => {
+    const rows = way * (element.offsetTop - here.offsetTop);
+    const far = 10 * rows + Math.abs(middle(element) - middle(here));
+    if (rows > 4 && far < least) [best, least] = [i, far];
+  });
+  return best;
+}
+
 search.addEventListener("input", draw);
 search.addEventListener("keydown", (event) => {
+  const within = isSearching() && shown.length;
   if (event.key === "Enter") {
     event.preventDefault();
-    if (search.value.trim()) pick(shown[0]);
+    if (within) pick(shown[marked]);
   } else if (event.key === "Escape") {
     search.value = "";
     draw();
     search.blur();
+  } else if (within && ["ArrowDown", "ArrowUp"].includes(event.key)) {
+    event.preventDefault();
+    const next = beside(event.key, marked);
+    marked = next === marked ? Math.min(shown.length - 1, Math.max(0, marked + (event.key === "ArrowDown" ? 1 : -1))) : next;
+    highlight();
   }
+});
+// From button to button.
+box.addEventListener("keydown", (event) => {
+  const from = [...box.children].indexOf(event.target.closest("button"));
+  if (!event.key.startsWith("Arrow") || from < 0 || event.ctrlKey || event.altKey || event.metaKey) return;
+  event.preventDefault();
+  event.stopPropagation();
+  box.children[beside(event.key, from)].focus();
 });

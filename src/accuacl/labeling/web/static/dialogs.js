@@ -1,7 +1,8 @@
 // The dialogs of the labelling page: a new class, a flag, and what the classes mean. `about` is what the page has now.
-import { get, newId, post } from "/static/api.js";
+import { get, newId, post, root } from "/static/api.js";
 import { press } from "/static/classes.js";
 import { at, make } from "/static/elements.js";
+import { meantKey } from "/static/keys.js";
 
 /** @type {any} */
 let about = null;
@@ -88,6 +89,34 @@ at("flag-form").addEventListener("submit", async (event) => {
   }
 });
 
+// Skip an example and say why: a reason of the list, by its number, or in one's own words.
+export function sayWhy(now) {
+  asked = now.answerable();
+  if (!asked) return;
+  about = now;
+  at("skip-reason").value = "";
+  at("skip-it").showModal();
+  at("reasons").querySelector("button").focus();
+}
+
+at("skip-cancel").addEventListener("click", () => at("skip-it").close());
+at("skip-it").addEventListener("keydown", (event) => {
+  if (event.target === at("skip-reason") || event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  at("reasons").children[Number(meantKey(event)) - 1]?.click();
+});
+for (const button of at("reasons").children) {
+  button.addEventListener("click", () => skipBecause(button.dataset.reason));
+}
+at("skip-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  skipBecause(at("skip-reason").value.trim());
+});
+
+function skipBecause(reason) {
+  at("skip-it").close();
+  if (about.answerable() === asked) about.skip(reason); // otherwise another example has come meanwhile
+}
+
 export async function showGuidelines() {
   const list = at("guidelines-list");
   list.replaceChildren(make("p", "Loading …"));
@@ -107,7 +136,7 @@ function section({ name, text, examples }) {
   const row = make("div", undefined, "examples");
   for (const { item, kind, snip } of examples) {
     if (kind === "image") {
-      const image = Object.assign(new Image(), { src: `/item/${item}/thumb`, alt: `An example of ${name}` });
+      const image = Object.assign(new Image(), { src: `${root}/item/${item}/thumb`, alt: `An example of ${name}` });
       row.append(image);
     } else row.append(make("blockquote", snip));
   }

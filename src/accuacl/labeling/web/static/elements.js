@@ -47,7 +47,7 @@ export function record(fields) {
   const list = make("dl", undefined, "record");
   for (const [name, value] of fields) {
     const pair = make("div", undefined, value.length > 60 ? "long" : "");
-    pair.append(make("dt", name), make("dd", value));
+    pair.append(make("dt", name), Object.assign(make("dd", value), { dir: "auto" }));
     list.append(pair);
   }
   return list;

@@ -11,14 +11,16 @@ async function submit(form, trouble) {
   /** @type {Record<string, any>} */
   const fields = Object.fromEntries(new FormData(form));
   const tell = (text) => trouble && (trouble.textContent = text);
-  if (fields.name && form.dataset.known === fields.name) fields.sure = true; // sent again after the question below
+  const named = fields.name ?? fields.names; // one class, or one in each line
+  if (named && form.dataset.known === named) fields.sure = true; // sent again after the question below
   for (const button of form.querySelectorAll("button")) button.disabled = true;
   try {
     const { near } = await post(form.dataset.post ?? "", fields, () => tell("The server does not respond; trying again."));
     if (near?.length) {
-      form.dataset.known = fields.name;
+      form.dataset.known = named;
       const names = near.map(({ name }) => `“${name}”`).join(", ");
       const again = form.querySelector("button")?.textContent;
+      if (fields.names) throw new Error(`These look alike: ${names}. Press ${again} again if they are different classes.`);
       throw new Error(`There is already ${names}. Press ${again} again if this is another class.`);
     }
     if (form.closest("[data-live]")) dispatchEvent(new Event("posted"));

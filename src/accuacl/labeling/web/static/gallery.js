@@ -5,6 +5,7 @@ import { at, make } from "/static/elements.js";
 import { Group, vertically } from "/static/groups.js";
 import { GUARD, painted } from "/static/images.js";
 import { onKey } from "/static/keys.js";
+import { mark } from "/static/marks.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { progress, waiting } from "/static/progress.js";
 
@@ -59,9 +60,9 @@ async function settle() {
 
 // The classes that a number key gives to the example with the focus.
 function numbered() {
-  return classes.slice(0, NUMBERS.length).map(({ name }, i) => {
+  return classes.slice(0, NUMBERS.length).map(({ id, name }, i) => {
     const pair = make("span");
-    pair.append(make("kbd", NUMBERS[i]), ` ${name}`);
+    pair.append(make("kbd", NUMBERS[i]), " ", mark(id), ` ${name}`);
     return pair;
   });
 }

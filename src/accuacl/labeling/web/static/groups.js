@@ -2,6 +2,7 @@
 import { Cell } from "/static/cells.js";
 import { make } from "/static/elements.js";
 import { isRepeated } from "/static/keys.js";
+import { mark } from "/static/marks.js";
 
 const FAR = 40; // pixels that the pointer is moved on purpose
 const ENDS = ["pointermove", "keydown", "wheel"];
@@ -12,7 +13,8 @@ export class Group {
     this.name = name;
     this.cells = items.map((shown) => new Cell(shown, this, classes));
     this.element = make("section", undefined, "group");
-    const title = make("h2", name);
+    const title = make("h2");
+    title.append(mark(class_id), " ", Object.assign(make("span", name), { dir: "auto" }));
     title.id = `group-${class_id}`;
     this.element.setAttribute("aria-labelledby", title.id);
     this.counted = make("span", "", "soft count");

@@ -8,7 +8,7 @@ import { isRepeated, onKey } from "/static/keys.js";
 import { closeNewest, lost, refused } from "/static/notes.js";
 import { learned, progress, waiting } from "/static/progress.js";
 import * as show from "/static/show.js";
-import { flagIt, openNew, showGuidelines } from "/static/dialogs.js";
+import { flagIt, openNew, sayWhy, showGuidelines } from "/static/dialogs.js";
 import { zoomKey } from "/static/zoom.js";
 
 const RENEW = 30_000; // milliseconds; a lease lasts 120 s
@@ -101,10 +101,11 @@ async function change(path, body, done) {
 
 const next = () => change("/api/next", {});
 
-function skip() {
+/** @param {string} [reason] */
+function skip(reason = "") {
   if (!pick || busy || fresh === pick) return;
   if (seen !== pick && broken !== pick) return say("Not skipped: this example was not on the screen yet.");
-  change("/api/skip", { item: pick.item }, "Skipped.");
+  change("/api/skip", { item: pick.item, reason }, reason ? `Skipped: ${reason}.` : "Skipped.");
 }
 
 const undo = () => state?.undo && change("/api/undo", {}, "Undone.");
@@ -134,20 +135,22 @@ async function guess() {
 const help = () => at("help").showModal();
 at("help-open").addEventListener("click", help);
 at("help-close").addEventListener("click", () => at("help").close());
-const about = { seen: () => seen, pick: () => pick, draw, say, change };
+const about = { seen: () => seen, pick: () => pick, answerable: () => seen ?? broken, draw, say, change, skip };
 at("add").addEventListener("click", () => openNew(about));
 at("flag").addEventListener("click", () => flagIt(about));
 at("guide").addEventListener("click", showGuidelines);
 at("skip").addEventListener("click", (event) => isRepeated(event) || skip());
+at("skip-why").addEventListener("click", () => sayWhy(about));
 at("more").addEventListener("click", () => {
   at("more").ariaExpanded = at("actions").classList.toggle("open"); // on a phone, where the bar has the most used ones
 });
 at("undo").addEventListener("click", undo);
 at("undo-late").addEventListener("click", undo);
 at("guess").addEventListener("click", guess);
-onKey((key) => {
+onKey((key, shift) => {
+  if (key === "s" && shift) return (sayWhy(about), true);
   const keys = { a: () => openNew(about), f: () => flagIt(about), c: showGuidelines };
-  const act = { ...keys, s: skip, u: undo, g: guess, "/": focusSearch, "?": help }[key];
+  const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch, "?": help }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
   else return pickKey(key) || zoomKey(key);

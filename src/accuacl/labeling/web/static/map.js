@@ -1,11 +1,13 @@
 // The map of the pool: a dot for each example, which is shown when the pointer or the arrow keys come to it.
-import { get } from "/static/api.js";
+import { get, root } from "/static/api.js";
 import { at } from "/static/elements.js";
+import { mark, markOf } from "/static/marks.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const STATES = ["unlabelled", "picked", "labelled", "skipped"];
 const SAID = ["not labelled", "to be labelled now", "labelled", "skipped"];
 const ORDER = [0, 3, 2, 1]; // what is drawn last lies on top
+const LISTED = 16; // classes with their marks beside the map, those with most examples
 /** @typedef {{ item: number, x: number, y: number, state: number, label: number }} MapPoint */
 /** @type {MapPoint[]} */
 let points = [];
@@ -21,6 +23,17 @@ function make(tag, attributes) {
   const element = document.createElementNS(SVG, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   return element;
+}
+
+// A dot; of a labelled example it has the colour and the shape of its class.
+/** @param {MapPoint} point */
+function shape({ x, y, label }, r, kind) {
+  if (label < 0) return make("circle", { cx: x, cy: y, r, class: kind });
+  const marked = `${kind} ${markOf(label)}`;
+  const corners = { m1: [[-r, -r], [r, -r], [r, r], [-r, r]], m2: [[0, -1.35 * r], [1.35 * r, 0], [0, 1.35 * r], [-1.35 * r, 0]], m3: [[0, -1.3 * r], [1.2 * r, r], [-1.2 * r, r]] };
+  const path = corners[markOf(label).split(" ")[1]];
+  if (!path) return make("circle", { cx: x, cy: y, r, class: marked });
+  return make("polygon", { points: path.map(([a, b]) => `${x + a},${y + b}`).join(" "), class: marked });
 }
 
 async function load() {
@@ -48,6 +61,16 @@ function options() {
   const used = [...new Set(points.map((point) => point.label))].filter((label) => label >= 0).sort((a, b) => a - b);
   at("map-class").replaceChildren(new Option("all", ""), ...used.map((label) => new Option(names[label], String(label))));
   at("map-class").value = used.includes(Number(chosen)) ? chosen : "";
+  const counts = new Map(used.map((label) => [label, points.filter((point) => point.label === label).length]));
+  const listed = [...used].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0)).slice(0, LISTED);
+  at("map-classes").replaceChildren(
+    ...listed.map((label) => {
+      const line = document.createElement("li");
+      line.append(mark(label), ` ${names[label]}`);
+      return line;
+    }),
+  );
+  at("map-classes").hidden = !listed.length;
 }
 
 function draw() {
@@ -58,7 +81,7 @@ function draw() {
     for (const point of points.filter((drawn) => drawn.state === state)) {
       const off = only && String(point.label) !== only;
       const kind = `${STATES[state]}${off ? " off" : ""}`;
-      const dot = make("circle", { cx: point.x, cy: point.y, r: state === 0 || off ? 6 : 11, class: kind });
+      const dot = shape(point, state === 0 || off ? 6 : 11, kind);
       dot.point = point;
       dots.set(point.item, dot);
       svg.append(dot);
@@ -78,12 +101,12 @@ async function show(point) {
   dots.get(point.item).classList.add("here");
   const what = point.label >= 0 ? names[point.label] : SAID[point.state];
   const link = document.createElement("a");
-  link.href = `/item/${point.item}`;
+  link.href = `${root}/item/${point.item}`;
   link.textContent = `Item ${point.item}: ${what}`;
   if (images) {
     const image = new Image();
     image.alt = "";
-    image.src = `/item/${point.item}/thumb`;
+    image.src = `${root}/item/${point.item}/thumb`;
     at("map-item").replaceChildren(image, link);
     return;
   }
@@ -123,11 +146,11 @@ function beside([dx, dy]) {
 at("map").addEventListener("pointerover", (event) => event.target.point && show(event.target.point));
 at("map").addEventListener("click", (event) => {
   if (event.pointerType === "touch") show(near(event)); // a finger cannot point first; the link beside the map leads on
-  else if (event.target.point) location.assign(`/item/${event.target.point.item}`);
+  else if (event.target.point) location.assign(`${root}/item/${event.target.point.item}`);
 });
 at("map").addEventListener("keydown", (event) => {
   const way = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
-  if (event.key === "Enter" && current) location.assign(`/item/${current.item}`);
+  if (event.key === "Enter" && current) location.assign(`${root}/item/${current.item}`);
   if (!way) return;
   event.preventDefault();
   show(beside(way));

@@ -1,10 +1,15 @@
-// Select many answers and give them another label, or a comment.
-import { newId, post } from "/static/api.js";
-import { all, at } from "/static/elements.js";
+// Answers in a grid: many are selected and given another label or a comment, one is enlarged. Everything has a key.
+import { get, newId, post } from "/static/api.js";
+import { all, at, make, prose, record } from "/static/elements.js";
 import { sendEarly } from "/static/forms.js";
+import { vertically } from "/static/groups.js";
+import { onKey } from "/static/keys.js";
+import { mark } from "/static/marks.js";
 
 const boxes = all("#grid input");
+const cells = boxes.map((box) => ({ box, element: box.closest("li") }));
 const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.value));
+const tell = (text) => (at("review-trouble").textContent = text);
 
 function count() {
   const n = chosen().length;
@@ -15,17 +20,15 @@ function count() {
   at("select-all").textContent = n && n === boxes.length ? "Select none" : "Select all here";
 }
 
-at("grid").addEventListener("change", count);
-at("select-all").addEventListener("click", () => {
+function selectAll() {
   const select = chosen().length < boxes.length;
   for (const box of boxes) box.checked = select;
   count();
-});
+}
 
 // Nothing in the grid shows what `done` says, so the page is not loaded again then.
 async function send(path, body, done) {
   const items = chosen();
-  const tell = (text) => (at("review-trouble").textContent = text);
   if (!items.length) return tell("Select something first.");
   try {
     await post(path, { items, ...body, request: newId() }, () => tell("The server does not respond; trying again."));
@@ -39,6 +42,8 @@ async function send(path, body, done) {
   }
 }
 
+at("grid").addEventListener("change", count);
+at("select-all").addEventListener("click", selectAll);
 at("relabel")?.addEventListener("submit", (event) => {
   event.preventDefault();
   send("/api/relabel", { class_id: Number(at("new-label").value) });
@@ -56,6 +61,136 @@ at("use-examples")?.addEventListener("submit", (event) => {
 at("gold")?.addEventListener("click", () => send("/api/gold", { gold: true }));
 at("not-gold")?.addEventListener("click", () => send("/api/gold", { gold: false }));
 at("unflag")?.addEventListener("click", () => send("/api/unflag", {}));
+
+// The grid by keys
+
+const current = () => cells.find(({ element }) => element.contains(document.activeElement));
+
+function go(cell) {
+  cell?.box.focus({ preventScroll: true });
+  cell?.element.scrollIntoView({ block: "nearest" });
+}
+
+function move(key) {
+  const here = current();
+  if (!here) return go(cells[0]);
+  const step = { arrowleft: -1, arrowright: 1 }[key];
+  go(step ? cells[cells.indexOf(here) + step] : vertically(cells, here, key === "arrowdown" ? 1 : -1));
+}
+
+// One example, enlarged
+
+/** @type {any} the cell that is enlarged */
+let large = null;
+
+async function enlarge(cell) {
+  if (!cell) return;
+  large = cell;
+  const item = Number(cell.box.value);
+  at("large-title").textContent = `Item ${item}`;
+  at("large-view").replaceChildren(make("p", "Loading …", "soft"));
+  at("large-about").textContent = "";
+  at("large-comments").replaceChildren();
+  at("large-chosen").checked = cell.box.checked;
+  at("large-before").disabled = cell === cells[0];
+  at("large-after").disabled = cell === cells.at(-1);
+  at("large-history").setAttribute("href", cell.element.querySelector(".by a").getAttribute("href"));
+  if (!at("large").open) at("large").showModal();
+  at("large-view").focus();
+  try {
+    const shown = await get(`/api/review/${item}`);
+    if (large === cell) fill(shown);
+  } catch (error) {
+    if (large === cell) at("large-view").replaceChildren(make("p", error.message, "bad"));
+  }
+}
+
+function fill(shown) {
+  const title = make("span", shown.label);
+  title.dir = "auto";
+  at("large-title").replaceChildren(...(shown.class_id === null ? [] : [mark(shown.class_id), " "]), title);
+  at("large-view").replaceChildren(content(shown));
+  const who = shown.person ? [`by ${shown.person}, ${new Date(1000 * shown.time).toLocaleString()}`] : [];
+  const sure = shown.confidence === null ? "" : ` (${Math.round(100 * shown.confidence)} %)`;
+  const guess = shown.guess ? [`model's guess: ${shown.guess}${sure}`] : [];
+  at("large-about").textContent = [shown.name, ...who, ...guess].join(" · ");
+  at("large-comments").replaceChildren(...shown.comments.map((text) => Object.assign(make("li", text), { dir: "auto" })));
+}
+
+function content(shown) {
+  if (shown.kind === "text") return prose("p", shown.text, "text");
+  if (shown.kind !== "image") return record(shown.fields);
+  const image = new Image();
+  image.alt = `Item ${shown.item}`;
+  image.src = shown.image;
+  return image;
+}
+
+const beside = (step) => enlarge(cells[cells.indexOf(large) + step]);
+
+function selectLarge(select) {
+  large.box.checked = at("large-chosen").checked = select;
+  count();
+}
+
+at("large-before").addEventListener("click", () => beside(-1));
+at("large-after").addEventListener("click", () => beside(1));
+at("large-chosen").addEventListener("change", () => selectLarge(at("large-chosen").checked));
+at("large-close").addEventListener("click", () => at("large").close());
+at("large").addEventListener("close", () => go(large));
+at("large").addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.key === "ArrowLeft") beside(-1);
+  else if (event.key === "ArrowRight") beside(1);
+  else if (event.key === "x" && !event.repeat) selectLarge(!large.box.checked);
+  else return;
+  event.preventDefault();
+});
+at("grid").addEventListener("dblclick", (event) => enlarge(cells.find(({ element }) => element.contains(event.target))));
+
+// On a phone the filters that are seldom used are hidden until somebody wants them, or has.
+const showFilters = (open) => (at("more-filters").ariaExpanded = String(at("filters").classList.toggle("open", open)));
+at("more-filters").addEventListener("click", () => showFilters());
+if (all("#filters .rare select").some((select) => select.value)) showFilters(true);
+
+// All keys
+
+const help = () => at("help").showModal();
+at("help-open").addEventListener("click", help);
+at("help-close").addEventListener("click", () => at("help").close());
+onKey((key, shift) => {
+  const cell = current();
+  const acts = {
+    x: () => cell?.box.click(),
+    a: selectAll,
+    e: () => enlarge(cell ?? cells[0]),
+    h: () => cell?.element.querySelector(".by a").click(),
+    l: () => at("new-label")?.focus(),
+    c: () => at("comment-text").focus(),
+    t: () => at("example-of")?.focus(),
+    g: () => at(shift ? "not-gold" : "gold")?.click(),
+    f: () => at("unflag")?.click(),
+    u: () => all("#undo-relabel button")[0]?.click(),
+    "/": () => at("q").focus(),
+    n: () => at("after")?.click(),
+    p: () => at("before")?.click(),
+    "?": help,
+  };
+  acts[key]?.();
+  return key in acts;
+});
+// These work also where single-key shortcuts are turned off, and while they are held down.
+document.addEventListener("keydown", (event) => {
+  const target = /** @type {Element} */ (event.target);
+  if (event.ctrlKey || event.altKey || event.metaKey) return;
+  if (target.closest("dialog, a, button, select, summary, input:not([type=checkbox])")) return;
+  const key = event.key.toLowerCase();
+  if (key.startsWith("arrow") && cells.length && (current() || !document.activeElement?.matches("input"))) move(key);
+  else if (key === "enter" && current() && !event.repeat) enlarge(current());
+  else return;
+  event.preventDefault();
+});
+
 boxes.forEach((box) => (box.checked = false)); // browsers restore them
 count();
 sendEarly(all("section.bar form"));

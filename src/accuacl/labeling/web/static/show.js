@@ -1,5 +1,6 @@
 // Drawing: the example, and why it was chosen.
 
+import { root } from "/static/api.js";
 import { at, make, prose, record } from "/static/elements.js";
 import { arrived, imageOf, painted } from "/static/images.js";
 import { look } from "/static/zoom.js";
@@ -41,7 +42,7 @@ async function image(pick, view) {
   note.setAttribute("role", "status");
   img.classList.add("coming");
   view.replaceChildren(img, note);
-  look(img, `/item/${pick.item}/full`);
+  look(img, `${root}/item/${pick.item}/full`);
   const here = await arrived(img, () => now === pick, (text) => (note.textContent = text));
   if (now !== pick) return false;
   if (!here) {

@@ -26,8 +26,21 @@ function reset() {
   apply();
 }
 
+// How far the middle of the image may be from that of the view: its edges never come inside those of the view.
+function reach() {
+  const [width, height] = [img?.clientWidth ?? 0, img?.clientHeight ?? 0];
+  const fit = Math.min(width / (img?.naturalWidth || width || 1), height / (img?.naturalHeight || height || 1));
+  const beyond = (size, room) => Math.max(0, (scale * fit * (size || room) - room) / 2);
+  return [beyond(img?.naturalWidth, width), beyond(img?.naturalHeight, height)];
+}
+
+const within = (value, most) => Math.min(most, Math.max(-most, value));
+
 function apply() {
   if (!img) return;
+  const [across, down] = reach();
+  x = within(x, across);
+  y = within(y, down);
   img.style.transform = `translate(${x}px, ${y}px) scale(${scale})`;
   img.style.filter = `brightness(${at("brightness").value}%) contrast(${at("contrast").value}%)`;
   img.classList.toggle("pixels", at("pixels").checked);

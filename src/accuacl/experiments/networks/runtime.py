@@ -28,7 +28,7 @@ from torch import Tensor, nn
 from accuacl.base.errors import InputError, install, no_such, one_line
 from accuacl.base.machine import cores
 from accuacl.experiments import learners, models
-from accuacl.experiments.embed import pretrained
+from accuacl.experiments.networks import pretrained
 from accuacl.torch import tensor_of
 
 AUTO, TORCH = "auto", "torch"

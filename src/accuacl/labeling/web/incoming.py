@@ -1,0 +1,197 @@
+"""What leads bring in: data for the next task, sent or from a folder of the server; files of labels and of gold."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path as File
+from typing import Annotated
+
+import anyio
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from pydantic import BaseModel, Field
+
+from accuacl.base.errors import InputError
+from accuacl.labeling.project import (
+    LARGEST_UPLOAD,
+    UPLOADED,
+    DataColumns,
+    Preview,
+    TableOptions,
+    TaskInfo,
+    add_data,
+    add_gold,
+    check_parquet,
+    preview,
+    take_label_file,
+)
+from accuacl.labeling.web.session import Lead
+from accuacl.labeling.web.site import Here, View
+
+router = APIRouter()
+UploadId = Annotated[str, Path(pattern=r"^[0-9a-f]{32}$")]
+Column = Annotated[str, Field(max_length=200)]
+FileName = Annotated[str, Query(min_length=1, max_length=300)]
+Place = Annotated[str, Field(max_length=1000)]
+TABLES = (".csv", ".tsv", ".json", ".jsonl", ".parquet")  # files of labels
+REFUSED_SHOWN = 20
+
+
+class DataRequest(BaseModel):
+    """What the columns of the data are for; task None: the column `task`, if there is one."""
+
+    column: Annotated[str, Field(min_length=1, max_length=200)] = "text"
+    task: Column | None = None
+    label: Column = ""
+    id: Column = ""
+    ignored: Annotated[list[Column], Field(max_length=1000)] = []
+
+    def columns(self) -> DataColumns:
+        return DataColumns(self.column, TableOptions(self.id, self.label, tuple(self.ignored), self.task))
+
+
+class PlaceRequest(BaseModel):
+    place: Place
+
+
+class PlaceDataRequest(DataRequest):
+    place: Place
+
+
+@router.post("/api/uploads")
+def begin(site: Here, person: Lead) -> View:
+    """Begin an upload; the answer has the id under which its files are sent."""
+    return {"upload": site.uploads.begin()}
+
+
+@router.post("/api/uploads/{upload}/files")
+async def take(upload: UploadId, request: Request, site: Here, person: Lead, name: FileName) -> View:
+    """Receive a file: the body of the request is the file itself."""
+    async with site.receiving:
+        data = await _body(request)
+        await anyio.to_thread.run_sync(site.uploads.take, upload, name, data)
+    return {}
+
+
+@router.post("/api/uploads/{upload}/preview")
+def preview_upload(upload: UploadId, site: Here, person: Lead) -> View:
+    """The columns of a table that was sent, with their first values."""
+    return _preview(preview(site.uploads.sent(upload)))
+
+
+@router.post("/api/uploads/{upload}/discard")
+def discard(upload: UploadId, site: Here, person: Lead) -> View:
+    """Remove what was sent."""
+    site.uploads.discard(upload)
+    return {}
+
+
+@router.post("/api/uploads/{upload}/finish")
+def finish(upload: UploadId, body: DataRequest, site: Here, person: Lead) -> View:
+    """Make the next task of the files, or several tasks, if a column names them."""
+    added = site.uploads.finish(upload, body.columns())
+    site.trainer.poke()
+    return _added(added)
+
+
+@router.get("/api/places")
+def places(site: Here, person: Lead, under: Annotated[str, Query(max_length=1000)] = "") -> View:
+    """Folders and files on the server from which data can be added; under: the folder to look into."""
+    found = site.places.list(under, UPLOADED[site.project.settings.kind])
+    return {"place": found.place, "folders": found.folders, "files": found.files, "more": found.more}
+
+
+@router.post("/api/places/preview")
+def preview_place(body: PlaceRequest, site: Here, person: Lead) -> View:
+    """The columns of a table on the server, with their first values."""
+    path = site.places.resolve(body.place)
+    if not path.is_file() or path.suffix.lower() not in UPLOADED[site.project.settings.kind]:
+        raise InputError("this is not a table of the project's kind; choose a file from the list.")
+    return _preview(preview(path))
+
+
+@router.post("/api/places/add")
+def add_place(body: PlaceDataRequest, site: Here, person: Lead) -> View:
+    """Make the next task, or several, of a folder of images or a file on the server, which stay where they are."""
+    added = add_data(site.project, site.places.resolve(body.place), body.columns())
+    site.trainer.poke()
+    return _added(added)
+
+
+@router.post("/api/labels/file")
+async def labels(
+    request: Request,
+    site: Here,
+    person: Lead,
+    name: FileName,
+    new_classes: bool = False,
+    label_column: Annotated[str, Query(max_length=200)] = "",
+) -> View:
+    """Take the labels in a table, which is the body: a column that names the item, one with the class.
+
+    They count as labels of the person who sends them, where no column `person` says otherwise. Rows that cannot be
+    taken are refused, each with a sentence; the same file again changes nothing.
+    """
+    data = await _table(request, site)
+
+    def take_labels() -> View:
+        with _as_file(name, data) as path:
+            taken = take_label_file(site.project, path, person.name, new_classes or None, label_column)
+        refused = [sentence.partition(": ")[2] or sentence for sentence in taken.refused[:REFUSED_SHOWN]]
+        counts = {"labels": taken.labels, "waiting": taken.waiting, "known": taken.known}
+        return counts | {"refused": refused, "refusals": len(taken.refused)}
+
+    view = await anyio.to_thread.run_sync(take_labels)
+    site.trainer.poke()
+    return view
+
+
+@router.post("/api/gold/file")
+async def gold(request: Request, site: Here, person: Lead, name: FileName) -> View:
+    """Take known answers from a table, which is the body: all of its rows, or none."""
+    data = await _table(request, site)
+
+    def take_gold() -> View:
+        with _as_file(name, data) as path:
+            count, labelled = add_gold(site.project, path)
+        return {"gold": count, "labelled": labelled, "total": len(site.store.gold())}
+
+    return await anyio.to_thread.run_sync(take_gold)
+
+
+async def _body(request: Request) -> bytes:
+    data = bytearray()
+    async for chunk in request.stream():
+        data += chunk
+        if len(data) > LARGEST_UPLOAD:
+            raise HTTPException(413, f"The file is too large; the limit is {LARGEST_UPLOAD // 2**20} MB.")
+    return bytes(data)
+
+
+async def _table(request: Request, site: Here) -> bytes:
+    async with site.receiving:
+        return await _body(request)
+
+
+@contextlib.contextmanager
+def _as_file(name: str, data: bytes) -> Iterator[File]:
+    """The table on the disk, under a name that has nothing of the one that was sent but its ending."""
+    suffix = next((suffix for suffix in TABLES if name.lower().endswith(suffix)), "")
+    if not suffix:
+        raise InputError(f"{name[:100]!r} is not one of {', '.join(TABLES)}; give such a file.")
+    with tempfile.TemporaryDirectory(prefix="accuacl-labels-") as folder:
+        path = File(folder) / f"labels{suffix}"
+        path.write_bytes(data)
+        if suffix == ".parquet":
+            check_parquet(path)
+        yield path
+
+
+def _preview(shown: Preview) -> View:
+    return {"columns": [{"name": name, "values": values} for name, values in shown.columns], "rows": shown.rows}
+
+
+def _added(added: list[TaskInfo]) -> View:
+    count, bad = sum(task.count for task in added), sum(len(task.bad) for task in added)
+    return {"task": added[0].index + 1, "tasks": len(added), "count": count, "bad": bad}

@@ -1,0 +1,79 @@
+"""Sentences and loose ends that users stumbled over, each with what it says or does now."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from accuacl.base.errors import InputError
+from accuacl.base.files import Lock
+from accuacl.experiments import journal, make, run, runner
+from accuacl.experiments.data import table_files
+from commands import SMALL, accuacl
+
+GAPS = {
+    "x_train": np.eye(60, 4),
+    "y_train": np.repeat([0, 2], 30),
+    "x_test": np.eye(20, 4),
+    "y_test": [0] * 10 + [2] * 10,
+}
+
+
+@pytest.fixture
+def small(tmp_path):
+    """The settings and the directory of a finished run."""
+    settings, out = make(SMALL | {"tasks": 1}), tmp_path / "run"
+    return settings, out, run(settings, out)
+
+
+def test_a_finished_run_is_shown_where_nothing_can_be_written(small, monkeypatch):
+    settings, out, result = small
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    monkeypatch.setattr(runner, "Journal", None)  # opening one would need to write
+    assert run(settings, out) == result
+    with pytest.raises(TypeError):  # another run is not shown for it
+        run(settings.model_copy(update={"seed": 7}), out)
+
+
+def test_a_run_that_another_process_has_may_go_elsewhere_and_a_project_may_not(small, tmp_path):
+    settings, out, _ = small
+    with Lock(out / "lock", ""), pytest.raises(InputError, match="wait for it or choose another --out"):
+        journal.Journal(out, settings, {})
+    (tmp_path / "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(9)))
+    assert accuacl("project", "new", tmp_path / "p", "--table", tmp_path / "rows.csv").returncode == 0
+    with Lock(tmp_path / "p" / "lock", ""):
+        ended = accuacl("project", "train", tmp_path / "p")
+    assert ended.returncode == 2
+    assert ended.stderr.endswith("is working on {}; wait for it.\n".format(tmp_path / "p"))
+
+
+def test_tasks_that_are_not_learned_may_be_empty(tmp_path):
+    np.savez(tmp_path / "gaps.npz", **GAPS)
+    settings = {"benchmark": str(tmp_path / "gaps.npz"), "classes_per_task": 1, "labels": 8, "rounds": 2, "epochs": 1}
+    assert run(make(settings | {"tasks": 1}), tmp_path / "first")["average_accuracy"] == 100
+    with pytest.raises(
+        InputError, match=r"task 2 \(classes 1\) has 0 training and 0 test .*number the classes 0, 1, 2"
+    ):
+        run(make(settings), tmp_path / "all")
+
+
+def test_how_many_classes_there_are_is_said_where_the_number_for_a_task_is_missing(tmp_path):
+    np.savez(tmp_path / "gaps.npz", **GAPS)
+    with pytest.raises(InputError, match=r"gaps.npz has 3 classes; give --classes-per-task"):
+        make({"benchmark": str(tmp_path / "gaps.npz")})
+
+
+def test_decimal_commas_are_noticed_and_lists_of_words_are_not(tmp_path):
+    (tmp_path / "a.csv").write_text('a;b\n"1,5";x\n2;"y,z"\n')
+    with pytest.warns(UserWarning, match="the column 'a' of .*a.csv has numbers with decimal commas, such as '1,5'"):
+        table_files.read_table(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text('a;b\n"1,5";x\nred;"y,z"\n')
+    assert table_files.read_table(tmp_path / "b.csv").values("a") == ["1,5", "red"]
+
+
+@pytest.mark.parametrize("header", ["2019,2020,2021", "0,1,2", "a,b,c", "5,b,c", "1,2,cat"])
+def test_a_header_of_numbers_that_count_up_is_one(tmp_path, header):
+    (tmp_path / "a.csv").write_text(f"{header}\n5,3,1\n4,8,1\n")
+    assert table_files.read_table(tmp_path / "a.csv").names == header.split(",")

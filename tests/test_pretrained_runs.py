@@ -1,0 +1,82 @@
+"""Runs whose images are seen through a pretrained network: embedded once, then only a head learns."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from accuacl.base.errors import InputError
+from accuacl.experiments import make, run
+from accuacl.experiments.data import class_incremental, load
+from accuacl.experiments.embed import ReadOptions, open_for_run
+from accuacl.experiments.networks import FrozenNetwork, seen, seen_through
+
+
+class Colours(nn.Module):
+    """The means of the colours in two halves of an image, and how often it was called."""
+
+    calls = 0
+
+    def forward(self, x):
+        Colours.calls += 1
+        left, right = x.tensor_split(2, dim=3)
+        return torch.cat([half.mean(dim=(2, 3)) for half in (left, right)], dim=1)
+
+
+@pytest.fixture
+def photos(tmp_path, monkeypatch):
+    """Four classes of a colour each, a little noisy; the network is small."""
+    monkeypatch.setenv("ACCUACL_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(Colours, "calls", 0)
+    network = FrozenNetwork(Colours(), lambda x: x.permute(0, 3, 1, 2).float() / 255)
+    monkeypatch.setattr(seen, "pretrained_network", lambda name: network)
+    monkeypatch.setattr(seen, "choose_runtime", lambda network, first: seen_runtime(network))
+    rng = np.random.default_rng(0)
+    for split, count in (("train", 12), ("test", 6)):
+        for c, colour in enumerate([(200, 30, 30), (30, 200, 30), (30, 30, 200), (150, 150, 30)]):
+            folder = tmp_path / "photos" / split / f"c{c}"
+            folder.mkdir(parents=True)
+            for i in range(count):
+                pixels = np.clip(rng.normal(colour, 40, size=(8, 8, 3)), 0, 255).astype(np.uint8)
+                Image.fromarray(pixels).save(folder / f"{i}.png")
+    return tmp_path / "photos"
+
+
+def seen_runtime(network):
+    from accuacl.experiments.networks.runtime import TorchRuntime
+
+    return TorchRuntime(network)
+
+
+@pytest.mark.parametrize("learner", ["kernel", "ridge", "er"])
+def test_a_head_learns_on_what_the_network_gives(photos, tmp_path, learner):
+    given = {"benchmark": str(photos), "classes_per_task": 2, "model": "pretrained", "learner": learner}
+    more = {"labels": 8, "rounds": 2, "strategy": "coverage", "epochs": 20, "tasks": 2, "lr": 0.05}
+    result = run(make(given | more), tmp_path / "out")
+    assert result["average_accuracy"] > 80
+    calls = Colours.calls
+    assert calls > 0
+    again = run(make(given | more), tmp_path / "again")
+    assert Colours.calls == calls  # the cache has them
+    assert again["accuracy_matrix"] == result["accuracy_matrix"]
+    with pytest.raises(InputError, match="label your images in a project"):
+        open_for_run(tmp_path / "out", str(photos), ReadOptions())
+
+
+def test_rows_are_the_embeddings_scaled_by_the_first_task(photos):
+    stream = class_incremental(load(str(photos)), tasks=2)
+    found = seen_through(stream).dataset
+    raw = np.stack([seen.decode(image, seen.SIDE) for image in stream.dataset.train.inputs]) / 255
+    expected = np.concatenate([raw[:, :, :64].mean(axis=(1, 2)), raw[:, :, 64:].mean(axis=(1, 2))], axis=1)
+    first = expected[stream[0].train]
+    expected = np.clip((expected - first.mean(axis=0)) / first.std(axis=0), -10, 10) * 8 / np.sqrt(6)
+    np.testing.assert_allclose(found.train.inputs, expected, atol=1e-3)
+    np.testing.assert_array_equal(found.train.labels, stream.dataset.train.labels)
+
+
+def test_vectors_are_refused():
+    with pytest.raises(InputError, match="digits has vectors; give --model linear"):
+        seen_through(class_incremental(load("digits"), tasks=5))
