@@ -420,12 +420,174 @@ report numbers.csv --out r.html --format csv
 doctor stray
 """.strip().splitlines()
 
+# Tried by somebody who had not seen the others.
+MORE = """
+check
+check nowhere.py
+check words.txt
+check net.py
+check empty
+check exits.py
+check grid.yaml
+check net.py --strict
+check numbers.csv
+select --pool pool.parquet --budget 0 --out out.csv --option
+select --pool pool.parquet --budget 3 --out out.csv --option share
+select --pool pool.parquet --budget 3 --out out.csv --option =0.3
+select --pool pool.parquet --budget 3 --out out.csv --strategy accuacl+uniform --option share=2
+select --pool pool.parquet --budget 3 --out out.csv --strategy accuacl+uniform --option share=half
+select --pool pool.parquet --budget 3 --out out.csv --strategy margin --option share=0.3
+select --pool pool.parquet --budget 3 --out out.csv --strategy coverage --sample -4
+select --pool pool.parquet --budget 3 --out out.csv --strategy coverage --option sample=1e999
+select --pool pool.parquet --budget 3 --out out.csv --strategy ../coverage
+select --pool pool.parquet --budget 3.5 --out out.csv  # budget
+select --pool pool.parquet --budget 1,000 --out out.csv  # budget
+select --pool pool.parquet --budget 3 --out out.csv --memory-limit 5
+select --pool pool.parquet --budget 3 --out out.csv --memory-limit lots
+select --pool pool.parquet --budget 3 --out out.csv --memory-limit -2GB
+select --pool pool.parquet --budget 3 --out out.csv --exclude nowhere.csv
+select --pool pool.parquet --budget 3 --out out.csv --exclude words.txt  # out
+select --pool pool.parquet --budget 3 --out out.csv --exclude numbers.csv
+select --pool pool.parquet --budget 3 --out out.csv --exclude bad.parquet
+select --pool numbers.csv --budget 3 --out out.csv  # numbers.csv
+select --pool x.npy --budget 3 --out out.csv  # x.npy
+select --pool pool.parquet pool.parquet --budget 3 --out out.csv  # pool.parquet
+select --pool '*.nothing' --budget 3 --out out.csv  # *.nothing
+select --pool pool.parquet --budget 3 --out out.csv --embedding-column vec
+select --pool pool.parquet --budget 3 --out out.csv --probability-column p
+select --pool rows.parquet --budget 3 --out out.csv --strategy coverage  # rows.parquet
+select --pool pool.parquet --budget 3 --out out.csv --labelled pool.parquet --memory words.txt --past 3  # words.txt
+select --pool pool.parquet --budget 3 --out out.CSV/x
+select --pool '' --budget 3 --out out.csv  # pool
+run --benchmark split-digits --strategy accuacl,badge --out o
+run --strategy accuacl --strategy badge --learner er,gss --out o
+run --option sample=5 --strategy margin --out o
+run --option sample --strategy coverage --out o
+run --memory-policy best --out o
+run --memory-policy coverage --learner ridge --out o
+run --learner ridge --scale smoke --memory-policy herding --out o
+run --scale Paper --out o
+run --seed 0.5 --out o
+run --seed 0,1,2 --out o
+run --labels 1e3 --out o
+run --order 0,1,2 --out o
+run --order random --out o
+run --order 0,0,1,1,2,2,3,3,4,4 --out o
+run --blur 2 --out o
+run --label-noise 1.5 --out o
+run --noise alike --out o
+run --imbalance 0 --out o
+run --recurring -1 --out o
+run --arrival classes --domains 1 --out o
+run --model nowhere.py:build --out o
+run --model net.py:text --out o
+run --model net.py:missing --out o
+run --model net --out o
+run --learner-variant newest --learner er --out o
+run --first-round best --out o
+run --augment maybe --out o
+run --lr nan --out o
+run --lr -0.1 --out o
+run --momentum 1 --out o
+run --weight-decay -1 --out o
+run --batch 0 --out o
+run --rounds 0 --out o
+run --labels 5 --rounds 9 --out o
+run --pool -3 --out o
+run --data-dir nowhere --benchmark split-cifar100 --out o
+run --config grid.yaml --out o
+run --config numbers.csv --out o
+run --plugin net.py --out o
+run --plugin bad.json --out o
+run --device 'cuda:x' --out o
+run --threads two --out o
+run --benchmark numbers.csv --classes-per-task 0.5 --out o
+run --benchmark numbers.csv --classes-per-task -1 --out o
+run --benchmark numbers.csv --label-column a --out o
+run --benchmark pool.parquet --classes-per-task 1 --out o
+run --benchmark strings.parquet --classes-per-task 1 --out o
+run --benchmark . --classes-per-task 1 --out o
+run --benchmark x.npy --classes-per-task 1 --out o
+run --log-to nowhere --out o
+run --log-to tensorboard --out o
+report words.txt
+report nowhere --baseline accuacl
+report empty --baseline
+report . --format html  # .
+report empty --only seed  # empty
+report bad.csv --format html --out r.html  # bad.csv
+sweep numbers.csv
+sweep grid.yaml --workers many
+sweep grid.yaml --out words.txt
+sweep grid.yaml --only strategy=badge
+sweep empty
+paper list --scale tiny
+embed --data texts.csv --model net.py:build --out out  # texts.csv
+embed --data numbers.csv --model net.py:build --out out  # numbers.csv
+embed --data x.npy --model net.py:build --out out --run empty --trust-code  # run
+embed --data sizes --model net.py:build --out out  # sizes
+embed --data bad.npz --model net.py:build --out out  # bad.npz
+project serve words.txt
+project status
+project status numbers.csv
+project train empty
+project export nowhere --out e
+project forget nowhere 1  # nowhere
+project backup nowhere b  # nowhere
+project gold nowhere --from numbers.csv
+project person nowhere remove Ada  # remove
+project relocate nowhere a b  # a
+project push nowhere  # push
+project add nowhere --texts texts.csv  # nowhere
+project new p --files empty
+project new p --files sizes
+project new p --files sizes --model net.py:text  # p
+project new p --texts texts.csv --model nowhere.onnx
+project new p --texts texts.csv --words letters
+project new p --texts texts.csv --text-features 3
+project new p --texts texts.csv --task-column nothing
+project new p --table twice.csv
+project new p --table numbers.csv --ignore nothing
+project new p --table numbers.csv --label-column nothing
+project new p --table bad.json
+project new p --table numbers.csv --option sample=x --strategy coverage  # x
+project new p --table numbers.csv --option depth=3
+project new p --table numbers.csv --budget-total 10 --rounds 3
+project new p --table numbers.csv --budget-tasks 3
+project new p --table numbers.csv --overlap 2
+project new p --table numbers.csv --keep statistics --learner er
+project new p --table numbers.csv --learner ridge --head mlp
+project new p --table numbers.csv --finetune
+project new p --table numbers.csv --weights words.txt
+project new p --table numbers.csv --pool-learning self --learner er
+project new p --table numbers.csv --first-round best
+project new p --table numbers.csv --memory-policy best
+project new p --table numbers.csv --image-size -5
+project new p --table numbers.csv --runtime fast
+project new p --table numbers.csv --plugin exits.py
+project new p --table numbers.csv --plugin words.txt
+project new p --table numbers.csv --classes ' , '
+project new '' --table numbers.csv  # project
+project new p --images sizes --images empty
+project new p --images sizes/train/cat/0.png
+project new p --vectors numbers.csv
+project new p --vectors pool.parquet --texts texts.csv
+project new p --vectors rows.parquet
+project new p --table numbers.csv --threads 0
+project new p --table numbers.csv --holdout 1
+project new p --table numbers.csv --width 0 --head mlp  # 0
+--help-me
+rnu
+select --help-me
+""".strip().splitlines()
+
 LINES = [
     *(f"run {use}" for use in RUN_VALUES),
     *(f"select {use}" for use in SELECT),
     *(f"embed {use}" for use in EMBED),
     *(f"project {use}" for use in PROJECT),
     *OTHERS,
+    *MORE,
 ]
 USES = {use: culprit for use, _, culprit in (line.partition("  # ") for line in LINES)}
 
