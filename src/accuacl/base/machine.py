@@ -161,6 +161,11 @@ def ignore_interrupts() -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
 
 
+def end_as_if_interrupted() -> None:
+    """End as orderly as by Ctrl-C when a service manager ends this process."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
 @contextlib.contextmanager
 def interrupts_held() -> Iterator[None]:
     """Block Ctrl-C, so that it does not reach a process that has just been started and does not ignore it yet."""

@@ -72,6 +72,8 @@ def serve(
     DIR may also be a folder of projects, or an empty one: then all of them are served, each below /p/NAME, and leads
     make new ones on the page.
     """
+    if not directory.is_dir():
+        open_project(directory, trust_code)  # says what is wrong, before anything slow is loaded
     try:
         from accuacl.labeling import web
     except ModuleNotFoundError as error:

@@ -7,7 +7,6 @@ import gc
 import getpass
 import logging
 import os
-import signal
 import socket
 import threading
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ import uvicorn
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import reason
-from accuacl.base.machine import raise_file_limit
+from accuacl.base.machine import end_as_if_interrupted, raise_file_limit
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import Store
 from accuacl.labeling.web.app import make_app
@@ -119,7 +118,7 @@ def _run(app: Any, listener: socket.socket, cert: Path | None, key: Path | None,
     for name in ("uvicorn.error", "asyncio"):
         logging.getLogger(name).addFilter(RateLimitFilter())
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that it ends in the same orderly way
+        end_as_if_interrupted()
     _Server(config, on_start).run(sockets=[listener])
 
 
