@@ -30,7 +30,6 @@ from accuacl.features import Features
 from accuacl.torch import features
 
 SECOND = "second"
-torch.inference_mode = torch.no_grad  # which tensors of another class cannot do; both compute the same
 MOVES = ("aten._to_copy", "aten.copy_")
 INDEXING = ("aten.index.", "aten.index_put")  # whose indices may be on the CPU
 
@@ -83,6 +82,7 @@ def dispatch(func, args, kwargs):
 
 def register() -> torch.library.Library:
     """Make the device known to torch; the registrations last as long as what is returned."""
+    torch.inference_mode = torch.no_grad  # which tensors of another class cannot do; both compute the same
     _setup_privateuseone_for_python_backend(SECOND)
     library = torch.library.Library("aten", "IMPL")
 

@@ -121,7 +121,7 @@ def test_picks_from_a_sample_are_said_to_be_that(ask, given, sample, tmp_path, m
     code, told = ask(*COMMON[:2], "--budget", 20, "--strategy", "coverage", "--out", "picked.csv", *more)
     assert code == 0, told
     part = f" from a random sample of {sample} (--sample 0: from all)" if sample else ""
-    assert f"20 of 500 picked by coverage{part}: picked.csv" in told
+    assert f"20 of 500 picked by coverage{part}: picked.csv" in " ".join(told.split())
     picked = [int(line.split(",")[0]) for line in (tmp_path / "picked.csv").read_text().splitlines()[1:]]
     assert picked == select("coverage", pool=POOL, budget=20, sample=sample).indices.tolist()
 

@@ -251,7 +251,7 @@ def test_how_long_preparing_will_take_is_said(project):
 
 
 def test_training_that_fails_is_said(client, project, monkeypatch):
-    def fail(report: object) -> None:
+    def fail(report: object, ahead: bool = False) -> None:
         raise InputError("another process (id 1) is working on it.")
 
     monkeypatch.setattr(project, "advance", fail)
@@ -265,7 +265,7 @@ def test_training_that_fails_is_said(client, project, monkeypatch):
 
 
 def test_a_bug_in_training_is_shown_with_its_type_and_logged_once(client, project, trainer, monkeypatch, caplog):
-    def fail(report: object) -> None:
+    def fail(report: object, ahead: bool = False) -> None:
         raise KeyError("mean")
 
     monkeypatch.setattr(project, "advance", fail)
@@ -275,7 +275,7 @@ def test_a_bug_in_training_is_shown_with_its_type_and_logged_once(client, projec
     wait_for(client, lambda view: view["text"].startswith("KeyError: 'mean' (a bug"))
     assert "KeyError: &#39;mean&#39; (a bug" in client.get("/dashboard").text
     tries = []
-    monkeypatch.setattr(project, "advance", lambda report: tries.append(1) or fail(report))
+    monkeypatch.setattr(project, "advance", lambda report, ahead: tries.append(1) or fail(report))
     wait_until(lambda: len(tries) > 2)
     records = [record for record in caplog.records if record.name == "accuacl.labeling.web.trainer"]
     assert len(records) == 1

@@ -329,6 +329,8 @@ DISTANCES = {  # what `distance` is measured from depends on the strategy
     "is); larger distances are drawn more often",
     "typiclust": "how far this example is, on average, from its 20 nearest in its cluster; the smallest is chosen "
     "first",
+    "anchoral": "how far this example is from those labelled or chosen before it, as the strategy that AnchorAL uses "
+    "(badge, unless another was given) measures it",
 }
 COVERS = "how many of the task's examples this one newly stands for; larger is better"
 GAINS = {  # and so does what is gained
