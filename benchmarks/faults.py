@@ -2,7 +2,7 @@
 
 Annotators label, skip, correct, undo, confirm groups of the gallery, and add and merge classes over HTTP, while the
 server is killed with SIGKILL at random instants and started anew; every third time while it trains, every tenth while
-classes are merged. Then the store is gone through. Run: python benchmarks/faults.py
+classes are merged. Then the store is gone through. Run: python benchmarks/faults.py, or with --https
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ from labels import CLASSES, Server, make_project, post
 
 from accuacl.labeling.project import Project
 from accuacl.labeling.store import counts_as
-from accuacl.labeling.web.session import cookie_name
 
 EPOCHS = 200  # so that a training takes about a second
 MOST_CLASSES = 60  # that are added and merged
@@ -43,7 +42,7 @@ class Worker:
 
     name: str
     cookie: str
-    port: int
+    server: Server
     rng: random.Random
     lead: bool = False
     sent: dict[str, Fact] = field(default_factory=dict)
@@ -53,7 +52,7 @@ class Worker:
     doing: str = ""  # the last part of the path of the request that is on its way
 
     def work(self, stop: threading.Event) -> None:
-        self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        self.line = self.server.connection()
         mine: list[int] = []
         with contextlib.closing(self.line):
             while not stop.is_set():
@@ -119,7 +118,7 @@ class Worker:
 
 def is_training(server: Server, cookie: str) -> bool:
     """Whether the server says so."""
-    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)) as line:
+    with contextlib.closing(server.connection(timeout=5)) as line:
         try:
             line.request("GET", "/api/state", headers={"Cookie": cookie})
             return bool(json.loads(line.getresponse().read())["state"]["phase"] == "training")
@@ -152,16 +151,16 @@ def aim(number: int, server: Server, workers: Sequence[Worker], rng: random.Rand
 
 
 def run(
-    directory: Path, people: int, kills: int, seed: int = 0, seconds: float = math.inf
+    directory: Path, people: int, kills: int, seed: int = 0, seconds: float = math.inf, https: bool = False
 ) -> tuple[list[Worker], Counter[str], int]:
     """Let them work while the server is killed so often, or for so long; what the kills hit, and how many they were."""
     hit: Counter[str] = Counter()
-    rng, server, workers = random.Random(seed), Server(directory), []
+    rng, server, workers = random.Random(seed), Server(directory, https), []
     with Project.open(directory) as project:
         for i in range(people):
             session = project.store.enter(project.store.add_person(f"person {i}"))
-            cookie = f"{cookie_name(directory)}={session}"
-            workers.append(Worker(f"person {i}", cookie, server.port, random.Random(f"{seed}/{i}"), lead=i == 0))
+            cookie = f"{server.cookie}={session}"
+            workers.append(Worker(f"person {i}", cookie, server, random.Random(f"{seed}/{i}"), lead=i == 0))
     server.start()
     stop = threading.Event()
     threads = [threading.Thread(target=worker.work, args=(stop,)) for worker in workers]
@@ -245,11 +244,14 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=15)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--minutes", type=float, default=math.inf, help="end it after so long, with fewer kills")
+    parser.add_argument("--https", action="store_true", help="encrypted, with a certificate of its own")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "project"
         make_project(directory, 20_000, 100, EPOCHS).close()
-        workers, hit, kills = run(directory, options.people, options.kills, seconds=60 * options.minutes)
+        workers, hit, kills = run(
+            directory, options.people, options.kills, seconds=60 * options.minutes, https=options.https
+        )
         wrong = audit(directory, workers)
         with Project.open(directory) as project:
             status = project.store.status()

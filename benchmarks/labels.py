@@ -2,7 +2,7 @@
 
 Annotators label over HTTP as fast as they can while the server is killed with SIGKILL again and again and started
 anew. Then the store is gone through: every acknowledged label must be there exactly once, and no item may have been
-in the hands of two people at once. Run: python benchmarks/labels.py
+in the hands of two people at once. Run: python benchmarks/labels.py, or with --https
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import secrets
 import signal
 import socket
 import sqlite3
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -57,13 +58,13 @@ class Annotator:
 
     name: str
     cookie: str
-    port: int
+    server: Server
     every: float = 0.0  # seconds from one label to the next; 0: as fast as it can
     acks: list[Ack] = field(default_factory=list)
     refused: Counter[str] = field(default_factory=Counter)
 
     def __post_init__(self) -> None:
-        self.line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)  # opens itself again after a close
+        self.line = self.server.connection()  # opens itself again after a close
         self.draw = random.Random(self.name)
 
     def work(self, stop: threading.Event) -> None:
@@ -123,14 +124,29 @@ def post(
 
 
 class Server:
-    """`accuacl project serve` as a process of its own."""
+    """`accuacl project serve` as a process of its own. https: with a certificate made for it, beside the project."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, https: bool = False) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.command = [sys.executable, "-c", CLI, "project", "serve", str(directory), "--port", str(self.port)]
         self.up = self.cpu = 0.0
+        self.trusted: ssl.SSLContext | None = None
+        self.cookie = cookie_name(directory, secure=https)
+        if https:
+            cert, key = str(directory.parent / "cert.pem"), str(directory.parent / "key.pem")
+            make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+            files = ["-addext", "subjectAltName=IP:127.0.0.1", "-out", cert, "-keyout", key]
+            subprocess.run([*make, *files], check=True, capture_output=True)
+            self.command += ["--cert", cert, "--key", key]
+            self.trusted = ssl.create_default_context(cafile=cert)
+
+    def connection(self, timeout: float = 30) -> http.client.HTTPConnection:
+        """To this server, opened with the first request."""
+        if self.trusted is None:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.trusted)
 
     def start(self) -> float:
         """Start it; how long it took until it answered."""
@@ -183,20 +199,19 @@ def make_project(directory: Path, items: int, per_round: int, epochs: int = 2) -
 
 
 def run(
-    directory: Path, people: int, labels: int, seconds: float, kills: int, rate: float = 0.0
+    directory: Path, people: int, labels: int, seconds: float, kills: int, rate: float = 0.0, https: bool = False
 ) -> tuple[list[Annotator], Server]:
     """Let them work until there are so many labels, or for so long; kill the server at even distances.
 
     rate: labels a second that all of them together give at most; 0: as many as they can.
     """
     project = Project.open(directory)
-    cookie = cookie_name(directory)
-    server = Server(directory)
+    server = Server(directory, https)
     names = [f"annotator {i}" for i in range(people)]
     sessions = [project.store.enter(project.store.add_person(name)) for name in names]
     every = people / rate if rate else 0.0
     pairs = zip(names, sessions, strict=True)
-    crowd = [Annotator(name, f"{cookie}={session}", server.port, every) for name, session in pairs]
+    crowd = [Annotator(name, f"{server.cookie}={session}", server, every) for name, session in pairs]
     project.close()
     server.start()
     stop = threading.Event()
@@ -276,12 +291,13 @@ def main() -> None:
     parser.add_argument(
         "--rate", type=float, default=0.0, help="labels a second of all together; 0: as many as they can"
     )
+    parser.add_argument("--https", action="store_true", help="encrypted, with a certificate of its own")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = Path(folder) / "project"
         bare = bare_inserts(Path(folder))
         make_project(directory, 20_000, options.per_round).close()
-        crowd, server = run(directory, options.people, 0, options.seconds, options.kills, options.rate)
+        crowd, server = run(directory, options.people, 0, options.seconds, options.kills, options.rate, options.https)
         wrong = audit(directory / "labels.sqlite", crowd)
         with Project.open(directory) as project:
             status = project.store.status()
