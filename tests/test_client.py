@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import http.server
-import shutil
-import subprocess
 import threading
 
 import pytest
@@ -12,7 +10,7 @@ import pytest
 from accuacl import InputError
 from accuacl.labeling import client as module
 from accuacl.labeling.client import Client, Refused, ServerUnreachable
-from web_project import TestTrainer, running
+from web_project import TestTrainer, certificate, running
 
 
 @pytest.fixture(scope="module")
@@ -68,17 +66,12 @@ def test_it_waits_in_vain_for_so_many_seconds_and_no_longer(project):
 
 
 def test_over_https_with_the_file_that_signed_the_certificate(project, tmp_path):
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl command to make a certificate with")
-    cert, key = tmp_path / "cert.pem", tmp_path / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(cert), "-keyout", str(key)]
-    subprocess.run(command, check=True, capture_output=True)
-    with running(project, cert=cert, key=key) as address:
+    pair = certificate(tmp_path)
+    with running(project, **pair) as address:
         address, token = address.replace("http://", "https://"), project.store.add_person("robot")
         with pytest.raises(InputError, match=r"is not trusted .* as `ca`"):
             Client(address, token)
-        with Client(address, token, ca=cert) as client:
+        with Client(address, token, ca=pair["cert"]) as client:
             client.label(client.wait(), "cat")
     assert len(project.store.labels()) == 1
 

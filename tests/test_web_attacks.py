@@ -21,23 +21,34 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.web import images as decoder, session
 from accuacl.labeling.web.guard import LIMIT, Guard, Hosts
 from accuacl.labeling.web.images import SIDE, THUMB, picture
-from web_project import PATIENCE, browse, image_project, log_in, no_time_passes, raw, routes, running
+from web_project import PATIENCE, browse, certificate, image_project, log_in, no_time_passes, raw, routes, running
 
 SCRIPT = "<script>alert(1)</script>"
 BODY = {"item": 0, "class_id": 0, "request": "0123456789"}
 JSON = {"Content-Type": "application/json"}
 
 
+@pytest.fixture(scope="module", params=["http", "https"])
+def scheme(request):
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def project(tmp_path_factory):
+def project(tmp_path_factory, scheme):
     with image_project(tmp_path_factory.mktemp("attacks"), per_round=20) as project:
         yield project
 
 
 @pytest.fixture(scope="module")
-def server(project):
-    with running(project) as address:
-        yield address
+def server(project, scheme, tmp_path_factory):
+    if scheme == "http":
+        with running(project) as address:
+            yield address
+        return
+    pair = certificate(tmp_path_factory.mktemp("certificate"))
+    with pytest.MonkeyPatch.context() as patch, running(project, **pair) as address:
+        patch.setenv("SSL_CERT_FILE", str(pair["cert"]))  # whom clients trust
+        yield address.replace("http://", "https://")
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import re
-import shutil
 import signal
 import socket
 import ssl
@@ -20,7 +19,7 @@ from PIL import Image
 from accuacl.labeling.web.connections import BoundedProtocol
 from effort import wait_until
 from web_browser import browser
-from web_project import PATIENCE, image_project, link, log_in, running
+from web_project import PATIENCE, certificate, image_project, link, log_in, running
 
 CLI = "from accuacl.cli import main; main()"
 SMALL = 4096  # bytes that a kernel keeps for a connection, about
@@ -38,15 +37,7 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    """A certificate that 127.0.0.1 has signed itself, and its key."""
-    if shutil.which("openssl") is None:
-        pytest.skip("there is no openssl command to make a certificate with")
-    folder = tmp_path_factory.mktemp("certificate")
-    files = {"cert": folder / "cert.pem", "key": folder / "key.pem"}
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
-    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", files["cert"], "-keyout", files["key"]]
-    subprocess.run(command, check=True, capture_output=True)
-    return files
+    return certificate(tmp_path_factory.mktemp("certificate"))
 
 
 @contextlib.contextmanager

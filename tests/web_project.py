@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import shutil
 import socket
+import subprocess
 import threading
 import time
 import warnings
@@ -116,7 +118,9 @@ class Raw(NamedTuple):
 
 def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
     """A request as it is, with nothing in it made proper."""
-    line = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
+    scheme, _, host = address.partition("://")
+    kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    line = kind(host, timeout=PATIENCE)
     try:
         line.putrequest(method, path, skip_host="Host" in headers)
         for name, value in headers.items():
@@ -126,6 +130,17 @@ def raw(address: str, method: str, path: str, headers: dict[str, str]) -> Raw:
         return Raw(answer.status, answer.read())
     finally:
         line.close()
+
+
+def certificate(folder: Path) -> dict[str, Path]:
+    """A certificate that 127.0.0.1 has signed itself, and its key, as `running` takes them."""
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl command to make a certificate with")
+    files = {"cert": folder / "cert.pem", "key": folder / "key.pem"}
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
+    command += ["-addext", "subjectAltName=IP:127.0.0.1", "-out", str(files["cert"]), "-keyout", str(files["key"])]
+    subprocess.run(command, check=True, capture_output=True)
+    return files
 
 
 @contextlib.contextmanager
