@@ -879,6 +879,14 @@ def test_review_by_keys_alone(chromium, watch, server, project):
     page.keyboard.press("ArrowRight")
     expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[2]}/image")
     page.keyboard.press("x")
+    focused = page.evaluate("""() => {
+      const escape = new KeyboardEvent("keydown", { key: "Escape", bubbles: true, cancelable: true });
+      document.activeElement.dispatchEvent(escape);
+      return document.activeElement.value;
+    }""")
+    assert focused == str(items[2])  # at once: the next key must not meet the window that closes
+    page.keyboard.press("e")
+    expect(page.locator("#large-view img")).to_have_attribute("src", f"/item/{items[2]}/image")
     page.keyboard.press("Escape")
     expect(page.locator("#large")).to_be_hidden()
     expect(page.locator("#chosen")).to_have_text("1 selected")

@@ -133,16 +133,24 @@ function selectLarge(select) {
   count();
 }
 
+// The keyboard is back in the grid at once: the event "close" may come after the next key.
+function closeLarge() {
+  at("large").close();
+  if (large) go(large);
+  large = null;
+}
+
 at("large-before").addEventListener("click", () => beside(-1));
 at("large-after").addEventListener("click", () => beside(1));
 at("large-chosen").addEventListener("change", () => selectLarge(at("large-chosen").checked));
-at("large-close").addEventListener("click", () => at("large").close());
-at("large").addEventListener("close", () => go(large));
+at("large-close").addEventListener("click", closeLarge);
+at("large").addEventListener("close", () => at("large").open || closeLarge()); // by a phone's back gesture
 at("large").addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey) return;
   if (event.key === "ArrowLeft") beside(-1);
   else if (event.key === "ArrowRight") beside(1);
   else if (event.key === "x" && !event.repeat) selectLarge(!large.box.checked);
+  else if (event.key === "Escape") closeLarge();
   else return;
   event.preventDefault();
 });
