@@ -34,14 +34,18 @@ def main() -> None:
 
 
 def regimes(paths: list[Path]) -> dict[str, Cells]:
-    """The cells of every benchmark and learner."""
+    """The cells of every benchmark, learner and memory, and of every number of labels where they differ."""
+    rows = [row for path in paths for row in read_csv(path)]
+    numbers = defaultdict(set)
+    for row in rows:
+        numbers[row["benchmark"]].add(int(row["labels"]))
     found: dict[str, Cells] = defaultdict(lambda: defaultdict(dict))
-    for path in paths:
-        for row in read_csv(path):
-            cell = f"{row['strategy']}/{row.get('memory_policy') or 'paper'}"
-            cell += "/first" if row.get("first_round") == "coverage" else ""
-            regime = f"{row['learner']} on {row['benchmark']}, M = {row['memory']}"
-            found[regime][cell][int(row["seed"])] = {name: float(row[key]) for name, key in METRICS.items()}
+    for row in rows:
+        cell = f"{row['strategy']}/{row.get('memory_policy') or 'paper'}"
+        cell += "/first" if row.get("first_round") == "coverage" else ""
+        regime = f"{row['learner']} on {row['benchmark']}, M = {row['memory']}"
+        regime += f", {row['labels']} labels a task" if len(numbers[row["benchmark"]]) > 1 else ""
+        found[regime][cell][int(row["seed"])] = {name: float(row[key]) for name, key in METRICS.items()}
     return found
 
 
