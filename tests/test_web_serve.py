@@ -15,6 +15,8 @@ import httpx
 import pytest
 
 from accuacl.base.errors import InputError
+from accuacl.labeling.client import Client
+from accuacl.labeling.store import Store
 from accuacl.labeling.web import serve, server as module
 from web_project import PATIENCE
 
@@ -51,6 +53,26 @@ def test_the_command_serves_this_machine_alone(project):
     assert process.returncode == 0
     assert token not in errors
     assert errors == ""
+
+
+def test_what_was_labelled_is_in_the_file_itself_when_the_server_has_stopped(project, tmp_path):
+    """Also if somebody else keeps the write-ahead log, as this process does."""
+    command = [sys.executable, "-c", CLI, "project", "serve", str(project.directory), "--port", "0", "--person", "Ada"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        with Client(process.stdout.readline().partition(": ")[2].strip()) as ada:
+            example = ada.wait(PATIENCE)
+            ada.label(example, "dog")
+        file = project.directory / "labels.sqlite"
+        log = file.with_name(f"{file.name}-wal")
+        assert log.stat().st_size > 0
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=PATIENCE)
+    assert log.stat().st_size == 0
+    (tmp_path / "alone.sqlite").write_bytes(file.read_bytes())
+    with Store(tmp_path / "alone.sqlite") as store:
+        assert store.labels() == {example.item: 1}
 
 
 def listening(port):
