@@ -483,6 +483,21 @@ def test_a_lead_starts_the_next_task_with_files_that_were_dropped(chromium, watc
     page.goto("about:blank")
 
 
+def test_files_that_were_chosen_before_the_script_was_there_wait_too(chromium, watch, server, project):
+    page = watch.page(chromium)
+    project.store.add_person("Grace", lead=True)
+    page.goto(f"{server}/login#token={project.store.invite('Grace')}")
+    page.wait_for_selector("#desk[data-seen]")
+    held = []
+    page.route("**/static/project.js", lambda route: held.append(route))
+    with page.expect_request("**/static/project.js"):
+        page.goto(f"{server}/project", wait_until="commit")
+    page.locator("#files").set_input_files([{"name": "9.png", "mimeType": "image/png", "buffer": png(90)}])
+    page.unroute("**/static/project.js")
+    held[0].continue_()
+    expect(page.locator("#staged-said")).to_have_text("9.png, less than 0.1 MB")
+
+
 def test_a_folder_that_was_dropped_is_read_with_the_folders_in_it(chromium, watch, server, project, tmp_path):
     """As the system drops it: DataTransfer made by a script cannot hold a folder."""
     (tmp_path / "photos" / "more").mkdir(parents=True)

@@ -24,7 +24,7 @@ const counted = (count, what) => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 async function stage(files) {
   if (!files.length || !(await begin())) return;
-  staged = at("files").multiple ? [...staged, ...files] : files.slice(0, 1);
+  staged = at("files").multiple ? [...new Set([...staged, ...files])] : files.slice(0, 1);
   const size = staged.reduce((sum, file) => sum + file.size, 0) / 2 ** 20;
   const what = staged.length === 1 ? staged[0].name : `${staged.length} files`;
   at("staged-said").textContent = `${what}, ${size < 0.1 ? "less than 0.1" : size.toFixed(1)} MB`;
@@ -240,6 +240,7 @@ async function add(now) {
 }
 
 at("files").addEventListener("change", () => stage([...at("files").files]));
+stage([...at("files").files]); // chosen before this script was there
 at("add-later").addEventListener("click", () => add(false));
 at("add-now").addEventListener("click", () => add(true));
 at("add-not").addEventListener("click", () => {
