@@ -278,7 +278,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "x.npy", "--run", "a", "--weights", "b"], "--weights are for --model; a run has its own"),
         (["--data", "x.npy", "--model", "net.py"], "model is 'net.py'; give a Python file and a function"),
         (["--data", "x.npy", "--model", "net.py:nothing"], "net.py has no function nothing; define it there"),
-        (["--data", "x.npy", "--model", "net.py:number"], "net.py:number gave a int; return a torch module"),
+        (["--data", "x.npy", "--model", "net.py:number"], "net.py:number returned a int; return a torch module"),
         (["--data", "x.npy", "--model", "net.py:build", "--weights", "x.npy"], "x.npy cannot be read as safetensors"),
         (["--data", "x.npy", "--model", "net.py:wide"], "are vectors of 4 numbers and the model wants 9; give"),
         (
@@ -289,11 +289,11 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "net.py", "--model", "net.py:build"], "net.py is not a folder, a Parquet, .npy, .npz or idx file"),
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
         (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
-        (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "torch finds none|device"),
+        (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "'cuda:9', but torch finds no GPU"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cpux"], "device is 'cpux'; give cpu, cuda"),
         (["--data", "full", "--model", "net.py:build", "--out", "full/pool"], "full/pool is inside full"),
         (["--data", "both", "--model", "net.py:build"], "both holds images and Parquet files, like both/a.parquet"),
-        (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds a.parquet, which is of no pool"),
+        (["--data", "x.npy", "--model", "net.py:build", "--out", "full"], "full holds a.parquet, which is not part"),
     ],
 )
 def test_wrong_input(tmp_path, monkeypatch, capsys, arguments, says):

@@ -323,7 +323,7 @@ def test_a_folder_without_images_says_which_are_looked_for(tmp_path):
     says = "photos has no images; give a folder with files that end in .jpg, .jpeg, "
     assert says in accuacl(*new, width=500).stderr
     (tmp_path / "photos" / "a.png").write_bytes(b"x")
-    assert "photos has nothing to label; 1 file could not be read." in accuacl(*new, width=500).stderr
+    assert "photos has nothing to label, since 1 file could not be read; " in accuacl(*new, width=500).stderr
 
 
 def test_what_vectors_are_made_of_is_printed(tmp_path):

@@ -201,7 +201,7 @@ def test_a_run_takes_a_plugins_options_and_writes_them_down(plugin, tmp_path):
         (["--strategy=heated", "--option=heta=1"], "heated has no option 'heta'; did you mean heat?"),
         (["--strategy=heated", "--option=heat=hot"], "heat is 'hot'; give a number from 0 to 2."),
         (["--strategy=heated", "--option=heat=1", "--option=heat=2"], "--option heat is given twice; give one value."),
-        (["--strategy=uniform", "--option=heat=1"], "uniform has no option 'heat'; it has none."),
+        (["--strategy=uniform", "--option=heat=1"], "uniform has no option 'heat'; it has no options."),
         (["--strategy=full", "--option=heat=1"], "full labels everything and has no option 'heat'; leave it out."),
         (["--strategy=accuacl", "--option=total_classes=3"], "a run sets total_classes itself; leave it out."),
         (

@@ -212,13 +212,13 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--out", "picked.txt"], "picked.txt ends in '.txt'; give a name that ends in .parquet, .csv, .jsonl."),
-        (["--out", "picked"], "picked has no ending; give a name that ends in .parquet, .csv, .jsonl."),
+        (["--out", "picked.txt"], "picked.txt ends in '.txt'; give a name that ends in .parquet, .csv or .jsonl."),
+        (["--out", "picked"], "picked has no ending; give a name that ends in .parquet, .csv or .jsonl."),
         (["--out", "full"], "full is a folder; give the name of a file, such as full/picked.csv."),
         (["--out", "p.csv", "--pool", "words.txt"], "); make a pool of other files with `accuacl embed`."),
         (["--out", "nowhere/picked.csv"], "to write picked.csv to; make it first."),
         (["--out", "p.csv", "--strategy", "best"], "there is no strategy 'best'; the strategies are uniform"),
-        (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has none."),
+        (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has no options."),
         (["--out", "p.csv", "--pool", "b.parquet"], "pool: there is no file or folder b.parquet; give one"),
         (["--out", "p.csv", "--embedding-column", "h"], "none called 'h'; say which one is the embedding"),
         (["--out", "p.csv", "--exclude", "none.txt"], "there is no file none.txt"),

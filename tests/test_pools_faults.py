@@ -238,10 +238,10 @@ def test_strategies_that_need_everything_say_how_much(tmp_path):
     [
         ({"budget": -1}, "budget is -1; give a whole number"),
         ({"strategy": "accuacle"}, "there is no strategy 'accuacle'; did you mean accuacl?"),
-        ({"strategy": "entropy", "lam": 0.5}, "entropy has no option 'lam'; it has none"),
+        ({"strategy": "entropy", "lam": 0.5}, "entropy has no option 'lam'; it has no options"),
         ({"memory": POOL}, "memory was given without past or lam"),
-        ({"memory": features(RNG, 9, 5, 4), "past": 1}, "the pool has d=6 and K=4 but memory has d=5 and K=4"),
-        ({"labelled": features(RNG, 9, 6, 3)}, "the pool has d=6 and K=4 but labelled has d=6 and K=3"),
+        ({"memory": features(RNG, 9, 5, 4), "past": 1}, "6 numbers and 4 classes, but memory has 5 and 4"),
+        ({"labelled": features(RNG, 9, 6, 3)}, "6 numbers and 4 classes, but labelled has 6 and 3"),
         ({"exclude": ["a"]}, "'a' is to be left out, but the pool's ids are whole numbers"),
         ({"exclude": [2**70]}, "is to be left out, but the pool's ids are whole numbers"),
         ({"variant": "new"}, "variant is 'new'; give 'released' or 'paper'"),

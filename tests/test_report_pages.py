@@ -434,7 +434,7 @@ def test_only_some_runs_are_reported(command, tmp_path):
 @pytest.mark.parametrize(
     ("make_input", "arguments", "says"),
     [
-        (lambda p: None, ["gone.csv"], "there is no gone.csv; give a results.csv"),
+        (lambda p: None, ["gone.csv"], "there is no file or folder gone.csv; give a results.csv"),
         (lambda p: (p / "empty").mkdir(), ["empty"], "empty holds no finished run and no results.csv"),
         (lambda p: (p / "a.csv").write_text(""), ["a.csv"], "a.csv is not a table of results"),
         (lambda p: (p / "a.csv").write_text("x,y\n1,2\n"), ["a.csv"], "a.csv is not a table of results"),

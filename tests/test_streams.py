@@ -122,7 +122,7 @@ def test_fewer_tasks_than_there_are_classes_for():
         ({"tasks": 2, "order": [0, -1]}, "class -1 is unknown"),
         ({"tasks": 2, "order": [0, 3, 1, 3]}, "order names class 3 more than once"),
         ({"tasks": 2, "order": [0.0, 1.0]}, "classes are given as float64; give integers"),
-        ({"tasks": 2, "classes_per_task": 1, "order": [0, 1, 2]}, "order names 3 classes; 2 tasks of 1 need 2"),
+        ({"tasks": 2, "classes_per_task": 1, "order": [0, 1, 2]}, "order names 3 classes, but 2 tasks of 1 need 2"),
         ({"tasks": 2, "order": []}, "2 tasks of 0 classes"),
     ],
 )
@@ -183,7 +183,7 @@ def test_tasks_by_the_settings_of_a_run(benchmark, given, tasks):
         ("random", "order is 'random'; give fixed, tasks, classes or class ids like 3,1,2"),
         ("0,1,,2", "order is '0,1,,2'; give"),
         ("0,10", "class 10 is unknown; the classes are 0 to 9"),
-        ("0,1,2", "order names 3 classes; 1 tasks of 2 need 2"),
+        ("0,1,2", "order names 3 classes, but 1 task of 2 needs 2; name as many"),
     ],
 )
 def test_wrong_orders(order, says):

@@ -65,13 +65,11 @@ def label_rest(project: Project, people: list[Person], before: tuple[int, int] =
 
 
 def shoot(page: Any, name: str) -> None:
-    """A picture of the page, as a PNG of 128 colours, which are enough for it."""
+    """A picture of the page with all of its colours: fewer of them draw bands over photographs and gradients."""
     path = OUT / f"labelling-{name}.png"
     page.wait_for_function("() => [...document.images].every((image) => image.complete || image.loading === 'lazy')")
     page.screenshot(path=path)
-    Image.open(path).convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        path, optimize=True
-    )
+    Image.open(path).convert("RGB").save(path, optimize=True)
     print(path, path.stat().st_size)
 
 

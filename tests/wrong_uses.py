@@ -1,11 +1,16 @@
 """Wrong uses of the commands, one a line. The files that they name are made by `place`.
 
-What is wrong is the last option of the line, unless `# ...` says what the sentence must name instead.
+`python tests/wrong_uses.py > docs/results/wrong-uses.md` writes the page that shows the sentences of MORE.
+What is wrong is the last option of the line but --out o, unless `# ...` says what the sentence must name instead.
 """
 
 from __future__ import annotations
 
+import os
+import re
 import shlex
+import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -253,7 +258,7 @@ EMBED = """
 --data x.npy --out out --model net.py:text
 --data x.npy --out out --model net.py:small
 --data x.npy --out out --model net.py:softmax  # softmax
---model net.py:training --out o
+--model net.py:training --out o  # --data
 --data x.npy --out out --model net.py:build --weights words.txt
 --data x.npy --out out --model net.py:build --weights nowhere.safetensors
 --data x.npy --out out --model net.py:build --device gpu
@@ -462,7 +467,7 @@ select --pool '' --budget 3 --out out.csv  # pool
 run --benchmark split-digits --strategy accuacl,badge --out o
 run --strategy accuacl --strategy badge --learner er,gss --out o
 run --option sample=5 --strategy margin --out o
-run --option sample --strategy coverage --out o
+run --option sample --strategy coverage --out o  # --option
 run --memory-policy best --out o
 run --memory-policy coverage --learner ridge --out o
 run --learner ridge --scale smoke --memory-policy herding --out o
@@ -481,7 +486,7 @@ run --recurring -1 --out o
 run --arrival classes --domains 1 --out o
 run --model nowhere.py:build --out o
 run --model net.py:text --out o
-run --model net.py:missing --out o
+run --model net.py:missing --out o  # missing
 run --model net --out o
 run --learner-variant newest --learner er --out o
 run --first-round best --out o
@@ -494,8 +499,8 @@ run --batch 0 --out o
 run --rounds 0 --out o
 run --labels 5 --rounds 9 --out o
 run --pool -3 --out o
-run --data-dir nowhere --benchmark split-cifar100 --out o
-run --config grid.yaml --out o
+run --data-dir nowhere --benchmark split-cifar100 --out o  # nowhere
+run --config grid.yaml --out o  # strategy
 run --config numbers.csv --out o
 run --plugin net.py --out o
 run --plugin bad.json --out o
@@ -504,10 +509,10 @@ run --threads two --out o
 run --benchmark numbers.csv --classes-per-task 0.5 --out o
 run --benchmark numbers.csv --classes-per-task -1 --out o
 run --benchmark numbers.csv --label-column a --out o
-run --benchmark pool.parquet --classes-per-task 1 --out o
-run --benchmark strings.parquet --classes-per-task 1 --out o
-run --benchmark . --classes-per-task 1 --out o
-run --benchmark x.npy --classes-per-task 1 --out o
+run --benchmark pool.parquet --classes-per-task 1 --out o  # pool.parquet
+run --benchmark strings.parquet --classes-per-task 1 --out o  # strings.parquet
+run --benchmark . --classes-per-task 1 --out o  # bad.npz
+run --benchmark x.npy --classes-per-task 1 --out o  # x.npy
 run --log-to nowhere --out o
 run --log-to tensorboard --out o
 report words.txt
@@ -596,10 +601,47 @@ def culprits(use: str) -> set[str]:
     """The words of which the sentence about a wrong use must have one, in lower case."""
     if USES[use]:
         return {USES[use].lower()}
-    words = shlex.split(use)
+    words = shlex.split(use.removesuffix(" --out o"))
     last = max((place for place, word in enumerate(words) if word.startswith("--")), default=len(words) - 1)
     named = [part.strip("-").lower() for word in words[last:] for part in word.split("=")]
     return {spelt for name in named for spelt in (name, name.replace("-", "_"), name.replace("-", " "))} - {""}
+
+
+PAGE = """# Wrong uses and what they say
+
+{count} wrong uses, tried by somebody who had not seen those in the tests before. Each ends with exit code 2 and one
+sentence. `python tests/wrong_uses.py > docs/results/wrong-uses.md` runs them and writes this page; DIR stands for the
+folder in which the commands ran. `tests/test_wrong_uses.py` runs these and all others.
+
+| accuacl ... | exit code | accuacl: ... |
+|---|--:|---|
+"""
+
+
+def page() -> str:
+    """The uses of MORE with their exit codes and sentences, as Markdown."""
+    from commands import accuacl  # here: it imports most of the package
+
+    rows = []
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings(action="ignore"):
+        folder = Path(directory).resolve() / "DIR"
+        folder.mkdir()
+        place(folder)
+        os.environ["ACCUACL_CACHE"] = f"{directory}/cache"
+        os.environ.pop("ACCUACL_DATA", None)
+        for line in MORE:
+            use = line.partition("  # ")[0]
+            ended = accuacl(*shlex.split(use), cwd=folder, width=100)
+            said = ended.stderr.strip().removeprefix("accuacl: ").replace(str(folder), "DIR")
+            rows.append(f"| `{use}` | {ended.returncode} | {_plain(said)} |\n")
+    return PAGE.format(count=len(rows)) + "".join(rows)
+
+
+def _plain(text: str) -> str:
+    """Text for a cell of a Markdown table; what is in backticks stays as it is."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([*_|<\\])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
 
 
 NET = """
@@ -703,3 +745,7 @@ def place(folder: Path) -> None:
     }
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+
+
+if __name__ == "__main__":
+    print(page(), end="")

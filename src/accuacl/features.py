@@ -165,7 +165,8 @@ def check_alike(pool: Features, **others: Features | None) -> None:
     for name, other in others.items():
         if other is not None and (other.d, other.K) != (pool.d, pool.K):
             raise InputError(
-                f"the pool has d={pool.d} and K={pool.K} but {name} has d={other.d} and K={other.K}; "
+                f"the pool has embeddings of {pool.d} numbers and {pool.K} classes, but {name} has {other.d} and "
+                f"{other.K}; "
                 "compute both with the same model over the same classes."
             )
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pydantic
@@ -21,12 +22,58 @@ class LabelsPending(Exception):
     """Some labels are missing. The process may end; the same command continues from here once they are given."""
 
 
+LITERAL = "'([^']+)'"
+REMEDIES = {  # by pydantic's name of the fault
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "int_type": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "greater_than_equal": "at least {ge}",
+    "greater_than": "more than {gt}",
+    "less_than_equal": "at most {le}",
+    "less_than": "less than {lt}",
+    "string_type": "text",
+}
+
+
 def wrong_setting(error: pydantic.ValidationError) -> InputError:
-    """The first wrong setting of a pydantic model as an InputError: its name, its value, and what is wrong with it."""
+    """The first wrong setting of a pydantic model as an InputError: its name, its value, and what to give instead."""
     first = error.errors()[0]
     field = "/".join(str(part) for part in first["loc"])
-    cause = first.get("ctx", {}).get("error", first["msg"])  # what our own validator raised
-    return InputError(f"{field} is {first['input']!r}: {cause}." if field else str(cause))
+    cause = first.get("ctx", {}).get("error") or remedy(first)  # what our own validator raised comes first
+    return InputError(f"{field} is {first['input']!r}; {cause}." if field else str(cause))
+
+
+def remedy(fault: Mapping[str, Any]) -> str:
+    """What to give instead of a value that pydantic refuses, as the second half of a sentence.
+
+    >>> remedy({"type": "int_parsing", "msg": "Input should be a valid integer, unable to parse string as an integer"})
+    'give a whole number'
+    >>> remedy({"type": "greater_than_equal", "msg": "...", "ctx": {"ge": 1}})
+    'give at least 1'
+    >>> remedy({"type": "literal_error", "msg": "...", "ctx": {"expected": "'smoke', 'cpu' or 'paper'"}})
+    'give smoke, cpu or paper'
+    """
+    kind = str(fault["type"])
+    context = {
+        name: f"{value:g}" if isinstance(value, float) else value for name, value in fault.get("ctx", {}).items()
+    }
+    if kind == "literal_error":
+        return f"give {alternatives(re.findall(LITERAL, context['expected']))}"
+    if kind in REMEDIES:
+        return f"give {REMEDIES[kind].format(**context)}"
+    return str(fault["msg"]).replace("Input should be", "expected")
+
+
+def alternatives(words: Sequence[str]) -> str:
+    """Words to choose one of.
+
+    >>> alternatives(["er"]), alternatives(["er", "gss"]), alternatives(["er", "gss", "ridge"])
+    ('er', 'er or gss', 'er, gss or ridge')
+    """
+    return " or ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
 def one_line(error: BaseException) -> str:
@@ -143,4 +190,4 @@ def counted(count: int, what: str) -> str:
 
 
 def _plural(what: str) -> str:
-    return f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
+    return f"{what[:-1]}ies" if what.endswith("y") else f"{what}es" if what.endswith("s") else f"{what}s"

@@ -203,9 +203,13 @@ def reason(error: Exception) -> str:
 
     >>> reason(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'no such file or directory'
+    >>> reason(ValueError("The footer is damaged. Is it another file?"))  # one sentence is enough
+    'the footer is damaged'
     """
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
-    return text[:1].lower() + text[1:]
+    if "pickle" in text:  # numpy takes all that it does not know for a pickle, and recommends to load it
+        return "it does not hold plain arrays"
+    return text[:1].lower() + text[1:].split(". ")[0].rstrip(".")
 
 
 class Busy(InputError):

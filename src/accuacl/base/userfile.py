@@ -28,7 +28,8 @@ def load_file(path: Path, fresh: bool = False) -> ModuleType:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path) if path.is_file() else None
     if spec is None or spec.loader is None:
-        raise InputError(f"there is no Python file {path}; give the path of one.")
+        wrong = f"{path} is not a Python file" if path.exists() else f"there is no Python file {path}"
+        raise InputError(f"{wrong}; give the path of one, which ends in .py.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # before it runs: dataclasses look their module up
     try:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import accuacl
-from accuacl.base.errors import InputError, LabelsPending, missing_extra
+from accuacl.base.errors import InputError, LabelsPending, missing_extra, near, remedy
 from accuacl.base.userfile import users_line, users_traceback
 from accuacl.cli.lazy import lazy_group
 
@@ -65,10 +65,9 @@ def main() -> None:
         sys.stdout.flush()
         sys.exit(code)
     except typer.TyperException as error:
-        context = getattr(error, "ctx", None)
-        where = f" (see {context.command_path} --help)" if context else ""
-        if error.format_message():  # empty where the help has been shown instead
-            _end(2, f"{error.format_message().rstrip('.')}{where}.")
+        if text := _wrong_usage(error):  # empty where the help has been shown instead
+            context = getattr(error, "ctx", None)
+            _end(2, f"{text} (see {context.command_path} --help)." if context else f"{text}.")
         sys.exit(2)
     except LabelsPending as waiting:
         _end(75, str(waiting))
@@ -101,6 +100,18 @@ def _command() -> int | None:
         if not (place := users_line(error)):
             raise
         raise InputError(f"{place} ended the whole program, with exit code {error.code!r}; take that out.") from error
+
+
+def _wrong_usage(error: typer.TyperException) -> str:
+    """What is wrong with the words of a command, without a full stop."""
+    option, cause = getattr(error, "option_name", ""), error.__cause__
+    if hasattr(error, "possibilities"):  # for an unknown option typer names some that are hardly alike
+        meant = near(option, error.possibilities or (), 0.75)
+        return f"there is no option {option}; did you mean {meant}?" if meant else f"there is no option {option}"
+    if isinstance(cause, ValueError) and hasattr(cause, "errors"):  # pydantic's, which knows the value
+        fault = cause.errors()[0]
+        return f"{error.param.opts[-1]} is {fault['input']!r}; {remedy(fault)}"  # type: ignore[attr-defined]
+    return f"{option} needs a value" if option else error.format_message().rstrip(".")
 
 
 def _end(code: int, text: str) -> None:

@@ -60,6 +60,14 @@ class _Command(_PlainHelp, TyperCommand):
             argument.display_type_rich = lambda ctx: None  # type: ignore[method-assign]
         return parameters
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse words that belong to no option; a pattern without quotes may have become thousands of them."""
+        ctx.allow_extra_args = True
+        rest = super().parse_args(ctx, args)
+        if rest:
+            ctx.fail(f"unexpected argument {rest[0]!r}; name an option before each value, and put patterns in quotes")
+        return rest
+
 
 def _with_kinds(command: Callable[..., None]) -> Callable[..., None]:
     """The command, whose help names what it takes: typer's own words would be <bool> and <list[Path]>."""

@@ -197,7 +197,9 @@ def read_pools(
             f"{kind} have no column of labels; give their labels with `accuacl project label --from FILE`."
         )
     if kind in ("images", "files") and given.task:
-        raise InputError(f"{kind} have no columns; leave out --task-column, and put each task into a folder task-...")
+        raise InputError(
+            f"{kind} have no columns; leave out --task-column, and put each task into a folder: task-1, task-2."
+        )
     assert path is not None
     pools: list[projects.NewItems] = []
     for part in projects.task_paths(path, images=kind in ("images", "files")):

@@ -79,7 +79,9 @@ def read_yaml(path: Path) -> dict[str, Any]:
         line = error.mark.line + 1
         raise InputError(f"{path}: line {line} gives {error.key} a second time; keep one of the two lines.") from None
     except yaml.YAMLError as error:
-        raise InputError(f"{path} is not YAML: {one_line(error)}.") from None
+        mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or one_line(error)
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise InputError(f"{path} is not YAML ({where}{problem}); write lines like 'learner: er'.") from None
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise InputError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None

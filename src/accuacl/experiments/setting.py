@@ -167,7 +167,7 @@ def device_of(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
-        raise InputError("device is 'cuda' but torch finds none; give --device cpu.")
+        raise InputError(f"device is {device!r}, but torch finds no GPU; give --device cpu.")
     return device
 
 

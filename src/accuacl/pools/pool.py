@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accuacl.base.arrow import is_lists
-from accuacl.base.errors import InputError, one_line
+from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.features import Array
 from accuacl.pools.ids import Column, as_column, kind_of
@@ -44,7 +44,8 @@ def _files(path: str, what: str) -> list[str]:
     if not os.path.exists(path) and any(mark in path for mark in "*?["):
         return sorted(file for file in glob.glob(path, recursive=True) if os.path.isfile(file))
     if not os.path.isfile(path):
-        raise InputError(f"{what}: there is no file or folder {path}; give one, or a pattern like 'a/*.parquet'.")
+        named = path or "with an empty name"
+        raise InputError(f"{what}: there is no file or folder {named}; give one, or a pattern like 'a/*.parquet'.")
     return [path]
 
 
@@ -166,7 +167,7 @@ def matrix(group: RowGroup, first: int, name: str, column: Any, width: int, rows
 def _why(error: Exception) -> str:
     """The message of an error from Arrow or the system, in one line and without '[Errno ...]'."""
     number = getattr(error, "errno", None)
-    return reason(OSError(number, os.strerror(number))) if number else one_line(error)
+    return reason(OSError(number, os.strerror(number)) if number else error)
 
 
 SHARD_GROUPS = 256  # row groups in a shard at most: a shard is sent to a worker, and must fit into a pipe

@@ -212,8 +212,8 @@ def _check_alike(pool: Pool, name: str, other: Pool | Features | None) -> None:
         return
     wide = other.layout if isinstance(other, Pool) else other
     if wide.d != d or (K and wide.K != K):
-        classes, others = (f" and K={K}", f" and K={wide.K}") if K else ("", "")
+        classes, others = (f" and {K} classes", f" and {wide.K}") if K else ("", "")
         raise InputError(
-            f"the pool has d={d}{classes} but {name} has d={wide.d}{others}; "
+            f"the pool has embeddings of {d} numbers{classes}, but {name} has {wide.d}{others}; "
             "compute both with the same model over the same classes."
         )

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, replacing, write_bytes
 from accuacl.pools.pool import GROUP_ROWS, files_of
 from accuacl.pools.selecting import Picked
@@ -52,7 +52,7 @@ def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str
         raise InputError(f"{path} is a folder; give the name of a file, such as {path / 'picked.csv'}.")
     if path.suffix not in ENDINGS:
         has = f"ends in {path.suffix!r}" if path.suffix else "has no ending"
-        raise InputError(f"{path} {has}; give a name that ends in {', '.join(ENDINGS)}.")
+        raise InputError(f"{path} {has}; give a name that ends in {alternatives(ENDINGS)}.")
     check_new_file(path)
     read = {file.resolve() for file in others}
     places = [(source, name) for name, several in sources.items() for source in several]

@@ -200,7 +200,7 @@ def _check_names(name: str, declared: Mapping[str, Option], options: Mapping[str
     for option in options:
         if option not in declared:
             meant = near(option, declared)
-            known = f"its options are {', '.join(declared)}" if declared else "it has none"
+            known = f"its options are {', '.join(declared)}" if declared else "it has no options"
             known = f"did you mean {meant}? {known.capitalize()}" if meant else known
             raise InputError(f"{name} has no option {option!r}; {known}.")
 

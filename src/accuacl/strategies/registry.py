@@ -86,8 +86,8 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
             load_file(path)
             if len(REGISTERED) == before:
                 raise InputError(
-                    f'{path} registers nothing; put @accuacl.register("name") above a strategy, or that of '
-                    "accuacl.experiments.learners, accuacl.experiments.memory or accuacl.experiments.data above yours."
+                    f'{path} registers nothing; put @accuacl.register("name") above your strategy; for a learner, a '
+                    "memory policy or a stream take the `register` of accuacl.experiments.learners, .memory or .data."
                 )
     return [name for name in REGISTRY if name not in known]
 

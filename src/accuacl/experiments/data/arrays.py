@@ -137,7 +137,7 @@ def _split(place: Path, fields: Fields, name: str) -> Split:
     if len(split.inputs) != len(split.labels) or not len(split):
         raise InputError(
             f"{place}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
-            "give one label an input, and at least one."
+            "give each input one label, and at least one input."
         )
     for column, values in split.columns.items():
         if values.shape != (len(split),) or values.dtype.kind not in "iuUS":

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, counted
 from accuacl.base.randomness import derive, hash_ids, rank
 from accuacl.experiments.data.corruptions import CORRUPTIONS, corrupted
 from accuacl.experiments.data.dataset import Dataset, Split, natural
@@ -81,7 +81,10 @@ def tasks_of(
     if isinstance(order, str) and order == "tasks":
         groups = [groups[i] for i in sorted(range(len(groups)), key=lambda i: rank(f"tasks {seed}", i))]
     elif not isinstance(order, str) and tasks * each != len(ids):
-        raise InputError(f"order names {len(ids)} classes; {tasks} tasks of {each} need {tasks * each}.")
+        raise InputError(
+            f"order names {counted(len(ids), 'class')}, but {counted(tasks, 'task')} of {each} "
+            f"{'needs' if tasks == 1 else 'need'} {tasks * each}; name as many, or change tasks or classes_per_task."
+        )
     return groups[:tasks]
 
 

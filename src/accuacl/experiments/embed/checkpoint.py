@@ -118,7 +118,7 @@ def of_module(place: str, weights: Path | None, example: Tensor) -> Checkpoint:
     made = load_function(place, fresh=True)()
     module, prepare = made if isinstance(made, tuple) else (made, None)
     if not isinstance(module, nn.Module):
-        raise InputError(f"{place} gave a {type(module).__name__}; return a torch module.")
+        raise InputError(f"{place} returned {type(module).__name__}; return a torch module.")
     digest = hashlib.sha256(Path(place.rpartition(":")[0]).read_bytes()).hexdigest()
     if weights:
         tensors, of_weights = _weights(weights)
@@ -154,7 +154,7 @@ def _weights(file: Path) -> tuple[dict[str, Tensor], str]:
         return safetensors.torch.load(data), hashlib.sha256(data).hexdigest()
     except (OSError, safetensors.SafetensorError) as error:
         raise InputError(
-            f"{file} cannot be read as safetensors: {reason(error)}; give the weights in that format."
+            f"{file} cannot be read as safetensors: {reason(error)}; give a file of weights in that format."
         ) from None
 
 

@@ -126,7 +126,7 @@ class ArrayFile:
         except BROKEN as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{file} cannot be read: {reason(error)}; write an array with numpy.save.") from None
+            raise InputError(f"{file} cannot be read: {reason(error)}; give an array that numpy.save wrote.") from None
         self.images = _are_images(self.array)
         if not self.images and (self.array.ndim != 2 or self.array.dtype.kind not in "fiu"):
             raise InputError(

@@ -106,7 +106,7 @@ def check_out(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; give a folder for the pool.")
     if not (out / MANIFEST).exists() and (other := strangers(out, LOCK)):
-        raise InputError(f"{out} holds {other}, which is of no pool; give an empty or a new folder.")
+        raise InputError(f"{out} holds {other}, which is not part of a pool; give an empty or a new folder.")
 
 
 def check_source(source: str) -> None:

@@ -110,11 +110,12 @@ def check_policy(policy: str, name: str, variant: str) -> None:
         return
     if not REGISTRY[name].policy:
         raise InputError(
-            f"{name} has no choice of what it keeps, so the memory policy {policy} cannot decide on it; leave it out."
+            f"{name} does not choose examples to keep, so it cannot follow the memory policy {policy}; leave out "
+            "--memory-policy (in Python: memory_policy)."
         )
     raise InputError(
-        f"{name} in its {variant} variant changes its memory at every step of training, so the memory policy "
-        f"{policy} cannot decide on it; take the variant {REGISTRY[name].policy[0]} or the memory policy paper."
+        f"{name} in its {variant} variant changes its memory at every step of training, so it cannot follow the memory "
+        f"policy {policy}; take the variant {REGISTRY[name].policy[0]} or the memory policy paper."
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, page, text_formats
@@ -191,7 +191,8 @@ def _format(given: str, out: Path | None) -> str:
     if suffix and (not meant or given not in ("", meant)):
         name = given or "a report"
         wanted = FORMATS[given] if given else [suffix for suffixes in FORMATS.values() for suffix in suffixes]
-        raise InputError(f"{out} has an unsupported extension for {name}; use .{' or .'.join(wanted)}.")
+        endings = alternatives([f".{each}" for each in wanted])
+        raise InputError(f"{out} has an unsupported extension for {name}; use {endings}.")
     return meant or "html"
 
 
@@ -222,14 +223,14 @@ def _read(path: Path, given: Path) -> list[RowSource]:
     if path.is_file():
         return [_read_table(path, given)]
     if not path.is_dir():
-        raise InputError(f"there is no {path}; give a results.csv, a run's directory or one that holds runs.")
+        raise InputError(f"there is no file or folder {path}; give a {TABLE}, or a folder with one or more runs.")
     sources = [_read_table(table, given) for table in sorted(path.rglob(TABLE))]
     sources += [_read_run(result.parent, given) for result in sorted(path.rglob("result.json"))]
     if not sources and not _query_tables(path):
         tables = [table.name for table in sorted(path.glob("*.csv"))]
         what_to_do = "finish a run first or give another folder"
         if tables:
-            listed = ", ".join(tables[:5]) + (", ..." if tables[5:] else "")
+            listed = ", ".join(tables[:5]) + (f" and {len(tables) - 5} more" if tables[5:] else "")
             what_to_do += f", or one of its tables by name, if they hold results: {listed}"
         raise InputError(f"{path} holds no finished run and no {TABLE}; {what_to_do}.")
     return sources

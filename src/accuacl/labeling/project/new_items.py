@@ -71,7 +71,8 @@ class NewItems:
     def none_to_label(self) -> str:
         """A sentence for data without an item, or without one that could be read."""
         if self.bad:
-            return f"{self.place} has nothing to label; {counted(len(self.bad), 'file')} could not be read."
+            bad = counted(len(self.bad), "file")
+            return f"{self.place} has nothing to label, since {bad} could not be read; repair or replace them."
         if self.kind == "files":
             return f"{self.place} has no files; give a folder that has some, in it or below."
         endings = ", ".join(IMAGE_SUFFIXES)

@@ -1,0 +1,280 @@
+"""Do a project's estimates and forecasts hold? Projects with their defaults, a scripted annotator, and the truth.
+
+    OMP_NUM_THREADS=1 python benchmarks/forecasts.py run --part choose --data-dir DATA --cache CACHE
+    OMP_NUM_THREADS=1 python benchmarks/forecasts.py run --part report --data-dir DATA --cache CACHE
+    python benchmarks/forecasts.py table --page docs/heads.md
+
+Three tasks of eight rounds with 50 labels each, of the data of benchmarks/heads_data.py; learner, strategy and hold-out
+are the defaults of the kind of data. After each round a row is appended to docs/results/heads/forecasts.csv: what
+`accuacl project status` says, and the truth, from test sets that no project sees. What is there is not run again, and a
+project that was killed goes on. `choose` has seeds 100 to 102 and other classes than `report`, which has seeds 0 to 4.
+
+Columns: labels are those of the task that its model has learned from, left the items of its pool without an answer.
+accuracy and forgetting have a list [task, value, low, high, truth] for each task so far, and one for their mean (task
+-1), in percent. target, more, low, high: so many more labels for the target; empty: not foreseen. said: as a sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from itertools import pairwise, product
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import numpy as np
+import torch
+from heads_data import BASES, Arrays, load
+from paired import show
+from project_data import Data
+from projects import answer, begin
+
+from accuacl.experiments import learners, models, read_steps
+from accuacl.labeling.project import Project, Tasks, make
+from accuacl.labeling.project.estimates import Estimate, Estimates
+from accuacl.labeling.project.learned import Networks, prepared_tasks
+
+ROUNDS = 8
+RESULTS = Path("docs/results/heads/forecasts.csv")
+NAMES = ("clinc150", "cifar100", "tiny-imagenet", "nslkdd")
+VARIANTS = ("clinc150+wrong", "cifar100+wrong")
+START, END = "<!-- benchmarks/forecasts.py writes from here -->", "<!-- to here, benchmarks/forecasts.py -->"
+KEY = ["data", "seed", "task", "round"]
+COLUMNS = [*KEY, "labels", "left", "accuracy", "forgetting", "target", "more", "low", "high", "said", "seconds"]
+Row = dict[str, Any]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run")
+    run.add_argument("--part", choices=list(PARTS), required=True)
+    run.add_argument("--data-dir", type=Path, default=os.environ.get("ACCUACL_DATA"))
+    run.add_argument("--cache", type=Path, default=os.environ.get("ACCUACL_CACHE", "runs/heads"))
+    run.add_argument("--only", default="", help="Only data whose names begin with this.")
+    table = commands.add_parser("table")
+    table.add_argument("--part", choices=list(PARTS), default="report")
+    table.add_argument("--page", type=Path)
+    given = parser.parse_args()
+    if given.command == "table":
+        show(report(list(PARTS[given.part]())), given.page, START, END)
+        return
+    opened = lru_cache(maxsize=1)(partial(prepared, data_dir=given.data_dir, cache=Path(given.cache)))
+    for name, seed in PARTS[given.part]():
+        if name.startswith(given.only) and len(rows_of(name, seed)) < 3 * ROUNDS:
+            label(*opened(name), name, seed, Path(given.cache))
+
+
+def chosen_by() -> Iterator[tuple[str, int]]:
+    for seed, name in product(range(100, 103), NAMES):
+        yield f"{name}-choose", seed
+
+
+def reported() -> Iterator[tuple[str, int]]:
+    yield from ((name, seed) for seed, name in product(range(5), NAMES))
+    yield from ((name, seed) for seed, name in product(range(3), VARIANTS))
+
+
+PARTS: dict[str, Callable[[], Iterator[tuple[str, int]]]] = {"choose": chosen_by, "report": reported}
+
+
+def prepared(name: str, data_dir: Path, cache: Path) -> tuple[Data, Arrays]:
+    """The data, and its arrays; the cache has the tasks with their embeddings then."""
+    base = name.partition("+")[0]
+    arrays = load(name, data_dir, cache)
+    data = BASES[base](data_dir, cache / base)
+    data.wrong = arrays.wrong
+    return data, arrays
+
+
+def label(data: Data, arrays: Arrays, name: str, seed: int, cache: Path) -> None:
+    """A project from its first round to its last."""
+    place = cache / "forecasts" / f"{name}-{seed}"
+    settings = make({"kind": data.kind, "rounds": ROUNDS, "seed": seed} | data.settings)
+    place.parent.mkdir(exist_ok=True)
+    begin(place, settings, Tasks(cache / name.partition("+")[0] / "tasks").folder)
+    with Project.open(place) as project:
+        annotator = project.store.people()[0]
+        known = {each.name: each.id for each in project.store.classes()}
+        done = {(int(row["task"]), int(row["round"])) for row in rows_of(name, seed)}
+        ended: dict[int, float] = {}  # by task, the true accuracy when it had been learned
+        for row in rows_of(name, seed):
+            ended[int(row["task"])] = next(one[4] for one in row["accuracy"] if one[0] == int(row["task"]))
+        while True:
+            started = time.process_time()
+            finished = project.advance().finished
+            steps = read_steps(project.journal, "train")
+            if steps and (steps[-1].task, steps[-1].round) not in done:
+                truth = true_accuracies(project, arrays, data, steps[-1].task + 1)
+                ended[steps[-1].task] = truth[-1]
+                done.add((steps[-1].task, steps[-1].round))
+                found = said(project.estimates(), truth, ended)
+                add([name, seed, steps[-1].task, steps[-1].round, *found, round(time.process_time() - started, 2)])
+            if finished:
+                break
+            while (pick := project.store.lease(annotator)) is not None:
+                spoken = answer(data, pick.item, known, seed)
+                if spoken not in known:
+                    known[spoken] = project.store.add_class(spoken, annotator).id
+                project.store.label(annotator, pick.item, known[spoken], uuid.uuid4().hex)
+    shutil.rmtree(place)
+
+
+def true_accuracies(project: Project, arrays: Arrays, data: Data, tasks: int) -> list[float]:
+    """Percent right on the test sets of the first tasks, among all classes seen."""
+    networks = Networks(project.settings, project.weights, project.tasks)
+    for made in prepared_tasks(project.tasks)[:tasks]:
+        networks.open(made)
+    handle = read_steps(project.journal, "train")[-1].result
+    model, seen = networks.model(handle), np.array(handle["seen"])
+    names = {each.id: each.name for each in project.store.classes()}
+    found = []
+    for t in range(tasks):
+        _, p = models.predict(model, torch.from_numpy(arrays.tests[t]), learners.Transform(), seen)
+        hits = [names[int(c)] == true for c, true in zip(seen[p.argmax(axis=1)], data.answers[t], strict=True)]
+        found.append(100 * float(np.average(hits, weights=None if arrays.weights is None else arrays.weights[t])))
+    return found
+
+
+def said(found: Estimates, truth: list[float], ended: dict[int, float]) -> list[Any]:
+    """The columns of a row from `labels` to `said`."""
+
+    def compared(task: int, estimate: Estimate, true: float) -> list[float]:
+        return [task, *(round(value, 2) for value in (estimate.value, estimate.low, estimate.high, true))]
+
+    accuracy = [compared(task.task, task.now, truth[task.task]) for task in found.tasks]
+    falls = [(task, ended[task.task] - truth[task.task]) for task in found.tasks if task.forgetting]
+    forgetting = [compared(task.task, task.forgetting, fall) for task, fall in falls if task.forgetting]
+    if found.accuracy and len(truth) > 1:
+        accuracy.append(compared(-1, found.accuracy, mean(truth)))
+    if found.forgetting and len(falls) > 1:
+        forgetting.append(compared(-1, found.forgetting, mean(fall for _, fall in falls)))
+    future = found.forecast
+    numbers = [future.target, future.labels, future.low, future.high, future.text] if future else [""] * 5
+    left = future.left if future else ""
+    return [
+        found.curve[-1].labels,
+        left,
+        json.dumps(accuracy),
+        json.dumps(forgetting),
+        *("" if number is None else number for number in numbers),
+    ]
+
+
+def rows_of(name: str, seed: int) -> list[Row]:
+    """The rows of a project, in their order."""
+    if not RESULTS.exists():
+        return []
+    with RESULTS.open(newline="") as file:
+        rows: list[Row] = [row for row in csv.DictReader(file) if (row["data"], row["seed"]) == (name, str(seed))]
+    for row in rows:
+        row |= {column: json.loads(row[column]) for column in ("accuracy", "forgetting")}
+    return rows
+
+
+def add(row: list[Any]) -> None:
+    fresh = not RESULTS.exists()
+    with RESULTS.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerows([COLUMNS, row] if fresh else [row])
+    print(*row, flush=True)
+
+
+def report(parts: list[tuple[str, int]]) -> str:
+    """How many intervals hold the truth, by data, and how far forecasts are from it."""
+    by_data: dict[str, list[list[Row]]] = defaultdict(list)
+    for name, seed in parts:
+        if rows := rows_of(name, seed):
+            by_data[name].append(rows)
+    lines = [
+        "| data | seeds | accuracy of tasks | their mean | forgetting | estimate - truth | forecasts: in the interval "
+        "| not reached, and said so | forecast / truth |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, projects in by_data.items():
+        lines.append(f"| {name} | {len(projects)} | {' | '.join(summary(projects))} |")
+    right = [project for name, projects in by_data.items() if "+" not in name for project in projects]
+    if len(by_data) > 1:
+        lines.append(f"| all with right answers | | {' | '.join(summary(right))} |")
+    return "\n".join(lines)
+
+
+def summary(projects: list[list[Row]]) -> list[str]:
+    rows = [row for project in projects for row in project]
+    single = [one for row in rows for one in row["accuracy"] if one[0] >= 0]
+    means = [one for row in rows for one in row["accuracy"] if one[0] < 0]
+    falls = [one for row in rows for one in row["forgetting"]]
+    reached, beyond = [], []
+    for project in projects:
+        for row in project:
+            if row["target"]:
+                true = labels_needed(project, row)
+                (beyond if true is None else reached).append((row, true))
+    ratios = sorted(int(row["more"]) / max(1.0, true) for row, true in reached if row["more"])
+    quartiles = np.quantile(ratios, (0.25, 0.5, 0.75)) if ratios else []
+    return [
+        inside(single),
+        inside(means),
+        inside(falls),
+        f"{mean(one[1] - one[4] for one in single):+.1f}",
+        share([holds(row, true) for row, true in reached]),
+        share([may_not_be_reached(row, project_end(projects, row)) for row, _ in beyond]),
+        f"{quartiles[1]:.1f} ({quartiles[0]:.1f} to {quartiles[2]:.1f})" if ratios else "",
+    ]
+
+
+def inside(found: list[list[float]]) -> str:
+    return share([low <= true <= high for _, _, low, high, true in found])
+
+
+def share(found: list[bool]) -> str:
+    return f"{sum(found)} of {len(found)} ({100 * sum(found) / len(found):.0f} %)" if found else ""
+
+
+def labels_needed(project: list[Row], row: Row) -> float | None:
+    """How many labels more than in this row the task took for its target, by straight lines between rounds; 0 if it
+    was there already, None if it has not come to it.
+    """
+    task, now, target = row["task"], int(row["labels"]), float(row["target"])
+    curve = [
+        (int(other["labels"]), next(one[4] for one in other["accuracy"] if one[0] == int(task)))
+        for other in project
+        if other["task"] == task and int(other["labels"]) >= now
+    ]
+    if curve[0][1] >= target:
+        return 0.0
+    for (a, low), (b, high) in pairwise(curve):
+        if high >= target:
+            return a + (b - a) * (target - low) / (high - low) - now
+    return None
+
+
+def project_end(projects: list[list[Row]], row: Row) -> int:
+    """How many labels more the task was given after this row."""
+    project = next(project for project in projects if project[0]["seed"] == row["seed"])
+    return max(int(other["labels"]) for other in project if other["task"] == row["task"]) - int(row["labels"])
+
+
+def holds(row: Row, true: float) -> bool:
+    """Whether the interval has the true number; what is shown is rounded to ten. Without an end: no end is foreseen."""
+    if not row["low"]:
+        return False  # said to be farther than can be foreseen
+    return int(row["low"]) - 5 <= true and (not row["high"] or true <= int(row["high"]) + 5)
+
+
+def may_not_be_reached(row: Row, given: int) -> bool:
+    """Whether the forecast allows that the target is not reached with so many more labels."""
+    return not row["high"] or int(row["high"]) >= given
+
+
+if __name__ == "__main__":
+    main()
