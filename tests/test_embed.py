@@ -278,7 +278,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "x.npy", "--run", "a", "--weights", "b"], "--weights are for --model; a run has its own"),
         (["--data", "x.npy", "--model", "net.py"], "model is 'net.py'; give a Python file and a function"),
         (["--data", "x.npy", "--model", "net.py:nothing"], "net.py has no function nothing; define it there"),
-        (["--data", "x.npy", "--model", "net.py:number"], "net.py:number returned a int; return a torch module"),
+        (["--data", "x.npy", "--model", "net.py:number"], "net.py:number returned int; return a torch module"),
         (["--data", "x.npy", "--model", "net.py:build", "--weights", "x.npy"], "x.npy cannot be read as safetensors"),
         (["--data", "x.npy", "--model", "net.py:wide"], "are vectors of 4 numbers and the model wants 9; give"),
         (
