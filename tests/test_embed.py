@@ -286,7 +286,7 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
             r"cube.npy holds float64 of shape \(2, 3, 4\); give vectors",
         ),
         (["--data", "empty", "--model", "net.py:build"], "empty holds no images and no Parquet files"),
-        (["--data", "net.py", "--model", "net.py:build"], "net.py is not a folder, a Parquet, .npy, .npz or idx file"),
+        (["--data", "net.py", "--model", "net.py:build"], r"net.py is not a folder, a table \(Parquet"),
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
         (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "'cuda:9', but torch finds no GPU"),

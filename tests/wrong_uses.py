@@ -528,7 +528,7 @@ sweep grid.yaml --only strategy=badge
 sweep empty
 paper list --scale tiny
 embed --data texts.csv --model net.py:build --out out  # texts.csv
-embed --data numbers.csv --model net.py:build --out out  # numbers.csv
+embed --data numbers.csv --column words --model net.py:build --out out  # numbers.csv
 embed --data x.npy --model net.py:build --out out --run empty --trust-code  # run
 embed --data sizes --model net.py:build --out out  # sizes
 embed --data bad.npz --model net.py:build --out out  # bad.npz

@@ -18,8 +18,8 @@ def embed(
         str,
         typer.Option(
             help="What to embed: a folder of images, Parquet (file, folder or pattern) of images or vectors, a .npy, "
-            ".npz or idx (-ubyte) file of either; for a project of texts a .csv file or JSON lines, of tables .csv, "
-            ".tsv or Parquet."
+            ".npz or idx (-ubyte) file or a table (.csv, .tsv, .json, .jsonl, .arrow) of either; for a project of "
+            "texts a .csv file or JSON lines, of tables .csv, .tsv or Parquet."
         ),
     ],
     out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
@@ -63,7 +63,7 @@ def embed(
     """Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.
 
     Given again after it was stopped, the same command goes on where it was. Ids are the paths of images within their
-    folder, the id column of Parquet files, or else row numbers.
+    folder, the id column of tables, or else row numbers.
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """

@@ -77,7 +77,7 @@ def run(
             torch.set_num_threads(config.threads)
             steps = ready or prepare()
             loading = journal.once("load", lambda: steps.loading)
-            steps.check_data(journal.once("data", steps.fingerprint))
+            steps.check_data(journal.once("data", steps.describe_data))
             try:
                 matrix, last, weights = all_tasks(steps, journal)
             except learners.Diverged as error:

@@ -77,6 +77,11 @@ class ExperimentSteps:
         self._model(None)  # a network that does not fit the data is refused before anything is done
         self.loading = time.perf_counter() - started
 
+    def describe_data(self) -> dict[str, Any]:
+        """What the journal records of the data: their fingerprint, and the columns that vectors are made of."""
+        made_of = list(self.data.made_of)
+        return self.fingerprint() | ({"columns": made_of} if made_of else {})
+
     def fingerprint(self) -> dict[str, Any]:
         """A digest of the data: rows are numbers, and must mean the same examples when the run is resumed."""
         parts: dict[str, Any] = {"classes": list(self.data.classes)}

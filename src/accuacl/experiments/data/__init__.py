@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         reading_image as reading_image,
     )
     from accuacl.experiments.data.columns import (
+        IMAGES as IMAGES,
         LABELS as LABELS,
         LISTS as LISTS,
         list_column as list_column,
@@ -69,6 +70,7 @@ if TYPE_CHECKING:
         check_column as check_column,
         read_columnar as read_columnar,
         read_table as read_table,
+        table_suffix as table_suffix,
     )
 
 __getattr__, __dir__ = lazy_attributes(
@@ -99,7 +101,7 @@ __getattr__, __dir__ = lazy_attributes(
             "StreamOptions",
             "Task",
         ),
-        "table_files": ("check_column", "DataTable", "read_columnar", "read_table"),
-        "columns": ("LABELS", "LISTS", "list_column", "vectors_of"),
+        "table_files": ("check_column", "DataTable", "read_columnar", "read_table", "table_suffix"),
+        "columns": ("IMAGES", "LABELS", "LISTS", "list_column", "vectors_of"),
     },
 )

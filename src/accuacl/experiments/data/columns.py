@@ -79,7 +79,7 @@ def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> tuple[Data
         if left_out:
             names = ", ".join(left_out)
             warnings.warn(f"{files.place}: columns that are not numbers are left out: {names}.", stacklevel=4)
-    both = Split(inputs, train.labels, train.columns)
+    both, made_of = Split(inputs, train.labels, train.columns), tuple(columns or ())
     if test is not None:
         other = Split(vectors_of(test.table, apart, columns)[0], test.labels, test.columns)
         if other.inputs.shape[1] != inputs.shape[1]:
@@ -87,10 +87,10 @@ def read_vectors(name: str, files: SplitFiles, named: ColumnNames) -> tuple[Data
                 f"{files.place}: training vectors have {inputs.shape[1]} entries and test vectors "
                 f"{other.inputs.shape[1]}; make them alike."
             )
-        return Dataset(name, both, other, classes), False
+        return Dataset(name, both, other, classes, made_of), False
     if train.tests is None:
-        return Dataset(name, *split_rows(both), classes), True
-    return Dataset(name, _only(both, ~train.tests), _only(both, train.tests), classes), False
+        return Dataset(name, *split_rows(both), classes, made_of), True
+    return Dataset(name, _only(both, ~train.tests), _only(both, train.tests), classes, made_of), False
 
 
 def find_images(files: SplitFiles, named: ColumnNames) -> Source:

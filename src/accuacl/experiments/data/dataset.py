@@ -77,12 +77,16 @@ class LazyImages:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Two splits and the names of their classes; a class's id is its position in `classes`."""
+    """Two splits and the names of their classes; a class's id is its position in `classes`.
+
+    made_of: the columns of a table that vectors are made of, in order; (): they are not made of columns.
+    """
 
     name: str
     train: Split
     test: Split
     classes: tuple[str, ...]
+    made_of: tuple[str, ...] = ()
 
 
 class ColumnNames(NamedTuple):

@@ -327,11 +327,17 @@ def _joined(name: str, tasks: Sequence[tuple[str, Dataset]]) -> Dataset:
                 f"{name}: inputs of {first} have the shape {shape}, those of {task} {other}; make them alike, images "
                 "with --image-size."
             )
+    for task, data in tasks:
+        if data.made_of != tasks[0][1].made_of:
+            raise InputError(
+                f"{name}: {first} has the columns of numbers {', '.join(tasks[0][1].made_of)}, and {task} "
+                f"{', '.join(data.made_of)}; give them the same names and the same order."
+            )
     classes = tuple(sorted({c for _, data in tasks for c in data.classes}, key=natural))
     ids = {c: i for i, c in enumerate(classes)}
     train = _joined_split([(task, data.train, data.classes) for task, data in tasks], ids)
     test = _joined_split([(task, data.test, data.classes) for task, data in tasks], ids)
-    return Dataset(name, train, test, classes)
+    return Dataset(name, train, test, classes, tasks[0][1].made_of)
 
 
 def _joined_split(tasks: Sequence[tuple[str, Split, tuple[str, ...]]], ids: dict[str, int]) -> Split:

@@ -38,7 +38,8 @@ class Checkpoint:
     """A model, the transform from raw inputs to the model's (`plain`), and the classes whose softmax is taken.
 
     network, rest: the same model in two parts, of which a runtime runs the first; None: all of the model's embedding.
-    runtime: the one that it must be; auto: the fastest.
+    runtime: the one that it must be; auto: the fastest. columns: of tables, those that its vectors are made of, if that
+    is known.
     """
 
     model: models.Classifier
@@ -49,6 +50,7 @@ class Checkpoint:
     network: FrozenNetwork | None = None
     rest: models.Classifier | None = None
     runtime: str = AUTO
+    columns: tuple[str, ...] = ()
 
     def parts(self) -> tuple[FrozenNetwork, models.Classifier]:
         """What a runtime runs, and what comes after it."""
@@ -102,7 +104,8 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
     _load(model, weights, file)
     transform = transform_of(dataset_of(config.benchmark), np.empty((0, *shape)))
     seen = sorted(order.index(label) for label in labels)
-    return Checkpoint(model, transform, seen, shape[0] if len(shape) == 3 else 0, f"{digest} {seen}")
+    size, columns = shape[0] if len(shape) == 3 else 0, tuple(data.get("columns", ()))
+    return Checkpoint(model, transform, seen, size, f"{digest} {seen}", columns=columns)
 
 
 def _class_order(config: Config, result: dict[str, Any], classes: int) -> list[int]:
@@ -181,7 +184,7 @@ def open_for_run(
     """For the model of a finished run; images are brought to the run's size unless the options say otherwise."""
     checkpoint = of_run(directory, trust_code)
     options = replace(options, image_size=options.image_size or checkpoint.size)
-    return open_inputs(data, options), checkpoint
+    return open_inputs(data, options, checkpoint.columns), checkpoint
 
 
 def open_for_module(function: str, weights: Path | None, data: str, options: ReadOptions) -> tuple[Inputs, Checkpoint]:

@@ -1,4 +1,4 @@
-"""What is embedded: images in a folder, arrays of images or vectors, Parquet files of either."""
+"""What is embedded: images in a folder, arrays of images or vectors, Parquet files and other tables of either."""
 
 from __future__ import annotations
 
@@ -17,7 +17,17 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import reason
 from accuacl.experiments import data
 from accuacl.experiments.embed.parquet_inputs import ParquetInputs
-from accuacl.experiments.embed.reading import ARRAYS, IDX, Batch, Decoding, ReadOptions, check_source, check_unique
+from accuacl.experiments.embed.reading import (
+    ARRAYS,
+    IDX,
+    Batch,
+    Decoding,
+    ReadOptions,
+    check_source,
+    check_unique,
+    is_table,
+)
+from accuacl.experiments.embed.table_inputs import TableInputs
 from accuacl.pools import files_of
 
 # Arrays of an .npz file that hold inputs, by the names that `accuacl run` also knows.
@@ -39,7 +49,7 @@ class Inputs(Protocol):
 
 
 def open_inputs(source: str, options: ReadOptions, numbers: Sequence[str] = ()) -> Inputs:
-    """The images or vectors in a folder, in Parquet files or in arrays; two of the same id are refused.
+    """The images or vectors in a folder, in tables or in arrays; two of the same id are refused.
 
     numbers: columns of numbers that make a vector, instead of one column.
     """
@@ -53,6 +63,8 @@ def _open(source: str, options: ReadOptions, numbers: Sequence[str]) -> Inputs:
     check_source(source)
     if source.endswith(ARRAYS):
         return ArrayFile(source, options)
+    if is_table(source):
+        return TableInputs(source, options, numbers)
     if os.path.isdir(source):
         parquet, images = files_of(source, "data"), images_in(source)
         if parquet and images:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
 from accuacl.base.errors import InputError
-from accuacl.experiments.embed.reading import Batch, Decoding, ReadOptions, check_unique
+from accuacl.experiments.embed.reading import Batch, Decoding, ReadOptions, check_numbers, check_unique
 from accuacl.pools import (
     RowGroup,
     check_present,
@@ -60,9 +60,7 @@ def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: S
     elif id_column not in ("", "id"):
         raise InputError(f"{has} and no {id_column!r}; give another --id-column.")
     if numbers and not column:
-        there = [field.name for field in schema if is_numbers(field.type)]
-        if missing := [name for name in numbers if name not in there]:
-            raise InputError(f"{file} has no column of numbers {', '.join(missing)}, which the model learned from.")
+        check_numbers(file, numbers, [field.name for field in schema if is_numbers(field.type)])
         return InputColumns("numbers", tuple(numbers), ids)
     column = column or next((name for name in (*IMAGE, *VECTOR) if name in schema.names), "")
     if column not in schema.names:

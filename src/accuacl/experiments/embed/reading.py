@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.files import strangers
 from accuacl.base.userfile import check_function
-from accuacl.experiments.data import RawImage, decode_all
+from accuacl.experiments.data import RawImage, decode_all, table_suffix
 
 Batch: TypeAlias = tuple[list[Any], NDArray[Any]]  # ids; images uint8 (n, H, W, 3) or vectors float32 (n, d)
 
@@ -23,9 +23,9 @@ Batch: TypeAlias = tuple[list[Any], NDArray[Any]]  # ids; images uint8 (n, H, W,
 class ReadOptions:
     """How inputs are read.
 
-    image_size: the side to which images are brought (0: as they are). column: of Parquet files, the one with images or
-    vectors ("": the first of `usual` that is there, or else found by its name). id_column: the one with ids. skip_bad:
-    leave out images that cannot be read.
+    image_size: the side to which images are brought (0: as they are). column: of tables, the one with images or vectors
+    ("": the first of `usual` that is there, or else found by its name). id_column: the one with ids. skip_bad: leave
+    out images that cannot be read.
     """
 
     image_size: int = 0
@@ -53,6 +53,15 @@ class Decoding:
                     pixels.append(image)
                 number += 1
         return kept, np.stack(pixels) if pixels else np.empty((0, *(self.shape or (1, 1, 3))), np.uint8)
+
+
+def check_numbers(file: str, wanted: Sequence[str], there: Sequence[str]) -> None:
+    """Refuse a table without some of the columns of numbers that the model learned from."""
+    if missing := [name for name in wanted if name not in there]:
+        raise InputError(
+            f"{file} has no column of numbers {', '.join(missing)}, which the model learned from; add it, or name a "
+            "column of lists with --column."
+        )
 
 
 def check_unique(parts: Callable[[], Iterable[list[Any]]], where: Callable[[int], str]) -> None:
@@ -112,10 +121,21 @@ def check_out(out: Path) -> None:
 def check_source(source: str) -> None:
     """Refuse what is neither a folder nor a file of a known kind."""
     pattern = any(mark in source for mark in "*?[")
-    if not source.endswith((*ARRAYS, ".parquet")) and not os.path.isdir(source) and not pattern:
+    if (
+        not source.endswith((*ARRAYS, ".parquet"))
+        and not is_table(source)
+        and not os.path.isdir(source)
+        and not pattern
+    ):
         raise InputError(
-            f"{source} is not a folder, a Parquet, .npy, .npz or idx file; give images or vectors in one of these."
+            f"{source} is not a folder, a table (Parquet, Arrow, CSV, TSV, JSON), a .npy, .npz or idx file; give "
+            "images or vectors in one of these."
         )
+
+
+def is_table(source: str) -> bool:
+    """Whether it is the name of a table other than Parquet."""
+    return table_suffix(Path(source)) not in ("", ".parquet") and not os.path.isdir(source)
 
 
 def check_finished(directory: Path) -> None:
