@@ -16,7 +16,7 @@ from pathlib import Path
 from paired import Cells, comparisons, show, summary
 
 from accuacl.experiments import read_csv
-from accuacl.experiments.report.metrics import MeanStd
+from accuacl.experiments.report.groups import MeanStd
 from accuacl.experiments.report.paper import figures
 
 METRICS = {"A": "average_accuracy", "F": "forgetting"}

@@ -21,8 +21,7 @@ from rich.console import Console
 import accuacl
 from accuacl import cli
 from accuacl.base.progress import Progress
-from accuacl.cli import project, screen
-from accuacl.cli.lazy import load
+from accuacl.cli import load, project, screen
 from accuacl.experiments import make
 from accuacl.experiments.sweeps import run_name
 from commands import accuacl as command

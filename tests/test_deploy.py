@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from accuacl.cli.lazy import load
+from accuacl.cli import load
 from accuacl.cli.project import COMMANDS
 from accuacl.labeling.project import LARGEST_UPLOAD
 

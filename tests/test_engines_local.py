@@ -128,7 +128,7 @@ def test_wrong_names_and_numbers():
 def test_a_worker_cannot_be_interrupted_before_it_ignores_that():
     """Also the first one, with which Python starts a helper of its own."""
     program = (
-        "from accuacl.engines.local import _Worker\n"
+        "from accuacl.engines.engine import _Worker\n"
         "worker = _Worker()\n"
         "print(open(f'/proc/{worker.process.pid}/status').read())\n"
         "worker.close(), worker.end()"

@@ -10,7 +10,7 @@ from hypothesis import given, strategies as st
 
 import reference
 from accuacl import Features, fisher
-from accuacl.fisher import FisherSum, Target, scores
+from accuacl.fisher import FisherSum, Target
 from effort import examples
 from problems import features, random_problem
 
@@ -38,7 +38,7 @@ def test_theorem_4_2_against_autograd(seed):
     np.testing.assert_allclose(FisherSum.of(some).mean, expected.mean(0), atol=1e-12)
     every = Target.of(FisherSum.of(some).mean, keep=d)
     entries = np.empty((9, K, d))
-    np.put_along_axis(entries, every.kept[None].repeat(9, 0), scores._entries(some, every).reshape(9, K, -1), axis=2)
+    np.put_along_axis(entries, every.kept[None].repeat(9, 0), fisher._entries(some, every).reshape(9, K, -1), axis=2)
     np.testing.assert_allclose(entries, expected, atol=1e-6)
     np.testing.assert_allclose(fisher.magnitude(some), expected.flatten(1).norm(dim=1), rtol=1e-9)
 
@@ -151,7 +151,7 @@ def test_tiny_divergences_keep_their_digits(scale):
     with mpmath.workdps(60):
         t = [mpmath.exp(mpmath.mpf(float(x))) for x in target.log_softmax]
         t = [x / sum(t) for x in t]
-        for i, row in enumerate(scores._entries(some, target)):
+        for i, row in enumerate(fisher._entries(some, target)):
             e = [mpmath.exp(mpmath.mpf(float(x))) for x in row]
             q = [x / sum(e) for x in e]
             exact = sum(
@@ -176,7 +176,7 @@ def test_the_rough_scores_stay_within_the_bounds_they_give(seed, scale, sharpnes
     for scaled in (True, False):
         target = Target.of(mean, int(rng.integers(1, 8)), scaled)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(scores, "ROUGH_ENTRIES", int(rng.integers(1, 20)) * target.kept.size)  # rows in a block
+            patch.setattr(fisher, "ROUGH_ENTRIES", int(rng.integers(1, 20)) * target.kept.size)  # rows in a block
             found = (
                 fisher.rough_distribution(some, target),
                 fisher.rough_magnitude(some, target),

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from accuacl import Features, fisher, pools, select
-from accuacl.fisher import may_be_below, sums
-from accuacl.fisher.sums import FisherSum, as_floats, exact_entries, mix, round_mean, settle
+from accuacl.fisher import POINT, FisherSum, as_floats, exact_entries, may_be_below, mix, round_mean, settle
 from pool_files import Inline, write
 from problems import features
 
@@ -31,7 +30,7 @@ def test_exact_sums_are_exact_and_bounds_hold(seed):
     truth = exact_of(some)
     entries = np.argwhere(np.ones((2, 3)))
     found = exact_entries(some, entries)
-    assert [Fraction(value, 1 << sums.POINT) for value in found] == [truth[c][j] for c, j in entries]
+    assert [Fraction(value, 1 << POINT) for value in found] == [truth[c][j] for c, j in entries]
     np.testing.assert_array_equal(as_floats(found), [float(truth[c][j]) for c, j in entries])
     half = exact_entries(some.rows(slice(0, 9)), entries), exact_entries(some.rows(slice(9, None)), entries)
     assert [a + b for a, b in zip(*half, strict=True)] == found
@@ -97,7 +96,7 @@ def test_settling_asks_for_nothing_where_nothing_is_near():
 @pytest.mark.parametrize("on_disk", [False, True])
 def test_a_pool_on_the_edge_gives_one_answer_in_memory_and_on_disk(tmp_path, monkeypatch, on_disk):
     """As if every entry were near a boundary: then all are added up exactly, in memory and over shards."""
-    monkeypatch.setattr(sums, "UNIT", 2.0**-20)
+    monkeypatch.setattr(fisher, "UNIT", 2.0**-20)
     rng = np.random.default_rng(1)
     pool, memory = features(rng, 300, 6, 4), features(rng, 30, 6, 4)
     given = {"memory": memory, "past": 100}

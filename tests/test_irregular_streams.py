@@ -10,8 +10,7 @@ from hypothesis import given, strategies as st
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.data import Dataset, Split, StreamOptions, make_stream
-from accuacl.experiments.data.corruptions import CORRUPTIONS
-from accuacl.experiments.data.noise import class_means
+from accuacl.experiments.data.corruptions import CORRUPTIONS, class_means
 from effort import examples
 
 

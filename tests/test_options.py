@@ -13,10 +13,10 @@ import yaml
 from accuacl import Features, select
 from accuacl.base.errors import InputError
 from accuacl.experiments import OPTION_SETTINGS, Config, canonical, make, read_csv
-from accuacl.experiments.option_settings import options_for, uses
+from accuacl.experiments.setting import options_for, uses
 from accuacl.experiments.sweeps import run_name, runs_of
 from accuacl.strategies import BUILT_IN, REGISTRY, Option, Query, Selection, check_options, options_of, read_options
-from accuacl.strategies.options import declared_options
+from accuacl.strategies.registry import declared_options
 from commands import accuacl, forgetting
 from journals import records
 from pool_files import write

@@ -10,7 +10,7 @@ from accuacl import Features, Query, select
 from accuacl.experiments import LoopState, choose, make
 from accuacl.experiments.data import Task
 from accuacl.strategies import REGISTRY
-from accuacl.strategies.direct import alternating, threshold, undecided
+from accuacl.strategies.rare_classes import alternating, threshold, undecided
 from effort import examples
 from problems import features, random_problem
 

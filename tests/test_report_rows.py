@@ -12,8 +12,7 @@ import pytest
 from accuacl.base.errors import InputError
 from accuacl.experiments import make, metrics, report, run, write_csv
 from accuacl.experiments.report import writing as collecting
-from accuacl.experiments.report.groups import defaults, make_groups
-from accuacl.experiments.report.metrics import mean_std
+from accuacl.experiments.report.groups import defaults, make_groups, mean_std
 from test_architecture import imports
 
 TASKS = {"split-digits": (5, 2), "split-cifar10": (5, 2), "split-cifar100": (10, 10), "split-tiny-imagenet": (10, 20)}

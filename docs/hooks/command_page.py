@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from accuacl.cli import COMMANDS
-from accuacl.cli.lazy import load
+from accuacl.cli import COMMANDS, load
 from accuacl.cli.project import COMMANDS as PROJECT_COMMANDS
 
 PAGE = "reference/commands.md"

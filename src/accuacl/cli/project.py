@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 
 from accuacl.base.machine import one_heap
-from accuacl.cli import screen
-from accuacl.cli.lazy import lazy_group
+from accuacl.cli import lazy_group, screen
 from accuacl.cli.screen import console
 
 if TYPE_CHECKING:

@@ -1,16 +1,28 @@
-"""What engines have in common: items of work, each of which ends with a value or a failure; engines by name."""
+"""Engines by name; what they have in common; and the one that shares work among processes on this machine.
+
+Each item of work ends with a value or a failure. Local processes have one thread each. One that dies is replaced and
+its item done again. When the parent dies, for whatever reason, its workers end too.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing as mp
+import os
+import threading
 import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self
 
 from accuacl.base.errors import InputError
 from accuacl.base.files import CannotWrite
+from accuacl.base.machine import cores, how_it_ended, ignore_interrupts, interrupts_held
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.userfile import load_file, loaded_files
 
@@ -80,7 +92,7 @@ def get(name: str, workers: int = 0, address: str | None = None, gpus: float = 0
     """
     check(name, address, gpus)
     if name == "local":
-        from accuacl.engines.local import Local
+        from accuacl.engines.engine import Local
 
         return Local(workers)
     from accuacl.engines.ray import Ray
@@ -145,3 +157,160 @@ def attempt(function: Function, item: Any, report: OnProgress) -> dict[str, Any]
         return {"failure": Failure("full" if full else "input", str(error))}
     except Exception as error:
         return {"failure": Failure("bug", f"{type(error).__name__}: {error}", traceback.format_exc())}
+
+
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE"}
+
+
+class Local(KeepsWorkers):
+    """`map` over processes.
+
+    The first `map` starts them. In a `with` block they stay until the block ends, otherwise until that `map` does.
+    """
+
+    cheap_progress = True
+
+    def __init__(self, workers: int = 0, retries: int = 2) -> None:
+        if workers < 0:
+            raise InputError(f"workers is {workers}; give a number of processes, or 0 for as many as there are cores.")
+        self.workers = workers or cores()
+        self.retries = retries
+        self._processes: list[_Worker] = []
+
+    def map(
+        self, function: Function, items: Sequence[Any], on_progress: OnItemProgress | None = None
+    ) -> Iterator[Done]:
+        """`function(item, report)` for each item; results as they come. `function` must be importable."""
+        waiting = deque((index, 0) for index in range(len(items)))
+        try:
+            while waiting or any(worker.work for worker in self._processes):
+                for _ in range(min(len(waiting), self.workers) - len(self._processes)):
+                    self._processes.append(_Worker())
+                for worker in sorted(self._processes, key=lambda worker: len(worker.work)):
+                    # Queue a second item, so that no worker waits; not near the end, where others would have none.
+                    ahead = len(waiting) > 2 * self.workers
+                    while waiting and len(worker.work) < 1 + ahead:
+                        worker.give(function, *waiting.popleft(), items)
+                busy = {worker.pipe: worker for worker in self._processes if worker.work}
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    try:
+                        kind, value = worker.pipe.recv()
+                    except (EOFError, OSError):  # it is dead
+                        yield from self._replace(worker, waiting)
+                        continue
+                    if kind == "ready":
+                        worker.ready = True
+                    elif kind == "progress":
+                        if on_progress:
+                            on_progress(worker.work[0][0], value)
+                    else:
+                        yield Done(worker.work.popleft()[0], **value)
+        finally:
+            self._dismiss([worker for worker in self._processes if worker.work or not self._blocks])
+
+    def _replace(self, worker: _Worker, waiting: deque[tuple[int, int]]) -> Iterator[Done]:
+        """Take back the items of a worker that died; its current item has failed if it was tried too often."""
+        self._processes.remove(worker)
+        code = worker.end()
+        if not worker.ready and code >= 0:  # nobody killed it
+            raise InputError(
+                f"a worker process could not start ({how_it_ended(code)}); a script that uses several processes must "
+                "do so under `if __name__ == '__main__':`."
+            )
+        index, tried = worker.work.popleft()
+        waiting.extendleft(reversed(worker.work))
+        if tried < self.retries:
+            waiting.appendleft((index, tried + 1))
+        else:
+            yield Done(index, failure=Failure("death", f"its process died {tried + 1} times ({how_it_ended(code)})."))
+
+    def _release(self) -> None:
+        self._dismiss(self._processes)
+
+    def _dismiss(self, workers: list[_Worker]) -> None:
+        for worker in list(workers):
+            worker.close()
+        for worker in list(workers):
+            worker.end()
+            self._processes.remove(worker)
+
+
+class _Worker:
+    """A process and the pipe to it."""
+
+    def __init__(self) -> None:
+        context = mp.get_context("spawn")
+        self.pipe, their_end = context.Pipe()
+        watched, self.lifeline = context.Pipe(duplex=False)
+        self.process = context.Process(target=_work, args=(their_end, watched), daemon=True)
+        if os.name == "posix":
+            resource_tracker.ensure_running()  # starting it would unblock SIGINT, so start it first
+        with _environment(ONE_THREAD), interrupts_held():
+            self.process.start()
+        their_end.close()
+        watched.close()
+        self.ready = False
+        self.work: deque[tuple[int, int]] = deque()  # which items it has, and how often each was tried before
+        self.function: Function | None = None
+
+    def give(self, function: Function, index: int, tried: int, items: Sequence[Any]) -> None:
+        self.work.append((index, tried))
+        with contextlib.suppress(OSError):  # a worker that died while idle is noticed when its pipe is read
+            if function is not self.function:
+                self.pipe.send(("function", (UserFiles(), function)))
+                self.function = function
+            self.pipe.send(("item", items[index]))
+
+    def close(self) -> None:
+        """Tell it to end; kill it if it is busy, because its result is no longer wanted."""
+        if self.work:
+            self.process.kill()
+        self.pipe.close()
+
+    def end(self) -> int:
+        """Wait until it has ended, killing it if need be; returns its exit code, negative if a signal killed it."""
+        self.process.join(2)
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
+        self.lifeline.close()
+        return self.process.exitcode or 0
+
+
+def _work(pipe: Connection, lifeline: Connection) -> None:
+    """What a worker does: items come in, results go out, until the parent is gone."""
+    ignore_interrupts()  # the parent decides
+    threading.Thread(target=_until_parent_ends, args=(lifeline,), daemon=True).start()
+    function: Function | None = None
+    try:
+        pipe.send(("ready", None))
+        while True:
+            kind, given = pipe.recv()
+            if kind == "function":
+                _, function = given
+            elif function is not None:
+                value = attempt(function, given, lambda progress: pipe.send(("progress", progress)))
+                pipe.send(("done", value))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return
+
+
+def _until_parent_ends(lifeline: Connection) -> None:
+    with contextlib.suppress(EOFError, OSError):
+        lifeline.recv()
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _environment(more: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for the processes started within the block."""
+    before = {key: os.environ.get(key) for key in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for key, value in before.items():
+            os.environ.pop(key)
+            if value is not None:
+                os.environ[key] = value

@@ -45,12 +45,6 @@ if TYPE_CHECKING:
     from accuacl.experiments.journal import Journal as Journal, Step as Step, read_steps as read_steps
     from accuacl.experiments.loop import Steps as Steps, all_tasks as all_tasks
     from accuacl.experiments.notes import advice as advice
-    from accuacl.experiments.option_settings import (
-        OPTION_SETTINGS as OPTION_SETTINGS,
-        OPTIONS as OPTIONS,
-        check_run_options as check_run_options,
-        without_foreign_options as without_foreign_options,
-    )
     from accuacl.experiments.results import (
         CLASS_METRICS as CLASS_METRICS,
         METRICS as METRICS,
@@ -67,12 +61,16 @@ if TYPE_CHECKING:
     )
     from accuacl.experiments.runner import run as run
     from accuacl.experiments.setting import (
+        OPTION_SETTINGS as OPTION_SETTINGS,
+        OPTIONS as OPTIONS,
+        check_run_options as check_run_options,
         describe_stream as describe_stream,
         device_of as device_of,
         environment as environment,
         is_class_incremental as is_class_incremental,
         open_stream as open_stream,
         transform_of as transform_of,
+        without_foreign_options as without_foreign_options,
     )
     from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState, choose as choose
 
@@ -98,7 +96,18 @@ __getattr__, __dir__ = lazy_attributes(
         "journal": ("Journal", "Step", "read_steps"),
         "loop": ("Steps", "all_tasks"),
         "notes": ("advice",),
-        "option_settings": ("OPTIONS", "OPTION_SETTINGS", "check_run_options", "without_foreign_options"),
+        "setting": (
+            "OPTIONS",
+            "OPTION_SETTINGS",
+            "check_run_options",
+            "describe_stream",
+            "device_of",
+            "environment",
+            "is_class_incremental",
+            "open_stream",
+            "transform_of",
+            "without_foreign_options",
+        ),
         "results": (
             "CLASS_METRICS",
             "METRICS",
@@ -114,14 +123,6 @@ __getattr__, __dir__ = lazy_attributes(
             "write_csv",
         ),
         "runner": ("run",),
-        "setting": (
-            "describe_stream",
-            "device_of",
-            "environment",
-            "is_class_incremental",
-            "open_stream",
-            "transform_of",
-        ),
         "state": ("Handle", "Ids", "LoopState", "choose"),
     },
 )

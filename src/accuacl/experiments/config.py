@@ -20,14 +20,15 @@ from accuacl.base.files import reading
 from accuacl.base.userfile import check_function
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.option_settings import (
+from accuacl.experiments.setting import (
     OPTIONS,
     canonical_options,
     check_run_options,
+    check_stream,
+    is_class_incremental,
     option_field,
     with_options,
 )
-from accuacl.experiments.setting import check_stream, is_class_incremental
 from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, options_of, usual_sample
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
@@ -257,13 +258,10 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         place = data.own_data(benchmark, data_dir, "benchmark", data.BENCHMARKS)
         vectors = data.holds_vectors(place)
         defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
-        if (
-            not given.get("classes_per_task")
-            and not given.get("domains")
-            and (given.get("task_column") or data.holds_tasks(place))
-        ):
+        split = given.get("classes_per_task") or given.get("domains")
+        if not split and (given.get("task_column") or data.holds_tasks(place)):
             defaults = defaults | {"arrival": "given"}
-        elif vectors and "arrival" not in given and not given.get("classes_per_task") and not given.get("domains"):
+        elif not split and vectors and "arrival" not in given:
             column = str(given.get("label_column") or "")
             with warnings.catch_warnings(action="ignore"):  # what is wrong with the data comes first
                 classes = len(data.load(str(benchmark), data_dir, label_column=column).classes)

@@ -15,7 +15,7 @@ import yaml
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason, write_text
 from accuacl.experiments.config import Config, Settings
-from accuacl.experiments.option_settings import OPTIONS, flat_options
+from accuacl.experiments.setting import OPTIONS, flat_options
 
 SCHEMA = "schema"  # the key of the version
 VERSION = 1  # raised when a setting changes its meaning or its name; a new setting needs no other version

@@ -78,11 +78,10 @@ def open_log(log_to: str, run: Path, config: dict[str, Any]) -> RunLog:
     return log
 
 
-def check_log(log_to: str | None) -> None:
+def check_log(log_to: str) -> None:
     """Refuse a log that cannot be written, before anything is done."""
-    if log_to is not None:
-        log_folder(log_to)
-        _summary_writer()
+    log_folder(log_to)
+    _summary_writer()
 
 
 def log_folder(log_to: str) -> Path:

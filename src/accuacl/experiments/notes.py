@@ -16,8 +16,7 @@ import numpy as np
 
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
-from accuacl.experiments.option_settings import uses
-from accuacl.experiments.setting import groups_of, is_class_incremental
+from accuacl.experiments.setting import groups_of, is_class_incremental, uses
 from accuacl.strategies import WITHOUT_MEMORY
 
 NAMED = 5  # classes that a sentence names

@@ -19,8 +19,7 @@ from accuacl.experiments.config import Config, canonical
 from accuacl.experiments.config_files import default_settings
 from accuacl.experiments.data import BENCHMARKS
 from accuacl.experiments.journal import Step, read_steps
-from accuacl.experiments.option_settings import OPTIONS
-from accuacl.experiments.setting import is_class_incremental
+from accuacl.experiments.setting import OPTIONS, is_class_incremental
 
 METRICS = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", "calibration_error")
 CLASS_METRICS = ("class_accuracy", "example_accuracy", "class_forgetting")  # tables of earlier versions may lack them

@@ -53,7 +53,8 @@ def run(
 
     _check_out(out)
     check_progress(progress)
-    check_log(log_to)
+    if log_to is not None:
+        check_log(log_to)
     config = config if fresh else as_begun(config, out / "config.json")
     if not fresh and (shown := _read_only_result(out, config)):
         return shown

@@ -18,7 +18,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.base.randomness import numpy_generator
 from accuacl.experiments.config import Config
 from accuacl.experiments.data import Task
-from accuacl.experiments.option_settings import options_for, uses
+from accuacl.experiments.setting import options_for, uses
 from accuacl.features import Features
 
 Ids = NDArray[np.int64]

@@ -22,8 +22,13 @@ if TYPE_CHECKING:
         unchanged as unchanged,
         width_of as width_of,
     )
-    from accuacl.pools.selecting import Picked as Picked, select as select
-    from accuacl.pools.writing import check_place as check_place, write_picks as write_picks, write_pool as write_pool
+    from accuacl.pools.selecting import (
+        Picked as Picked,
+        check_place as check_place,
+        select as select,
+        write_picks as write_picks,
+        write_pool as write_pool,
+    )
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
@@ -43,7 +48,12 @@ __getattr__, __dir__ = lazy_attributes(
             "unchanged",
             "width_of",
         ),
-        "selecting": ("Picked", "select"),
-        "writing": ("check_place", "write_picks", "write_pool"),
+        "selecting": (
+            "Picked",
+            "check_place",
+            "select",
+            "write_picks",
+            "write_pool",
+        ),
     },
 )

@@ -33,14 +33,6 @@ if TYPE_CHECKING:
         squared_width as squared_width,
         unit as unit,
     )
-    from accuacl.strategies.options import (
-        Option as Option,
-        check_options as check_options,
-        options_help as options_help,
-        options_of as options_of,
-        read_options as read_options,
-        split_options as split_options,
-    )
     from accuacl.strategies.query import Query as Query, Selection as Selection, whole_number as whole_number
     from accuacl.strategies.ranking import (
         Context as Context,
@@ -58,8 +50,14 @@ if TYPE_CHECKING:
     from accuacl.strategies.registry import (
         BUILT_IN as BUILT_IN,
         REGISTRY as REGISTRY,
+        Option as Option,
+        check_options as check_options,
         load_plugins as load_plugins,
+        options_help as options_help,
+        options_of as options_of,
+        read_options as read_options,
         register as register,
+        split_options as split_options,
         strategy_names as strategy_names,
     )
     from accuacl.strategies.typiclust import clusters_of as clusters_of, mean_distance as mean_distance
@@ -78,7 +76,19 @@ __getattr__, __dir__ = lazy_attributes(
         ),
         "coverage": ("in_sample_order", "sample_hashes", "sample_size", "usual_sample"),
         "facility": ("facility_location", "squared_width", "unit"),
-        "options": ("check_options", "Option", "options_help", "options_of", "read_options", "split_options"),
+        "registry": (
+            "BUILT_IN",
+            "Option",
+            "REGISTRY",
+            "check_options",
+            "load_plugins",
+            "options_help",
+            "options_of",
+            "read_options",
+            "register",
+            "split_options",
+            "strategy_names",
+        ),
         "query": ("Query", "Selection", "whole_number"),
         "ranking": (
             "among_smallest",
@@ -93,7 +103,6 @@ __getattr__, __dir__ = lazy_attributes(
             "Rows",
             "RowStrategy",
         ),
-        "registry": ("BUILT_IN", "REGISTRY", "load_plugins", "register", "strategy_names"),
         "typiclust": ("clusters_of", "mean_distance"),
     },
 )

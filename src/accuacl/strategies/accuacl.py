@@ -14,7 +14,6 @@ from accuacl.base.progress import portion
 from accuacl.fisher import Target
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.coverage import cover, needed
-from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection, whole_number
 from accuacl.strategies.ranking import (
     Context,
@@ -28,6 +27,7 @@ from accuacl.strategies.ranking import (
     part,
     row_strategy,
 )
+from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uniform
 
 Variant = Annotated[

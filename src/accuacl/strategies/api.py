@@ -16,9 +16,8 @@ from accuacl.base.progress import OnProgress, check_progress
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
 from accuacl.features import Features
-from accuacl.strategies.options import check_options
 from accuacl.strategies.query import Query, Selection
-from accuacl.strategies.registry import BUILT_IN, REGISTRY
+from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes

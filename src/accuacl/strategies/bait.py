@@ -12,8 +12,8 @@ from accuacl.base.machine import available_memory
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
 from accuacl.strategies.api import TooLarge, needs
-from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:
     from accuacl.strategies.design import Design

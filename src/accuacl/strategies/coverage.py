@@ -15,9 +15,9 @@ from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
 from accuacl.strategies.api import check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
-from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Vector
+from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties
 
 Sample = Annotated[

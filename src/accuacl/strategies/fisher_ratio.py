@@ -11,9 +11,9 @@ from accuacl.base.threads import spread
 from accuacl.strategies.accuacl import Lam, weight_of_past
 from accuacl.strategies.api import check_fits, needs
 from accuacl.strategies.facility import distinct, unit
-from accuacl.strategies.options import Option
 from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector
+from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties
 
 Ridge = Annotated[float, Option("how much is known in every direction at first", least=1e-6, most=1e6)]

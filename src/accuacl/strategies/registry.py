@@ -1,13 +1,28 @@
-"""The strategies by name, built in and registered. Each is imported when it is asked for: NumPy takes time to load."""
+"""The strategies by name, built in and registered, and their options: keyword arguments, declared in the signature.
+
+    def mine(query: Query, *, heat: Annotated[float, Option("how far to look", least=0)] = 1.0) -> Selection:
+
+Everything else is derived from that: what `select` accepts, `--option heat=0.5` on the command line, `options:` in YAML
+files, the settings of runs and projects, and what reports say. The annotation is optional: an option without one has
+the type of its default and no help.
+
+A strategy is imported when it is asked for.
+"""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+import math
+import numbers
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
-from accuacl.base.errors import InputError, check_new_name
+import numpy as np
+
+from accuacl.base.errors import InputError, check_new_name, near, no_such
 from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, is_loaded, load_file, required_arguments, with_place
 
@@ -35,8 +50,8 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
         "uncertain-coverage": "coverage:uncertain_coverage",
         "fisher-ratio": "fisher_ratio:fisher_ratio",
         "typiclust": "typiclust:typiclust",
-        "direct": "direct:direct",
-        "anchoral": "anchoral:anchoral",
+        "direct": "rare_classes:direct",
+        "anchoral": "rare_classes:anchoral",
         "accuacl+uniform": "accuacl:accuacl_uniform",
         "accuacl+coverage": "accuacl:accuacl_coverage",
     },
@@ -105,3 +120,223 @@ def check_signature(name: str, strategy: Callable[..., Any]) -> None:
         raise InputError(f"{who} takes no query; give it one argument, the Query.")
     for argument in (each for each in required_arguments(strategy) if each != parameters[0].name):
         raise InputError(f"{who} has a required argument {argument}; give it a default.")
+
+
+KINDS = (bool, int, float, str)
+_DECLARED: dict[str, tuple[Callable[..., Any], dict[str, Option]]] = {}  # read once: reading a signature takes 0.1 ms
+
+
+@dataclass(frozen=True)
+class Option:
+    """What a strategy declares about one of its keyword arguments.
+
+    An author gives `help` and the limits; the other fields are read from the signature. `above` is a lower limit that
+    is itself refused; `words` are the names of False and True where people type them.
+    """
+
+    help: str = ""
+    least: float = -math.inf
+    most: float = math.inf
+    above: float = -math.inf
+    words: tuple[str, str] = ("false", "true")
+    name: str = ""
+    kind: type | None = None  # bool, int, float or str; None: any
+    choices: tuple[str, ...] = ()
+    optional: bool = False  # whether None is a value: the strategy then decides
+    default: Any = None
+
+    @property
+    def expected(self) -> str:
+        """What to give, in words.
+
+        >>> Option(least=0, most=1, kind=float).expected, Option(least=1, kind=int).expected
+        ('a number from 0 to 1', 'a whole number of at least 1')
+        """
+        if self.choices:
+            return " or ".join(map(repr, self.choices))
+        if self.kind is bool:
+            return " or ".join(self.words)
+        if self.kind not in (int, float):
+            return "text"
+        what = "a whole number" if self.kind is int else "a number"
+        if self.above > -math.inf:
+            return f"{what} above {_short(self.above)}"
+        if self.least > -math.inf and self.most < math.inf:
+            return f"{what} from {_short(self.least)} to {_short(self.most)}"
+        return f"{what} of at least {_short(self.least)}" if self.least > -math.inf else what
+
+    def check(self, value: Any) -> Any:
+        """The value, as the strategy takes it; an InputError if the declaration does not allow it."""
+        if self.kind is None or (value is None and self.optional):
+            return value
+        if self.kind is bool:
+            if isinstance(value, bool | np.bool_):
+                return bool(value)
+            if value in self.words:
+                return bool(value == self.words[1])
+        elif self.kind is str:
+            if isinstance(value, str) and value in (self.choices or (value,)):
+                return value
+        elif _is_number(value, self.kind) and self.least <= value <= self.most and value > self.above:
+            return self.kind(value)
+        raise InputError(f"{self.name} is {value!r}; give {self.expected}.")
+
+    def read(self, value: Any) -> Any:
+        """As `check`, for a value from a file or a command line, where a number may be text.
+
+        >>> Option(name="share", least=0, most=1, kind=float).read("0.5")
+        0.5
+        """
+        if isinstance(value, str) and self.kind is not str:
+            kinds = KINDS[:-1] if self.kind is None else (self.kind,)
+            value = next((typed for kind in kinds if (typed := _typed(kind, value)) is not None), value)
+        return self.check(value)
+
+    def same_as(self, other: Option) -> bool:
+        """Whether two strategies mean the same by an option, whatever its default."""
+        return replace(self, default=None, optional=False) == replace(other, default=None, optional=False)
+
+
+def _is_number(value: Any, kind: type) -> bool:
+    """Whether the value is a finite number of this kind, Python's or NumPy's; True and False are none."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral if kind is int else numbers.Real):
+        return False
+    return math.isfinite(value)
+
+
+def _typed(kind: Any, text: str) -> Any:
+    """The number or truth value that a text spells, or None."""
+    if kind is bool:
+        return {"true": True, "false": False}.get(text.lower())
+    try:
+        return kind(text)
+    except ValueError:
+        return None
+
+
+def _short(limit: float) -> str:
+    """A number without needless digits.
+
+    >>> _short(1), _short(1e-6)
+    ('1', '1e-6')
+    """
+    return f"{limit:g}".replace("e-0", "e-").replace("e+0", "e")
+
+
+def options_of(name: str) -> dict[str, Option]:
+    """A strategy's options by name: the arguments that follow the query in its signature.
+
+    >>> list(options_of("accuacl-distribution")), list(options_of("uniform"))
+    (['variant', 'keep', 'total_classes', 'lam'], [])
+    """
+    if not isinstance(name, str) or name not in REGISTRY:
+        raise no_such("strategy", name, REGISTRY)
+    strategy = REGISTRY[name]
+    if name not in _DECLARED or _DECLARED[name][0] is not strategy:
+        _DECLARED[name] = strategy, declared_options(strategy)
+    return _DECLARED[name][1]
+
+
+def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
+    """The options that a signature declares."""
+    try:
+        signature = inspect.signature(strategy, eval_str=True)
+    except Exception:  # annotations of a plugin may have names that only type checkers see
+        signature = inspect.signature(strategy)
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    parameters = [each for each in signature.parameters.values() if each.kind not in several]
+    return {parameter.name: _option(parameter) for parameter in parameters[1:]}
+
+
+def _option(parameter: inspect.Parameter) -> Option:
+    annotation: Any = parameter.annotation
+    notes: list[Any] = []
+    if get_origin(annotation) is Annotated:
+        annotation, *notes = get_args(annotation)
+    option = next((note for note in notes if isinstance(note, Option)), None)
+    if option is None:
+        option = Option(next((note for note in notes if isinstance(note, str)), ""))
+    union = get_origin(annotation) in (Union, UnionType)
+    types = [each for each in get_args(annotation) if each is not NoneType] if union else [annotation]
+    kind = types[0] if len(types) == 1 else None
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if choices:
+        kind = str
+    elif kind not in KINDS:
+        kind = type(parameter.default) if annotation is parameter.empty else None
+    return replace(
+        option,
+        name=parameter.name,
+        kind=kind if kind in KINDS else None,
+        choices=choices,
+        optional=parameter.default is None or (union and NoneType in get_args(annotation)),
+        default=parameter.default,
+    )
+
+
+def check_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a strategy, each as it takes it; an InputError says what is wrong with one.
+
+    >>> check_options("accuacl", {"lam": 1})
+    {'lam': 1.0}
+    >>> check_options("accuacl", {"lamda": 0.5})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    accuacl.base.errors.InputError: accuacl has no option 'lamda'; did you mean lam? Its options are variant, ...
+    """
+    declared = options_of(name)
+    _check_names(name, declared, options)
+    return {option: declared[option].check(value) for option, value in options.items()}
+
+
+def read_options(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """As `check_options`, for values from a file or a command line, where numbers may be text."""
+    declared = options_of(name)
+    _check_names(name, declared, options)
+    return {option: declared[option].read(value) for option, value in options.items()}
+
+
+def _check_names(name: str, declared: Mapping[str, Option], options: Mapping[str, Any]) -> None:
+    for option in options:
+        if option not in declared:
+            meant = near(option, declared)
+            known = f"its options are {', '.join(declared)}" if declared else "it has no options"
+            known = f"did you mean {meant}? {known.capitalize()}" if meant else known
+            raise InputError(f"{name} has no option {option!r}; {known}.")
+
+
+def split_options(words: Iterable[str]) -> dict[str, str]:
+    """Options as people type them, `name=value`, by name.
+
+    >>> split_options(["heat=0.5", "depth=3"])
+    {'heat': '0.5', 'depth': '3'}
+    """
+    options: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        name = name.strip().replace("-", "_")
+        if not equals or not name:
+            raise InputError(f"--option is {word!r}; give a name and a value, such as --option share=0.3.")
+        if name in options:
+            raise InputError(f"--option {name} is given twice; give one value.")
+        options[name] = value.strip()
+    return options
+
+
+def options_help(name: str) -> str:
+    """What an option means, by the strategies that share a declaration of it; others may mean something else by it.
+
+    >>> options_help("oversample")
+    'bait, accuacl: candidates per pick'
+    """
+    meanings: list[tuple[Option, list[str]]] = []
+    for strategy in BUILT_IN:
+        option = options_of(strategy).get(name)
+        if option is None:
+            continue
+        same = next((names for other, names in meanings if other.same_as(option)), None)
+        if same is None:
+            meanings.append((option, [strategy]))
+        elif not any(strategy.startswith((f"{other}-", f"{other}+")) for other in same):  # variants of a strategy
+            same.append(strategy)
+    return "; ".join(f"{', '.join(names)}: {option.help}" for option, names in meanings)

@@ -30,8 +30,8 @@ from accuacl.experiments.data.arrival import (
     tasks_of,
     with_tests,
 )
+from accuacl.experiments.data.corruptions import wrong_answers
 from accuacl.experiments.data.dataset import Dataset
-from accuacl.experiments.data.noise import wrong_answers
 
 ARRIVALS = ("classes", "given")  # the ways to arrive that are not a user's
 OWN_STREAMS: dict[str, Callable[[Dataset, int], Any]] = {}

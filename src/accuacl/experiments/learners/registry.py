@@ -57,10 +57,10 @@ REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "er-ace": LearnerEntry("erace:ERACE", "erace:OriginalERACE"),
     "ridge": LearnerEntry("ridge:Ridge", fixed=ALL, policy=[], exact=True),
     "kernel": LearnerEntry("kernel:KernelRidge", settings={"pool_learning": "self"}, fixed=ALL, policy=[], exact=True),
-    "icarl": LearnerEntry("icarl:ICaRL", fixed={"learner_variant": "paper"}, policy=[]),
-    "lwf": LearnerEntry("lwf:LwF", settings={"alpha": 1.0}, fixed=NO_MEMORY, policy=[], replayed=0.3),
-    "finetune": LearnerEntry("bounds:Finetune", fixed=NO_MEMORY, policy=[], replayed=0.0),
-    "joint": LearnerEntry("bounds:Joint", fixed=NO_MEMORY, policy=[], replayed=2.0),
+    "icarl": LearnerEntry("distillation:ICaRL", fixed={"learner_variant": "paper"}, policy=[]),
+    "lwf": LearnerEntry("distillation:LwF", settings={"alpha": 1.0}, fixed=NO_MEMORY, policy=[], replayed=0.3),
+    "finetune": LearnerEntry("er:Finetune", fixed=NO_MEMORY, policy=[], replayed=0.0),
+    "joint": LearnerEntry("er:Joint", fixed=NO_MEMORY, policy=[], replayed=2.0),
 }
 NAMES = tuple(REGISTRY)
 SETTINGS = tuple(dict.fromkeys(name for entry in REGISTRY.values() for name in entry.settings))  # that some have

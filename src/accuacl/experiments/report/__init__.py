@@ -25,7 +25,11 @@ __getattr__, __dir__ = lazy_attributes(
     {
         "bars": ("write_efficiency",),
         "document": ("FORMATS",),
-        "groups": ("Group", "make_groups", "show"),
+        "groups": (
+            "Group",
+            "make_groups",
+            "show",
+        ),
         "writing": ("write",),
     },
 )

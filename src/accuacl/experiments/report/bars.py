@@ -26,8 +26,7 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import Group
-from accuacl.experiments.report.metrics import number
+from accuacl.experiments.report.groups import Group, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

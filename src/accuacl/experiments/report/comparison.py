@@ -17,8 +17,17 @@ from accuacl.base.errors import InputError, near
 from accuacl.base.randomness import numpy_generator
 from accuacl.experiments import ALIASES, Config, learners
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
-from accuacl.experiments.report.groups import LEARNER_OPTIONS, LEARNER_SETTINGS, SOURCE, STRATEGY_SETTINGS, Group, show
-from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, number
+from accuacl.experiments.report.groups import (
+    LEARNER_OPTIONS,
+    LEARNER_SETTINGS,
+    MAIN_METRICS,
+    METRICS,
+    SOURCE,
+    STRATEGY_SETTINGS,
+    Group,
+    number,
+    show,
+)
 
 FLIPS = 100_000  # random sign flips; up to 16 pairs have no more than this, and all of them are tried
 LEVEL = 0.05

@@ -13,8 +13,18 @@ import numpy as np
 
 from accuacl.experiments import is_class_incremental
 from accuacl.experiments.report.document import INK, Figure, LineStyle, Panel
-from accuacl.experiments.report.groups import SETUP_SETTINGS, Group, after_tasks, labels_spent, over_rounds
-from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, MeanStd, mean_std, number
+from accuacl.experiments.report.groups import (
+    MAIN_METRICS,
+    METRICS,
+    SETUP_SETTINGS,
+    Group,
+    MeanStd,
+    after_tasks,
+    labels_spent,
+    mean_std,
+    number,
+    over_rounds,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -35,8 +35,17 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
-from accuacl.experiments.report.groups import SETUP_SETTINGS, SOURCE, Group, Row, defaults, make_groups, show
-from accuacl.experiments.report.metrics import METRICS, number
+from accuacl.experiments.report.groups import (
+    METRICS,
+    SETUP_SETTINGS,
+    SOURCE,
+    Group,
+    Row,
+    defaults,
+    make_groups,
+    number,
+    show,
+)
 from accuacl.experiments.report.tables import comparison_tables, order_tables, setting_tables, varied_settings
 
 FEW = 3  # a setup with fewer strategies has no section of its own if it is in a table of varied settings

@@ -12,16 +12,20 @@ from typing import Any
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
 from accuacl.experiments.report.groups import (
     BASELINES,
+    MAIN_METRICS,
+    METRICS,
     NEUTRAL_SETTINGS,
     SETUP_SETTINGS,
     Cell,
     Group,
+    MeanStd,
     defaults,
     describe,
     has_default_settings,
+    number,
+    ranks,
     show,
 )
-from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, MeanStd, number, ranks
 
 Key = tuple[str, str, int, str, str, str]  # table, benchmark, memory, learner, strategy, metric
 BENCHMARKS = ("split-cifar10", "split-cifar100", "split-tiny-imagenet")

@@ -15,8 +15,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiments import Config, read_config, read_steps
 from accuacl.experiments.report.curves import BLUE, BY_STRATEGY, ORANGE
 from accuacl.experiments.report.document import FAINT, INK, Figure, Panel, Picture
-from accuacl.experiments.report.groups import Row, after_tasks, over_rounds
-from accuacl.experiments.report.metrics import MAIN_METRICS, METRICS, number
+from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, Row, after_tasks, number, over_rounds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

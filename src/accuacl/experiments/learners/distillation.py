@@ -1,10 +1,16 @@
-"""iCaRL (Rebuffi et al., 2017): exemplars by herding, distillation, and the nearest mean of exemplars as classifier."""
+"""Learners that keep to what the model gave before the task: learning without forgetting, and iCaRL.
+
+Both distil it into the new model. LwF (Li and Hoiem, 2016) keeps no examples. iCaRL (Rebuffi et al., 2017) keeps
+exemplars, chosen by herding, whose nearest mean is its classifier.
+"""
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, normalize
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, kl_div, normalize
 
 from accuacl.base.progress import OnProgress
 from accuacl.base.randomness import derive
@@ -12,6 +18,45 @@ from accuacl.experiments.learners.derpp import stored_logits
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import Round, cycle
 from accuacl.experiments.memory import POLICIES, Memory
+
+TEMPERATURE = 2.0
+
+
+class LwF(Learner):
+    """CE(new, among the classes of the task) + alpha T^2 KL(the old model's softmax, the model's) over earlier classes.
+
+    Both softmaxes have temperature T = 2 and are of the new examples, since none is kept. The old model is the one at
+    the end of the last task. In the first task there is no earlier class, and the second term is 0.
+    """
+
+    def __init__(self, round: Round) -> None:
+        super().__init__(round)
+        self.old = copy.deepcopy(round.model).eval().requires_grad_(False)
+        self.mine = round.labels[: round.new].unique()  # type: ignore[no-untyped-call]
+        self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
+
+    def observe(self, rows: Tensor) -> Tensor:
+        x, y = self.round.augmented(rows)
+        z = self.round.logits(x)
+        others = torch.ones(z.shape[1], dtype=torch.bool, device=z.device)
+        others[self.mine] = False
+        loss = cross_entropy(z.masked_fill(others, -torch.inf), y)
+        if len(self.earlier):
+            loss = loss + self.round.training.alpha * distillation(z[:, self.earlier], self.old(x)[:, self.earlier])
+        return self.round.step(loss)
+
+    def remember(self) -> Memory:
+        return Memory.empty()
+
+
+def distillation(z: Tensor, target: Tensor, temperature: float = TEMPERATURE) -> Tensor:
+    """T^2 KL(softmax(target / T), softmax(z / T)), mean over rows.
+
+    >>> round(float(distillation(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 2.0]]))), 4)
+    0.4438
+    """
+    log_p, q = (z / temperature).log_softmax(1), (target / temperature).softmax(1)
+    return temperature**2 * kl_div(log_p, q, reduction="batchmean")
 
 
 class ICaRL(Learner):
