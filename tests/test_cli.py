@@ -58,7 +58,7 @@ def test_the_list_of_commands_says_what_each_says_of_itself(module, name, line):
 
 
 def test_every_module_has_commands_or_what_they_share():
-    shared = {f"accuacl.cli.{name}" for name in ("lazy", "options", "screen")}
+    shared = {f"accuacl.cli.{name}" for name in ("options", "screen")}
     modules = {f"accuacl.cli.{file.stem}" for file in FILES if file.stem != "__init__"}
     assert modules == shared | {module for module, _, _ in COMMANDS}
 
