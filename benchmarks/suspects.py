@@ -342,6 +342,13 @@ SUSPECTS = [
     Suspect("3x3 stem, torch's initialisation", 30, epochs=10, network="small_stem"),
     Suspect("same epochs", 25, "der++-same-epochs", epochs=50, seed=101),
     Suspect("reference", 25, epochs=50, seed=101),
+    Suspect("no weight decay, ER", 3, "er", epochs=10, settings=RELEASED),
+    Suspect("torch's initialisation, ER", 3, "er", epochs=10, network="torch_initialisation"),
+    Suspect("learning rate 0.03, ER", 3, "er", epochs=10, settings={"lr": 0.03}),
+    Suspect("no augmentation, ER", 3, "er-no-augmentation", epochs=10),
+    Suspect("learning rate 0.003, ER", 3, "er", epochs=10, settings={"lr": 0.003}),
+    Suspect("100 epochs", 40, epochs=100),
+    Suspect("same epochs, 100 of them", 40, "der++-same-epochs", epochs=100),
     Suspect("as released", 140, "der++-same-epochs", 50, RELEASED, "small_stem"),
     Suspect("as released, ER", 85, "er-same-epochs", 50, RELEASED, "small_stem"),
 ]

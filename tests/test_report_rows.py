@@ -172,6 +172,24 @@ def test_two_directories_with_the_same_runs_are_compared(tmp_path):
     assert len(collect([tmp_path / "old", tmp_path / "copy"])) == 4  # the same runs, finished at the same time
 
 
+def test_two_directories_with_other_settings_are_compared_by_these(tmp_path):
+    for name, settings in (("long", {"epochs": 8}), ("short", {"epochs": 4}), ("other", {"epochs": 8, "lr": 0.5})):
+        (tmp_path / name).mkdir()
+        table(tmp_path / name / "results.csv", grid(strategy=["uniform", "accuacl"], seed=[0, 1], **settings))
+    for names, caption, label in (
+        (("long", "short"), "epochs 8", "4"),
+        (("short", "long"), "epochs 4", "8"),
+        (("short", "other"), f"epochs 4, lr {grid()[0]['lr']:g}", "8 / 0.5"),
+    ):
+        text = report.write([tmp_path / name for name in names], tmp_path / "r.md").read_text()
+        assert f"**Differences from {caption}, over all cells**" in text
+        assert any(line.startswith(f"| {label} |") for line in text.splitlines())
+    (tmp_path / "both").mkdir()
+    table(tmp_path / "both" / "results.csv", grid(strategy=["uniform", "accuacl"], epochs=[2, 4]))
+    text = report.write([tmp_path / "long", tmp_path / "both"], tmp_path / "r.md").read_text()
+    assert "**Differences from uniform, over all cells**" in text  # which path is compared with which, nobody can say
+
+
 def test_runs_and_tables_in_one_directory(tmp_path):
     config = make({"benchmark": "split-digits", "tasks": 2, "labels": 8, "epochs": 1, "pool": 40, "evaluate": "round"})
     result = run(config, tmp_path / "deep" / "a")

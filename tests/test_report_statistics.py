@@ -23,6 +23,7 @@ from accuacl.experiments.report.groups import BASELINES, make_groups
 from test_report_rows import grid, made_up, with_metrics
 
 UNIFORM = Baseline("strategy", "uniform")
+MORE = (("uniform", 10), ("accuacl", 30))
 few_numbers = st.lists(st.integers(-30, 30).map(lambda x: x / 10), min_size=1, max_size=9)
 
 
@@ -260,6 +261,12 @@ def test_the_baseline_by_any_name():
         ("coverage", Baseline("memory_policy", "coverage"), ["paper"], [8]),
         ("memory-policy=paper", Baseline("memory_policy", "paper"), ["coverage"], [8]),
         ("lambda=0.5", Baseline("lam", "0.5"), ["unset"], [2]),
+        (
+            "strategy=uniform, memory-policy=paper",
+            Baseline("strategy", "uniform / paper", ("memory_policy",)),
+            ["uniform / coverage", "accuacl / paper", "accuacl / coverage", "accuacl, lam 0.5 / paper"],
+            [4, 4, 4, 2],
+        ),
     ):
         assert find_baseline(name, groups) == baseline
         (compared,) = compare(groups, baseline).values()
@@ -268,6 +275,8 @@ def test_the_baseline_by_any_name():
         ("entropy", "no run has the baseline 'entropy'; the runs have strategy uniform, accuacl"),
         ("labels=3", "no run has the baseline 'labels=3'; the runs have labels 1000"),
         ("memry=3", "there is no setting 'memry'; did you mean memory?"),
+        ("strategy=uniform,memry=3", "there is no setting 'memry'; did you mean memory?"),
+        ("strategy=uniform,labels=3", "the runs have strategy / labels uniform / 1000, accuacl / 1000"),
     ):
         with pytest.raises(InputError) as refused:
             find_baseline(wrong, groups)
@@ -284,6 +293,25 @@ def test_the_usual_baseline():
         ({"labels": [10, 20]}, None),
     ):
         assert find_baseline("", make_groups(grid(**axes))) == expected
+    assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=20") == Baseline("labels", "20")
+    assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=30") is None
+    assert str(Baseline("labels", "20 / er", ("learner",))) == "labels 20, learner er"
+
+
+def test_seeds_that_tell_one_difference_may_not_tell_several():
+    """Six pairs give p = 0.031 at best, and 0.062 if two are compared; twelve pairs beside them change nothing."""
+    rows = []
+    for s in range(6):
+        for name, a in (("uniform", 10), ("entropy", 20), ("accuacl", 30)):
+            rows.append(with_metrics(made_up(strategy=name, seed=s), a + s, 50))
+    (table,) = difference_tables(make_groups(rows), UNIFORM)
+    assert texts(table)["entropy"][1] == "0.062 6 seeds cannot tell"
+    (table,) = difference_tables(make_groups([row for row in rows if row["strategy"] != "accuacl"]), UNIFORM)
+    assert texts(table)["entropy"][1] == "0.031 better"
+    more = [with_metrics(made_up(strategy=n, seed=s), a + s, 50) for s in range(6, 12) for n, a in MORE]
+    (table,) = difference_tables(make_groups(rows + more), UNIFORM)
+    assert texts(table)["entropy"][1] == "0.031 better"  # the other has the smaller p, so this one counts once
+    assert texts(table)["accuacl"][1] == "< 0.001 better"
 
 
 def test_a_learner_without_memory_is_compared_with_every_memory():

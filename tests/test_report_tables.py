@@ -232,6 +232,12 @@ def test_bounds_are_rows_in_the_tables_of_every_memory():
         shown = [row.cells[0].text for row in last.rows]
         assert shown == [f"{values[name]:.1f}" for name in ("finetune", "joint")]
         assert all(not cell.rank for row in last.rows for cell in row.cells)
+    rows += grid(learner="lwf", memory=0, strategy="uniform", alpha=1.0, seed=[0, 1])  # which is more than a bound
+    tables = [b for b in documents.many_runs(rows).blocks if isinstance(b, Table) and "LA" in b.note]
+    for table in tables:
+        assert table.groups[-1].title == "bounds, and without a memory"
+        heads = ["lower bound: finetune, uniform", "no memory: lwf, uniform", "upper bound: joint, uniform"]
+        assert [row.heads[0] for row in table.groups[-1].rows] == heads
     alone = grid(learner="finetune", memory=0, strategy=["uniform", "entropy"])
     assert any(isinstance(b, Table) and "LA" in b.note for b in documents.many_runs(alone).blocks)
 

@@ -31,7 +31,8 @@ def report(
         str,
         typer.Option(
             help="What all else is compared with, paired by seed: a strategy, learner, memory policy or path, or a "
-            "setting such as labels=100 (default: the first path if several have the same runs, else uniform)."
+            "setting such as labels=100, or several with commas between them (default: what the first of several "
+            "paths has, else uniform)."
         ),
     ] = "",
     title: Annotated[str, typer.Option(help="The report's title.")] = "",
@@ -52,9 +53,9 @@ def report(
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
-    Several runs are averaged over their seeds and nothing else, and compared with a baseline; two directories that
-    hold the same runs are compared with each other. A single run has its accuracy matrix, curves, confusion matrix and
-    picked images. One self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
+    Several runs are averaged over their seeds and nothing else, and compared with a baseline; two directories are
+    compared with each other. A single run has its accuracy matrix, curves, confusion matrix and picked images. One
+    self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
     read: list[str] = []
     written = reports.write(

@@ -32,31 +32,28 @@ from accuacl.experiments.report.groups import (
 FLIPS = 100_000  # random sign flips; up to 16 pairs have no more than this, and all of them are tried
 LEVEL = 0.05
 BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
+SLASH = " / "  # between the labels of a baseline of several settings
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """The runs that all others are compared with: those whose label in this setting is `label`."""
+    """The runs that all others are compared with: those whose label in this setting, or in several, is `label`."""
 
     setting: str
     label: str
+    also: tuple[str, ...] = ()  # further settings, whose labels stand behind a slash
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        return (self.setting, *self.also)
 
     def of(self, group: Group) -> str:
-        """What the group is called in this setting: its strategy or learner with its options, or the value."""
-        if self.setting == "strategy":
-            return group.strategy.removesuffix(f", from {group[SOURCE]}")
-        if self.setting == "learner":
-            return ", ".join([str(group["learner"]), *group.changed(LEARNER_OPTIONS)])
-        return show(group[self.setting])
+        """What the group is called in these settings."""
+        return SLASH.join(_label(group, setting) for setting in self.settings)
 
     def ignored(self, group: Group) -> set[str]:
         """The settings in which the group and its baseline may differ."""
-        if self.setting == "strategy":
-            return {"strategy", *STRATEGY_SETTINGS} - {SOURCE}
-        if self.setting == "learner":
-            entry = learners.REGISTRY.get(group["learner"])
-            return {"learner", *LEARNER_OPTIONS, *(entry.fixed if entry else ())}
-        return {self.setting, "lam_from"} if self.setting == "lam" else {self.setting}
+        return set().union(*(_ignored(group, setting) for setting in self.settings))
 
     def cell(self, group: Group) -> str:
         """In words, what the group has in common with its baseline."""
@@ -68,28 +65,70 @@ class Baseline:
         return ", ".join(words)
 
     def __str__(self) -> str:
-        return self.label if self.setting in BY_NAME else f"{self.setting.replace('_', ' ')} {self.label}"
+        if all(setting in BY_NAME for setting in self.settings):
+            return self.label
+        labels = zip(self.settings, self.label.split(SLASH), strict=True)
+        return ", ".join(f"{setting.replace('_', ' ')} {label}" for setting, label in labels)
 
 
-def find_baseline(given: str, groups: Sequence[Group]) -> Baseline | None:
-    """The baseline that was given, as a name or as setting=value; "": the usual one, or None if there is none.
+def _label(group: Group, setting: str) -> str:
+    """The group's strategy or learner with its options, or its value of another setting."""
+    if setting == "strategy":
+        return group.strategy.removesuffix(f", from {group[SOURCE]}")
+    if setting == "learner":
+        return ", ".join([str(group["learner"]), *group.changed(LEARNER_OPTIONS)])
+    return show(group[setting])
 
-    The usual one is uniform or the first strategy, else the first learner or memory policy, whichever of these differs.
+
+def _ignored(group: Group, setting: str) -> set[str]:
+    if setting == "strategy":
+        return {"strategy", *STRATEGY_SETTINGS} - {SOURCE}
+    if setting == "learner":
+        entry = learners.REGISTRY.get(group["learner"])
+        return {"learner", *LEARNER_OPTIONS, *(entry.fixed if entry else ())}
+    return {setting, "lam_from"} if setting == "lam" else {setting}
+
+
+def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Baseline | None:
+    """The baseline that was given, as a name or as setting=value, or as several of these with commas between them.
+
+    "": the usual one, or None if there is none. That is `usual`, in the same form, if there are such runs; else uniform
+    or the first strategy, else the first learner or memory policy, whichever of these differs.
     """
     if not given:
-        return _usual(groups)
+        return (_first(_places(usual), groups) if usual else None) or _usual(groups)
+    places = _places(given)
+    if place := _first(places, groups):
+        return place
+    known = {SLASH.join(place.settings): _labels(place, groups) for place in places}
+    texts = [f"{name.replace('_', ' ')} {', '.join(labels)}" for name, labels in known.items() if any(labels)]
+    raise InputError(f"no run has the baseline {given!r}; the runs have {'; '.join(texts)}.")
+
+
+def _places(given: str) -> list[Baseline]:
+    """What a name or setting=value may mean."""
+    if "=" not in given:
+        return [Baseline(setting, given.strip()) for setting in BY_NAME]
+    parts = given.split(",")
+    if not all("=" in part for part in parts):  # the label of a strategy or learner has options behind commas
+        return [Baseline(*_setting_and_value(given))]
+    (first, *also), values = zip(*map(_setting_and_value, parts), strict=True)
+    return [Baseline(first, SLASH.join(values), tuple(also))]
+
+
+def _first(places: Sequence[Baseline], groups: Sequence[Group]) -> Baseline | None:
+    """The first that some runs have."""
+    return next((place for place in places if any(place.of(group) == place.label for group in groups)), None)
+
+
+def _setting_and_value(given: str) -> tuple[str, str]:
     name, _, value = given.partition("=")
-    name = ALIASES.get(name.strip().replace("-", "_"), name.strip().replace("-", "_"))
-    if "=" in given and name not in (*Config.model_fields, SOURCE):
+    name = name.strip().replace("-", "_")
+    name = ALIASES.get(name, name)
+    if name not in (*Config.model_fields, SOURCE):
         meant = near(name, Config.model_fields)
         raise InputError(f"there is no setting {name!r}; {f'did you mean {meant}?' if meant else 'give another.'}")
-    places = [Baseline(name, value.strip())] if "=" in given else [Baseline(s, given.strip()) for s in BY_NAME]
-    for place in places:
-        if any(place.of(group) == place.label for group in groups):
-            return place
-    known = {setting: _labels(Baseline(setting, ""), groups) for setting in [place.setting for place in places]}
-    listed = "; ".join(f"{setting.replace('_', ' ')} {', '.join(labels)}" for setting, labels in known.items())
-    raise InputError(f"no run has the baseline {given!r}; the runs have {listed}.")
+    return name, value.strip()
 
 
 def _usual(groups: Sequence[Group]) -> Baseline | None:
@@ -120,10 +159,18 @@ class Compared:
     @property
     def cannot_tell(self) -> str:
         """That there are too few pairs, if no differences of as many could have a p below the level; or ""."""
+        return self.too_few if len(self.seeds) == 1 or self.least_p > LEVEL else ""
+
+    @property
+    def least_p(self) -> float:
+        """The smallest p that as many pairs can give: every difference has the same sign."""
+        return 2 / 2**self.pairs
+
+    @property
+    def too_few(self) -> str:
         if len(self.seeds) == 1:
             return "1 seed cannot tell"
-        too_few = 2 / 2**self.pairs > LEVEL
-        return f"{self.pairs} {'seeds' if len(self.cells) == 1 else 'pairs'} cannot tell" if too_few else ""
+        return f"{self.pairs} {'seeds' if len(self.cells) == 1 else 'pairs'} cannot tell"
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
@@ -136,7 +183,7 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
     found: dict[str, dict[str, Compared]] = {}
     known: set[tuple[str, ...]] = set()
     for group, base in ((group, base) for group in groups for base in bases if _match(group, base, baseline)):
-        if group in bases or (baseline.setting == "strategy" and group["strategy"] == "full"):
+        if group in bases or ("strategy" in baseline.settings and group["strategy"] == "full"):
             continue
         common = min(group, base, key=lambda one: len(baseline.ignored(one)))
         cell, label = baseline.cell(common), baseline.of(group)
@@ -194,8 +241,12 @@ def _table(caption: str, found: dict[str, list[Compared]], titled: bool, note: s
 
 
 def _rows(group: Sequence[Compared]) -> list[TableRow]:
-    """A row for each label; p is corrected for the number of labels that can be tested."""
+    """A row for each label; p is corrected for the number of labels that can be tested.
+
+    With the correction, as many pairs may be too few that would be enough for a single comparison.
+    """
     able = [compared for compared in group if not compared.cannot_tell]
+    least = holm([compared.least_p for compared in able])
     corrected = {metric: holm([sign_flip_test(c.differences[metric]) for c in able]) for metric in MAIN_METRICS}
     rows = []
     for compared in group:
@@ -208,6 +259,9 @@ def _rows(group: Sequence[Compared]) -> list[TableRow]:
                 continue
             p, better = corrected[metric][able.index(compared)], (mean > 0) == METRICS[metric].larger
             verdict = ("better" if better else "worse") if p < LEVEL else ""
+            if least[able.index(compared)] > LEVEL:
+                cells.append(TableCell(p_value(p), compared.too_few))
+                continue
             cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
         counts = (compared.pairs, len(compared.cells), len(compared.seeds))
         rows.append(TableRow([compared.label], [*cells, *(TableCell(str(count)) for count in counts)]))
@@ -218,9 +272,9 @@ NOTE = (
     "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
     "with identical accuracies count once, and runs that stop early or go on longer are left out if there are others. "
     f"Two-sided p from a sign-flip test (all flips for up to {int(np.log2(FLIPS))} pairs, {FLIPS:,} random ones for "
-    "more), corrected by Holm's method for the number of runs that are compared. With n pairs p is at least 2 / 2^n, "
-    "so that five or fewer cannot tell. Pairs from different cells that share a seed are treated as independent. Bold: "
-    f"better with p < {LEVEL}."
+    "more), corrected by Holm's method for the number of runs that are compared. With n pairs p is at least 2 / 2^n "
+    f"before the correction; where it cannot be below {LEVEL}, before or after it, the pairs cannot tell. Pairs "
+    f"from different cells that share a seed are treated as independent. Bold: better with p < {LEVEL}."
 )
 
 

@@ -64,12 +64,14 @@ def many_runs(
     source: str = "",
     query_times: Sequence[Row] = (),
     baseline: str = "",
+    usual: str = "",
 ) -> Document:
     """The report of these rows.
 
     command: the one that made them all, if there is one. unfinished: how many runs are not there yet. notices:
     sentences to begin with. source: a sentence on where the rows were read. query_times: what queries cost. baseline:
-    what all else is compared with, a name or setting=value; "": the usual one.
+    what all else is compared with, a name or setting=value; "": the usual one. usual: what that is, where the
+    paths say it.
     """
     if not rows:
         return Document(title or bars.TITLE, [*bars.cost_blocks(query_times), Points([source])])
@@ -82,7 +84,7 @@ def many_runs(
         add(Text(f"{unfinished} {is_left} left out.", notice=True))
     report.blocks.extend(data_notices(rows, notices))
     first_source = f"{SOURCE}={rows[0][SOURCE]}" if rows[0].get(SOURCE) else ""
-    compared = find_baseline(baseline or first_source, groups)
+    compared = find_baseline(baseline or first_source, groups, usual)
     differences = difference_tables(groups, compared) if compared else []
     if baseline and not differences:
         raise InputError(f"no run has a pair with the baseline {baseline!r}, all other settings and the seed the same.")

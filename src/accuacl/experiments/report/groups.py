@@ -66,11 +66,18 @@ class Group:
 
     @cached_property
     def bound(self) -> str:
-        """Whether the runs are a lower bound (nothing is rehearsed) or an upper bound (joint training), or ""."""
+        """Whether the runs are a lower bound (nothing is rehearsed), an upper bound (joint training), or neither: "".
+
+        "no memory": a learner that needs none because it does something else against forgetting.
+        """
         if self["learner"] == "joint":
             return "upper bound"
-        exact = self["learner"] in learners.REGISTRY and learners.REGISTRY[self["learner"]].exact
-        return "lower bound" if self["learner"] == "finetune" or (self["memory"] == 0 and not exact) else ""
+        if self["learner"] == "finetune":
+            return "lower bound"
+        entry = learners.REGISTRY.get(self["learner"])
+        if self["memory"] or (entry and entry.exact):
+            return ""
+        return "no memory" if entry and "memory" in entry.fixed else "lower bound"
 
     @cached_property
     def title(self) -> str:

@@ -158,7 +158,7 @@ def picks(picked: Sequence[Sequence[int]]) -> Figure:
             axes.plot([t + 0.6, t + 1.4], [even, even], color=INK, linewidth=1)
             axes.vlines(x, even, list(counts), color=BLUE, linewidth=1)
             axes.plot(x, counts, color=BLUE, marker="o", linestyle="", markersize=4)
-        axes.set_ylim(bottom=0)
+        axes.set_ylim(0, 1.08 * max(max(counts) for counts in picked))  # a point at the top is seen whole
         axes.set_xticks(range(1, len(picked) + 1))
         axes.grid(False, axis="x")
         axes.set_xlabel("task")

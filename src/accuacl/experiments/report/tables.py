@@ -152,7 +152,8 @@ def _table(spec: Spec, groups: Sequence[Group], bounds: Sequence[Group]) -> Tabl
             TableRow([f"{group.bound}: {group.learner}, {group.strategy}"], _bound_cells(group, metrics, in_paper))
             for group in sorted(bounds, key=lambda group: group.bound)
         ]
-        row_groups.append(TableGroup("bounds", rows))
+        title = "bounds" if all("bound" in group.bound for group in bounds) else "bounds, and without a memory"
+        row_groups.append(TableGroup(title, rows))
     note = _note(spec, groups, metrics, any(c.rank for part in row_groups for row in part.rows for c in row.cells))
     if in_paper:
         note = f"{note} {paper.protocol(groups[0])}".strip()

@@ -13,7 +13,7 @@ from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, page, text_formats
 from accuacl.experiments.report.document import FORMATS
-from accuacl.experiments.report.groups import SOURCE, Row, make_groups
+from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
 from accuacl.experiments.report.tables import means_csv
 from accuacl.experiments.sweeps import has_query_times, read_query_times
 
@@ -67,6 +67,7 @@ def write(
     _check_out(out, paths)
     _check_figures(figures, figure_type, format, out)
     sources = read(paths)
+    usual = baseline_of_paths(sources)
     queries = {table: read_query_times(table) for table in query_tables(paths)}
     source = describe(sources, queries)
     rows = merge(sources)
@@ -85,7 +86,7 @@ def write(
         # Nobody knows which of the unfinished runs would have been chosen.
         unfinished = 0 if choose else count_unfinished(paths)
         query_times = [row for table in queries.values() for row in table]
-        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times, baseline)
+        report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times, baseline, usual)
     if figures:
         report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
     if format == "csv":
@@ -147,6 +148,24 @@ def merge(sources: Sequence[RowSource]) -> list[Row]:
         return [max(by_path.values(), key=_finished) for by_path in newest.values()]
     names = {path: path.name if [p.name for p in paths].count(path.name) == 1 else str(path) for path in paths}
     return [by_path[path] | {SOURCE: names[path]} for path in paths for by_path in newest.values() if path in by_path]
+
+
+def baseline_of_paths(sources: Sequence[RowSource]) -> str:
+    """If the given paths differ in some settings, each with one value in a path: those of the first path, or "".
+
+    They are what `--baseline` would be given.
+    """
+    by_path: dict[Path, list[Row]] = {}
+    for source in sources:
+        by_path.setdefault(source.given, []).extend(source.rows)
+    found = []
+    for name in (name for name in Config.model_fields if name != "seed"):
+        values = [{show(row[name]) for row in rows} for rows in by_path.values()]
+        if any(value != values[0] for value in values):
+            if any(len(value) > 1 for value in values):
+                return ""
+            found.append(f"{name}={min(values[0])}")
+    return ",".join(found)
 
 
 def _finished(row: Row) -> str:
