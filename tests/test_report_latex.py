@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from accuacl.experiments import make, report, run
-from accuacl.experiments.report.text_formats import PREAMBLE
+from accuacl.experiments.report.formats import PREAMBLE
 from test_report_pages import EVIL
 from test_report_queries import query_times
 from test_report_rows import grid, table

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from accuacl.cli import main
 from accuacl.experiments import Journal, make, report, run
-from accuacl.experiments.report import bars, curves, documents, figure_files, page as svg
+from accuacl.experiments.report import bars, curves, documents, figure_files, formats as svg
 from accuacl.experiments.report.document import FAINT, Code
 from accuacl.experiments.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import GOLDEN, mix64
 
-Numbers = NDArray[np.int64]
 Keys = NDArray[np.uint64]
-Column: TypeAlias = Any  # of a chunk: Numbers, or an Arrow array of text
+Column: TypeAlias = Any  # of a chunk: whole numbers in NumPy, or an Arrow array of text
 
 
 def kind_of(type_: pa.DataType) -> str:

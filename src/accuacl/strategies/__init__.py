@@ -15,12 +15,15 @@ from accuacl.base.lazy import lazy_attributes
 if TYPE_CHECKING:
     from accuacl.strategies.api import (
         WITHOUT_MEMORY as WITHOUT_MEMORY,
+        Query as Query,
+        Selection as Selection,
         TooLarge as TooLarge,
         bytes_needed as bytes_needed,
         get_strategy as get_strategy,
         needs as needs,
         select as select,
         warn_without_memory as warn_without_memory,
+        whole_number as whole_number,
     )
     from accuacl.strategies.coverage import (
         in_sample_order as in_sample_order,
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
         squared_width as squared_width,
         unit as unit,
     )
-    from accuacl.strategies.query import Query as Query, Selection as Selection, whole_number as whole_number
     from accuacl.strategies.ranking import (
         Context as Context,
         Examples as Examples,
@@ -66,13 +68,16 @@ __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "api": (
+            "Query",
+            "Selection",
+            "TooLarge",
             "WITHOUT_MEMORY",
             "bytes_needed",
             "get_strategy",
             "needs",
             "select",
-            "TooLarge",
             "warn_without_memory",
+            "whole_number",
         ),
         "coverage": ("in_sample_order", "sample_hashes", "sample_size", "usual_sample"),
         "facility": ("facility_location", "squared_width", "unit"),
@@ -89,7 +94,6 @@ __getattr__, __dir__ = lazy_attributes(
             "split_options",
             "strategy_names",
         ),
-        "query": ("Query", "Selection", "whole_number"),
         "ranking": (
             "among_smallest",
             "Context",

@@ -12,9 +12,8 @@ from accuacl import fisher
 from accuacl.base.errors import InputError
 from accuacl.base.progress import portion
 from accuacl.fisher import Target
-from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.api import Query, Selection, check_fits, needs, whole_number
 from accuacl.strategies.coverage import cover, needed
-from accuacl.strategies.query import Query, Selection, whole_number
 from accuacl.strategies.ranking import (
     Context,
     Indices,

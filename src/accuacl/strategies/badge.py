@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.randomness import numpy_generator
 from accuacl.features import Features
-from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.api import Query, Selection
 from accuacl.strategies.ranking import round_off
 
 Matrix = NDArray[np.float64]

@@ -11,8 +11,7 @@ from accuacl.base.errors import InputError, install
 from accuacl.base.machine import available_memory
 from accuacl.base.threads import for_torch
 from accuacl.strategies.accuacl import Oversample
-from accuacl.strategies.api import TooLarge, needs
-from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.api import Query, Selection, TooLarge, needs
 from accuacl.strategies.registry import Option
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies.api import check_fits, embeddings_only, needs
+from accuacl.strategies.api import Query, Selection, check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
-from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Vector
 from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties

@@ -9,8 +9,8 @@ import torch
 from numpy.typing import NDArray
 
 from accuacl.features import Features
+from accuacl.strategies.api import Query
 from accuacl.strategies.bait import TIE, block_rows
-from accuacl.strategies.query import Query
 
 LinAlgError = torch.linalg.LinAlgError  # type: ignore[attr-defined]
 Vector = NDArray[np.float64]

@@ -9,9 +9,8 @@ import numpy as np
 from accuacl.base.progress import Tick, portion
 from accuacl.base.threads import spread
 from accuacl.strategies.accuacl import Lam, weight_of_past
-from accuacl.strategies.api import check_fits, needs
+from accuacl.strategies.api import Query, Selection, check_fits, needs
 from accuacl.strategies.facility import distinct, unit
-from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector
 from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.features import Array
-from accuacl.strategies.api import embeddings_only
-from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.api import Query, Selection, embeddings_only
 from accuacl.strategies.ranking import round_off
 
 ROWS = 1024  # rows of the mean and of the picks' distances computed at a time

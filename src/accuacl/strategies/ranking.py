@@ -21,7 +21,7 @@ from accuacl.base.progress import Tick
 from accuacl.base.threads import spread
 from accuacl.features import Array, Features
 from accuacl.fisher import SUM_ROWS, FisherSum, exact_entries
-from accuacl.strategies.query import Query, Selection
+from accuacl.strategies.api import Query, Selection
 
 Indices = NDArray[np.int64]
 Vector = NDArray[np.float64]

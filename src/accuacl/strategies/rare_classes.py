@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import derive, hash_ids
-from accuacl.strategies.api import get_strategy, needs
+from accuacl.strategies.api import Query, Selection, get_strategy, needs
 from accuacl.strategies.facility import unit
-from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, round_off
 from accuacl.strategies.registry import Option
 

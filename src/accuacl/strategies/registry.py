@@ -27,7 +27,7 @@ from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, is_loaded, load_file, required_arguments, with_place
 
 if TYPE_CHECKING:
-    from accuacl.strategies.query import Selection
+    from accuacl.strategies.api import Selection
 
 REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:function"
     "accuacl.strategies",

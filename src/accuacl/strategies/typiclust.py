@@ -8,9 +8,8 @@ import numpy as np
 
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive
-from accuacl.strategies.api import check_fits, embeddings_only, needs
+from accuacl.strategies.api import Query, Selection, check_fits, embeddings_only, needs
 from accuacl.strategies.facility import distinct, unit
-from accuacl.strategies.query import Query, Selection
 from accuacl.strategies.ranking import Indices, Vector, round_off
 
 MOST_CLUSTERS = 500

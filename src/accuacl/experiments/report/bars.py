@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accuacl.base.files import write_text
-from accuacl.experiments.report import page
 from accuacl.experiments.report.curves import styles
 from accuacl.experiments.report.document import (
     FAINT,
@@ -26,6 +25,7 @@ from accuacl.experiments.report.document import (
     TableRow,
     Text,
 )
+from accuacl.experiments.report.formats import render_html
 from accuacl.experiments.report.groups import Group, number
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def write_efficiency(costs: Costs, out: Path, title: str, about: str, command: s
         Text(f"{RANDOM}; {machine}; seed 0. {PAPER}"),
         Code("To reproduce all of it", [command]),
     ]
-    write_text(out, page.render(Document(title, blocks)))
+    write_text(out, render_html(Document(title, blocks)))
     return out
 
 

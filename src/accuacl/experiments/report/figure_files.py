@@ -13,7 +13,7 @@ from typing import Any
 from accuacl.base.errors import InputError
 from accuacl.base.files import making, write_bytes
 from accuacl.experiments.report.document import FAINT, Block, Document, Figure, Heading, LineStyle, Picture
-from accuacl.experiments.report.page import STYLE, wrapped
+from accuacl.experiments.report.formats import STYLE, wrapped
 
 TYPES = {  # each with the metadata to leave out, so that the same plot gives the same bytes
     "svg": {"Date": None, "Creator": None},

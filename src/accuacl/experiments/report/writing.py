@@ -11,7 +11,7 @@ from typing import Any
 from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, write_text
 from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
-from accuacl.experiments.report import documents, figure_files, page, text_formats
+from accuacl.experiments.report import documents, figure_files, formats
 from accuacl.experiments.report.document import FORMATS
 from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
 from accuacl.experiments.report.tables import means_csv
@@ -92,9 +92,9 @@ def write(
     if format == "csv":
         text = means_csv(make_groups(rows))
     elif format == "html":
-        text = page.render(report)
+        text = formats.render_html(report)
     else:
-        render = text_formats.render_latex if format == "latex" else text_formats.render_markdown
+        render = formats.render_latex if format == "latex" else formats.render_markdown
         text = render(report, out.parent)
     write_text(out, text)
     return out
@@ -232,7 +232,7 @@ def _check_figures(figures: Path | None, figure_type: str, format: str, out: Pat
         raise InputError(f"{figures} is a file; give a folder for the figures.")
     if figure_type == "svg" and format == "latex":
         raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
-    if figures and format == "latex" and set(text_formats.link(figures, out.parent)) & set("%#{}~\\ "):
+    if figures and format == "latex" and set(formats.link(figures, out.parent)) & set("%#{}~\\ "):
         raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
 
 

@@ -214,7 +214,7 @@ def described_calls() -> View:
 
 @router.get("/docs", include_in_schema=False, response_class=HTMLResponse)
 def docs(request: Request, person: Limited) -> str:
-    """The same calls as a page; it loads nothing from elsewhere."""
+    """A page that lists the calls; it loads nothing from elsewhere."""
     return pages.render(request, "api.html", person, calls=calls())
 
 
