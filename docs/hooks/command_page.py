@@ -25,8 +25,8 @@ def page() -> str:
     lines = [
         "# Commands",
         "",
-        "Every command explains itself with `--help`; this page is made of the same words. Exit codes: 0 done, 1 a bug "
-        "or runs that failed, 2 wrong input (one sentence says what to fix), 75 labels of people are pending, "
+        "Every command explains itself with `--help`; this page has the same text. Exit codes: 0 done, 1 a bug "
+        "or runs that failed, 2 wrong input (one sentence says what to fix), 75 waiting for people's labels, "
         "130 Ctrl-C.",
         "",
         "| command | does |",
