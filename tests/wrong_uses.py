@@ -609,9 +609,9 @@ def culprits(use: str) -> set[str]:
 
 PAGE = """# Wrong uses and what they say
 
-These {count} wrong uses were tried by somebody who had not seen the ones in the tests. Each ends with exit code 2 and one
-sentence. `python tests/wrong_uses.py > docs/results/wrong-uses.md` runs them and writes this page; DIR stands for the
-folder in which the commands ran. `tests/test_wrong_uses.py` runs these and all others.
+These {count} wrong uses were tried by somebody who had not seen the ones in the tests. Each ends with exit code 2 and
+one sentence. `python tests/wrong_uses.py > docs/results/wrong-uses.md` runs them and writes this page; DIR stands for
+the folder in which the commands ran. `tests/test_wrong_uses.py` runs these and all others.
 
 | accuacl ... | exit code | accuacl: ... |
 |---|--:|---|
