@@ -86,6 +86,8 @@ def test_the_page_plays_sounds_and_links_to_other_files(files, project, chromium
         if name == "a.wav":
             wait_until(lambda: element.evaluate("audio => audio.readyState >= 2"))
             assert element.evaluate("audio => audio.duration") == pytest.approx(0.25)
+            page.keyboard.press("Space")
+            wait_until(lambda: element.evaluate("audio => audio.played.length > 0"))
         else:
             assert (element.inner_text(), element.get_attribute("href")) == ("Open the file", "/item/1/file")
 

@@ -153,7 +153,7 @@ onKey((key, shift) => {
   const act = { ...keys, s: () => skip(), u: undo, g: guess, "/": focusSearch, "?": help }[key];
   if (act) act();
   else if (key === "escape") return closeNewest() || zoomKey(key);
-  else return pickKey(key) || zoomKey(key);
+  else return pickKey(key) || zoomKey(key) || show.playKey(key);
   return true;
 });
 

@@ -36,6 +36,18 @@ function player(address, media) {
   return Object.assign(element, { src: address, controls: true, preload: "auto" });
 }
 
+/**
+ * Play or pause the sound or video that is shown; whether the key was for it. What has the focus keeps its own key.
+ * @param {string} key
+ */
+export function playKey(key) {
+  const media = /** @type {HTMLMediaElement | null} */ (at("view").querySelector("audio, video"));
+  if (key !== " " || !media || document.activeElement?.closest("button, a, summary, audio, video")) return false;
+  if (media.paused) media.play().catch(() => {}); // what cannot be played says so in the player
+  else media.pause();
+  return true;
+}
+
 async function image(pick, view) {
   const img = imageOf(pick);
   const note = make("p", "Loading the image …", "loading");
