@@ -38,12 +38,13 @@ def main() -> None:
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--photos", nargs="+", default=list(PHOTOS), choices=list(PHOTOS))
     parser.add_argument("--images", type=int, default=96, help="in each turn")
+    parser.add_argument("--batch", type=int, default=BATCH, help="images that a thread is given at a time")
     parser.add_argument("--turns", type=int, default=4)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--row", help="used by this script itself")
     given = parser.parse_args()
     if given.row:
-        print(json.dumps(measure(*json.loads(given.row), given.images, given.turns)))
+        print(json.dumps(measure(*json.loads(given.row), given.images, given.batch, given.turns)))
         return
     if not given.runtimes:
         from accuacl.experiments.networks import installed
@@ -59,7 +60,7 @@ def main() -> None:
             if photos == LARGE and cell[1] != SIDE:
                 continue
             command = [sys.executable, __file__, "--row", json.dumps([*cell, photos, folder])]
-            command += ["--images", str(given.images), "--turns", str(given.turns)]
+            command += ["--images", str(given.images), "--batch", str(given.batch), "--turns", str(given.turns)]
             row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
             alone.setdefault(tuple(cell), row["per_cpu_second"])
             named = dict(zip(COLUMNS, (*cell, photos), strict=False)) | row
@@ -75,7 +76,7 @@ def main() -> None:
 
 
 def measure(
-    name: str, side: int, runtime: str, threads: int, photos: str, folder: str, images: int, turns: int
+    name: str, side: int, runtime: str, threads: int, photos: str, folder: str, images: int, batch: int, turns: int
 ) -> dict[str, Any]:
     """One row, in this process."""
     if hasattr(os, "sched_setaffinity"):
@@ -93,12 +94,12 @@ def measure(
     files = sorted((Path(folder) / photos).glob("*.jpg"))
     pixels = np.random.default_rng(0).integers(0, 256, (32, side, side, 3), np.uint8)
 
-    def embed(batch: range) -> Any:
+    def embed(rows: range) -> Any:
         if not files:
-            return run(pixels[: len(batch)])
-        return run(np.stack([decode(files[i % len(files)].read_bytes(), side) for i in batch]))
+            return run(pixels[: len(rows)])
+        return run(np.stack([decode(files[i % len(files)].read_bytes(), side) for i in rows]))
 
-    batches = [range(start, min(start + BATCH, images)) for start in range(0, images, BATCH)]
+    batches = [range(start, min(start + batch, images)) for start in range(0, images, batch)]
     best = best_cpu = float("inf")
     with memory_kept():
         for _ in range(turns + 1):  # the first one warms up
