@@ -34,17 +34,12 @@ def main() -> None:
 
 
 def regimes(paths: list[Path]) -> dict[str, Cells]:
-    """The cells of every benchmark, learner and memory, and of every number of labels where they differ."""
-    rows = [row for path in paths for row in read_csv(path)]
-    numbers = defaultdict(set)
-    for row in rows:
-        numbers[row["benchmark"]].add(int(row["labels"]))
+    """The cells of every benchmark, learner, number of labels and memory."""
     found: dict[str, Cells] = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
+    for row in (row for path in paths for row in read_csv(path)):
         cell = f"{row['strategy']}/{row.get('memory_policy') or 'paper'}"
         cell += "/first" if row.get("first_round") == "coverage" else ""
-        regime = f"{row['learner']} on {row['benchmark']}, M = {row['memory']}"
-        regime += f", {row['labels']} labels a task" if len(numbers[row["benchmark"]]) > 1 else ""
+        regime = f"{row['learner']} on {row['benchmark']}, M = {row['memory']}, {int(row['labels']):,} labels a task"
         found[regime][cell][int(row["seed"])] = {name: float(row[key]) for name, key in METRICS.items()}
     return found
 

@@ -1,7 +1,7 @@
 """Why does DER++ forget more at paper scale than in the paper? One suspect at a time, on split-cifar10 with uniform.
 
     ACCUACL_DATA=DIR python benchmarks/suspects.py run --out runs/suspects --csv docs/results/baseline/suspects.csv
-    python benchmarks/suspects.py table --csv docs/results/baseline/suspects.csv
+    python benchmarks/suspects.py table --csv docs/results/baseline/suspects.csv --table REPRODUCIBILITY.md
 
 `run` works through SUSPECTS in order, in one process with one thread, and adds a row to the table after each run; given
 again, it goes on where it was. The file is also a plugin, for one run at a time:
@@ -342,6 +342,11 @@ SUSPECTS = [
     Suspect("3x3 stem, torch's initialisation", 30, epochs=10, network="small_stem"),
     Suspect("same epochs", 25, "der++-same-epochs", epochs=50, seed=101),
     Suspect("reference", 25, epochs=50, seed=101),
+    Suspect("torch's initialisation, same epochs", 5, "der++-same-epochs", 10, network="torch_initialisation"),
+    Suspect(
+        "torch's initialisation, same epochs", 5, "der++-same-epochs", 10, network="torch_initialisation", seed=101
+    ),
+    Suspect("same epochs", 5, "der++-same-epochs", epochs=10, seed=101),
     Suspect("no weight decay, ER", 3, "er", epochs=10, settings=RELEASED),
     Suspect("torch's initialisation, ER", 3, "er", epochs=10, network="torch_initialisation"),
     Suspect("learning rate 0.03, ER", 3, "er", epochs=10, settings={"lr": 0.03}),
@@ -352,6 +357,7 @@ SUSPECTS = [
     Suspect("as released", 140, "der++-same-epochs", 50, RELEASED, "small_stem"),
     Suspect("as released, ER", 85, "er-same-epochs", 50, RELEASED, "small_stem"),
 ]
+START, END = "<!-- benchmarks/suspects.py writes from here -->", "<!-- to here, benchmarks/suspects.py -->"
 COLUMNS = ("suspect", "run", "epochs", "seed", "average_accuracy", "forgetting", "learning_accuracy", "minutes")
 
 
@@ -394,11 +400,19 @@ def quoted(text: str) -> str:
     return f'"{text}"' if "," in text else text
 
 
-def print_table(path: Path) -> None:
-    print("| suspect | epochs | seed | A % | F | LA % | minutes |\n|---|---|---|---|---|---|---|")
-    for row in sorted(read(path), key=lambda row: int(row["epochs"])):
+def table(rows: list[dict[str, Any]]) -> str:
+    """What was measured, runs with few epochs first; then what is in the list and has not been measured."""
+    lines = ["| suspect | epochs | seed | A % | F | LA % | minutes |", "|---|---|---|---|---|---|---|"]
+    for row in sorted(rows, key=lambda row: int(row["epochs"])):
         numbers = " | ".join(f"{float(row[column]):.1f}" for column in COLUMNS[4:])
-        print(f"| {row['suspect']} | {row['epochs']} | {row['seed']} | {numbers} |")
+        lines.append(f"| {row['suspect']} | {row['epochs']} | {row['seed']} | {numbers} |")
+    known = {row["run"] for row in rows}
+    left = [suspect for suspect in SUSPECTS if suspect.run not in known]
+    if left:
+        names = "; ".join(f"{suspect.name} ({suspect.epochs} epochs)" for suspect in left)
+        hours = sum(suspect.minutes for suspect in left) / 60
+        lines += ["", f"Not measured yet, about {hours:.0f} core-hours: {names}."]
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -406,9 +420,12 @@ def main() -> None:
     parser.add_argument("mode", choices=("run", "table"))
     parser.add_argument("--out", type=Path, default=Path("runs/suspects"), help="where the runs' directories are")
     parser.add_argument("--csv", type=Path, default=Path("docs/results/baseline/suspects.csv"), help="the results")
+    parser.add_argument("--table", type=Path, help="write the table into this Markdown file, between its two marks")
     options = parser.parse_args()
     if options.mode == "table":
-        print_table(options.csv)
+        from paired import show  # which a plugin would not find
+
+        show(table(read(options.csv)), options.table, START, END)
     else:
         work_through(options.out, options.csv)
 

@@ -106,7 +106,7 @@ class Config(Settings):
     strategy: str = Field(
         "accuacl",
         description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as "
-        "in the paper; coverage with --memory-policy coverage was more accurate.",
+        "in the paper; no other is better on all data, docs/strategies.md says which is better where.",
     )
     scale: Scale = Field(
         "smoke", description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact)."

@@ -80,7 +80,9 @@ def _points(rows: Sequence[Mapping[str, str]], metric: str) -> str:
 
 
 def _where(rows: Sequence[Mapping[str, str]]) -> str:
-    return f"{' and '.join(row['benchmark'] for row in rows)} ({rows[0]['seeds']} seeds)"
+    """The data, and with how many labels and seeds; lines of one comparison have these in common."""
+    benchmarks = " and ".join(row["benchmark"] for row in rows)
+    return f"{benchmarks} ({int(rows[0]['labels']):,} labels a task, {rows[0]['seeds']} seeds)"
 
 
 def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[str]:
