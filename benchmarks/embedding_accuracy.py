@@ -24,7 +24,7 @@ import torch
 
 from accuacl.base.machine import cores
 from accuacl.experiments.data import Dataset, Split, decode, load
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge
 from accuacl.experiments.networks import WHEELS, FrozenNetwork, open_runtime, pretrained_network
 
 CLASSES, TRAIN, TEST, LABELS, CLIP = 30, 30, 50, (3, 10, 30), 10.0
@@ -82,7 +82,7 @@ def measure(
         starts = np.cumsum([0, *(len(ids) for ids in train[:-1])])
         used = np.concatenate([start + np.arange(labels) for start in starts])
         y = torch.arange(len(classes)).repeat_interleave(labels)
-        head = fit(torch.from_numpy(x[used]), y, len(classes))
+        head = fit_ridge(torch.from_numpy(x[used]), y, len(classes))
         guess = head.logits(torch.from_numpy(x_test)).argmax(1).numpy()
         yield labels, f"{100 * float((guess == truth).mean()):.2f}"
 

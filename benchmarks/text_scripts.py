@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from accuacl.experiments.heads import fit
+from accuacl.experiments.heads import fit_ridge
 from accuacl.labeling.project.loader import count_words, word_vectors
 
 COLUMNS, LABELS = 4096, (3, 10)
@@ -106,7 +106,7 @@ def accuracy(language: str, way: str, labels: int, seed: int) -> float:
     texts = [text for text, _ in train + test]
     idf = TfidfTransformer().fit(count_words(texts, COLUMNS, way)).idf_
     x, y = torch.from_numpy(word_vectors(texts, idf, way)), torch.tensor([label for _, label in train])
-    head = fit(x[: len(train)], y, len(SENTENCES[language]))
+    head = fit_ridge(x[: len(train)], y, len(SENTENCES[language]))
     guess = head.logits(x[len(train) :]).argmax(1).numpy()
     return 100 * float((guess == [label for _, label in test]).mean())
 
