@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 import uuid
+from collections import Counter
+from dataclasses import replace
 
 import pytest
 
 from accuacl.base.errors import InputError
 from accuacl.labeling import Pick, Store
 from accuacl.labeling.store import Act, Rating, RoundIncomplete
-from accuacl.labeling.store.opinions import GOLD_EVERY
+from accuacl.labeling.store.opinions import GOLD_EVERY, _place_of_gold
 from accuacl.labeling.store.rounds import ABSENT
 from effort import times
 
@@ -204,9 +206,9 @@ def test_gold_items_are_asked_of_everybody_now_and_then(store, ada, bob):
     store.set_gold({2: 0, 500: 2})  # one that has not been picked yet
     assert store.gold() == {0: 1, 1: 1, 2: 0, 500: 2}
     order = [answer(store, bob, 1) for _ in range(3 * GOLD_EVERY)]
-    asked = order[GOLD_EVERY - 1 :: GOLD_EVERY]
-    assert sorted(asked) == [0, 1, 2]
-    assert order[: GOLD_EVERY - 1] == list(range(3, 3 + GOLD_EVERY - 1))
+    blocks = [order[i : i + GOLD_EVERY] for i in range(0, len(order), GOLD_EVERY)]
+    assert [len({0, 1, 2} & set(block)) for block in blocks] == [1, 1, 1]
+    assert [item for item in order if item > 2] == list(range(3, 30))
     assert store.labels()[2] == 1  # an opinion changes no label
     assert {one.item for one in store.ratings() if one.person == bob.id} >= {0, 1, 2}
     assert all_of(store, bob) == list(range(30, 40))  # there is no other gold for him
@@ -270,6 +272,15 @@ def test_every_answer_counts_as_ones_own(store, ada, bob):
     assert (store.own_answers(ada).labelled, store.asks_twice()) == (0, False)
     store.mark_gold(ada, [0])
     assert store.asks_twice()
+
+
+def test_nobody_knows_by_counting_when_gold_comes(store, ada):
+    """In every block of ten answers it has a place of its own, for each person and in each store."""
+    opened(store, 2, ())
+    with store._db.read() as tx:
+        places = [_place_of_gold(tx, replace(ada, id=person), block) for person in range(20) for block in range(20)]
+        assert places == [_place_of_gold(tx, replace(ada, id=i // 20), i % 20) for i in range(400)]  # not drawn anew
+    assert min(Counter(places)[place] for place in range(GOLD_EVERY)) > 10  # 40 are expected
 
 
 def test_gold_is_announced_like_everything_else(store, ada, bob):

@@ -16,8 +16,9 @@ import torch
 from sklearn.metrics import cohen_kappa_score
 
 from accuacl.base.errors import InputError
+from accuacl.experiments import read_steps
 from accuacl.experiments.heads import fit_ridge as fit
-from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality
+from accuacl.labeling.project import add_gold, likely_mistakes, measure_quality, unlearned_guesses
 from accuacl.labeling.project.estimates import share
 from accuacl.labeling.project.picking import asked_twice
 from accuacl.labeling.project.quality import cohen, doubtful, fleiss
@@ -262,6 +263,27 @@ def test_wrong_labels_are_found_and_the_most_doubtful_comes_first(tmp_path):
         head = fit(rows, labels, int(labels.max()) + 1)
         p = torch.softmax(head.loo, 1)[3]
         assert found[wrong][0] == pytest.approx(float(p[right] - p[other]))
+
+
+def test_what_the_model_would_say_had_it_not_learned_from_an_item(tmp_path):
+    """Held-out items: what it said after the last training. The others: a head that was fitted without each of them."""
+    with new_project(tmp_path / "p", per_round=16, rounds=1, holdout=0.3) as project:
+        assert unlearned_guesses(project) == {}
+        finish(project)
+        found, labels = unlearned_guesses(project), project.store.labels()
+        tests = [step.result["predictions"] for step in read_steps(project.journal, "test")]
+        held = {item: (guess, confidence) for item, guess, confidence in tests[-1]}
+        assert held
+        assert found.keys() == labels.keys()
+        assert {item: found[item] for item in held} == held
+        from accuacl.labeling.project.learned import rows_of
+
+        items = sorted(labels)
+        rows = torch.from_numpy(rows_of(project.settings, project.tasks, items))
+        p = torch.softmax(fit(rows, torch.tensor([labels[item] for item in items]), 2).loo, 1)
+        for i, item in enumerate(items):
+            if item not in held:
+                assert found[item] == (int(p[i].argmax()), pytest.approx(float(p[i].max())))
 
 
 def test_without_embeddings_what_the_model_said_before_is_used(tmp_path, monkeypatch):

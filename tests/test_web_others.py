@@ -21,7 +21,7 @@ TWICE = (0, 2)
 class People:
     """Ada leads; Bob and Cleo are annotators. The round is opened by the test, and nothing is trained."""
 
-    def __init__(self, project, count=COUNT, twice=TWICE):
+    def __init__(self, project, count=COUNT, twice=TWICE, guess=1):
         self.project, self.store, self.app = project, project.store, make_app(project)
         self.requests = itertools.count()
         for name in ("cat", "dog"):
@@ -29,7 +29,7 @@ class People:
         self.clients = {"Ada": self.enter("Ada", project.store.invite("Ada"))}
         for name in ("Bob", "Cleo"):
             self.clients[name] = self.enter(name, project.store.add_person(name, lead=False))
-        picks = [Pick(i, i, {}, 1, 0.9) for i in range(count)]
+        picks = [Pick(i, i, {}, guess, 0.9) for i in range(count)]
         project.store.open_round(0, 0, picks, twice)
 
     def enter(self, name, token):
@@ -278,6 +278,27 @@ def test_what_is_asked_again_looks_like_everything_else(tmp_path, what):
         assert told == [told[0]] * 2
         assert "/classes" not in told[0]
         assert people.post("Ada", "/api/next").json()["state"]["labelled"] == 12  # leads are told
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_gold_is_not_known_by_the_guess_that_it_lacks(tmp_path, monkeypatch, known):
+    """Gold of the first round, when there was no model: either there is a guess for everything or for nothing."""
+    with new_project(tmp_path / "p") as project:
+        people = People(project, count=2, twice=(), guess=None)
+        people.label("Ada", 0, 1, as_class=1)
+        people.store.mark_gold(people.store.people()[0], [0])
+        assert people.store.close_round(0, 0)
+        people.store.open_round(0, 1, [Pick(i, i - 2, {}, 0, 0.9) for i in range(2, 16)])
+        monkeypatch.setattr("accuacl.labeling.web.api.unlearned_guesses", lambda _: {0: (1, 0.8)} if known else {})
+        view, guesses = people.post("Bob", "/api/next").json(), {}
+        for _ in range(10):
+            item = view["pick"]["item"]
+            guesses[item] = people.get("Bob", f"/api/guess/{item}").json()["name"]
+            view = answer(people, "Bob", view)
+        assert guesses.pop(0) == ("dog" if known else None)
+        assert set(guesses.values()) == ({"cat"} if known else {None})
+        view = people.post("Ada", "/api/next").json()  # leads are told
+        assert people.get("Ada", f"/api/guess/{view['pick']['item']}").json()["name"] == "cat"
 
 
 def test_where_nobody_is_asked_twice_all_are_told_how_far_the_round_is(tmp_path):

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         Quality as Quality,
         likely_mistakes as likely_mistakes,
         measure_quality as measure_quality,
+        unlearned_guesses as unlearned_guesses,
     )
     from accuacl.labeling.project.settings import (
         ProjectSettings as ProjectSettings,
@@ -117,7 +118,7 @@ __getattr__, __dir__ = lazy_attributes(
         "new_items": ("NewItems", "TableOptions", "split_by_task", "task_paths"),
         "pool_map": ("PoolMap",),
         "project": ("Project", "check_free", "load_learning"),
-        "quality": ("Quality", "likely_mistakes", "measure_quality"),
+        "quality": ("Quality", "likely_mistakes", "measure_quality", "unlearned_guesses"),
         "settings": ("ProjectSettings", "make"),
         "state": ("LearningLog", "ProjectState", "describe_budget", "describe_sample"),
         "stopping": ("Measured", "predicted_accuracy"),

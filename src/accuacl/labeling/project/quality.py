@@ -143,9 +143,27 @@ def _kappa(agreement: float, chance: float, n: int) -> Kappa | None:
 def likely_mistakes(project: Project) -> dict[int, tuple[float, int]]:
     """{item: (how doubtful, the class that it probably is)}, the most doubtful first; from 0 to 1."""
     labels = project.store.labels()
-    frozen = project.settings.frozen and project.settings.keep != STATISTICS
-    doubts = _left_out(project, labels) if frozen else _earlier_guesses(project, labels)
+    doubts = (_doubts_of_left_out if _may_leave_out(project) else _earlier_guesses)(project, labels)
     return dict(sorted(doubts.items(), key=lambda pair: (-pair[1][0], pair[0])))
+
+
+def unlearned_guesses(project: Project) -> dict[int, tuple[int, float]]:
+    """What the model takes labelled items for that it has not learned from: {item: (class, confidence)}.
+
+    These are the held-out items, as after the last training; and, where embeddings stay as they are, all others, each
+    left out in turn.
+    """
+    guesses: dict[int, tuple[int, float]] = {}
+    left_out = _left_out(project, project.store.labels()) if _may_leave_out(project) else None
+    if left_out is not None:
+        best = left_out.probabilities.argmax(1)
+        sure = left_out.probabilities.max(1)
+        classes = [left_out.classes[row] for row in best]
+        guesses |= dict(zip(left_out.items, zip(classes, map(float, sure), strict=True), strict=True))
+    final = counts_as(project.store.classes())
+    for step in read_steps(project.journal, "test"):
+        guesses |= {item: (final[guess], sure) for item, guess, sure in _guesses(step.kind, step.result)}
+    return guesses
 
 
 def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> list[tuple[int, float, int]]:
@@ -170,8 +188,21 @@ def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> l
     return doubts
 
 
-def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
-    """By ridge regression on the embeddings, each example left out."""
+@dataclass(frozen=True)
+class _LeftOut:
+    """The probability of each class, for each item, by ridge regression on the embeddings of all others."""
+
+    items: list[int]
+    classes: list[int]
+    probabilities: NDArray[np.float64]
+
+
+def _may_leave_out(project: Project) -> bool:
+    """Whether there are embeddings that training does not change."""
+    return project.settings.frozen and project.settings.keep != STATISTICS
+
+
+def _left_out(project: Project, labels: dict[int, int]) -> _LeftOut | None:
     import torch
 
     from accuacl.experiments.heads import fit_ridge
@@ -181,11 +212,18 @@ def _left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float
     items = sorted(labels.keys() & ready)
     classes = sorted({labels[item] for item in items})
     if len(items) < FEWEST or len(classes) < 2:
-        return {}
-    own = np.array([classes.index(labels[item]) for item in items])
+        return None
+    own = torch.tensor([classes.index(labels[item]) for item in items])
     x = torch.from_numpy(rows_of(project.settings, project.tasks, items))
-    left_out = torch.softmax(fit_ridge(x, torch.from_numpy(own), len(classes)).loo, 1).numpy()
-    return {items[row]: (doubt, classes[best]) for row, doubt, best in doubtful(left_out, own)}
+    return _LeftOut(items, classes, torch.softmax(fit_ridge(x, own, len(classes)).loo, 1).numpy())
+
+
+def _doubts_of_left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
+    found = _left_out(project, labels)
+    if found is None:
+        return {}
+    own = np.array([found.classes.index(labels[item]) for item in found.items])
+    return {found.items[row]: (doubt, found.classes[best]) for row, doubt, best in doubtful(found.probabilities, own)}
 
 
 def _earlier_guesses(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:

@@ -6,6 +6,7 @@ known, of everybody. An opinion is not the item's label; whoever reviews it may 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
 from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, is_sealed, open_now, to_pick
 
-GOLD_EVERY = 10  # one in so many of a person's answers is asked of a gold item, as long as there are any
+GOLD_EVERY = 10  # one of so many answers in a row is asked of a gold item, as long as there are any
 MANY = 100  # items wanted, up to which they are counted
 OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
 DECISION = "decision"  # the text of a correction that was given to settle a dispute
@@ -51,12 +52,20 @@ def asks_twice(tx: Transaction) -> bool:
     )
 
 
+def has_guesses(tx: Transaction) -> bool:
+    """Whether the model has a guess for any item of the open round."""
+    current = open_now(tx)
+    some = "SELECT 1 FROM picks WHERE task = ? AND round = ? AND guess IS NOT NULL LIMIT 1"
+    return current is not None and tx.row(some, *current) is not None
+
+
 def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
     """A gold item that the person has not answered yet, if it is time for one: now, or so many answers later."""
     if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
-    if (tx.row(counts, person.id)[0] + 1 + later) % GOLD_EVERY:
+    block, place = divmod(tx.row(counts, person.id)[0] + later, GOLD_EVERY)
+    if place != _place_of_gold(tx, person, block):
         return None
     row = tx.row(
         f"SELECT {PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "
@@ -65,6 +74,15 @@ def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
         *(tx.now, person.id, person.id),
     )
     return None if row is None else to_pick(row)
+
+
+def _place_of_gold(tx: Transaction, person: Person, block: int) -> int:
+    """Which of the ten answers of a block is asked of a gold item. Whoever counts their answers cannot foresee it: it
+    depends on the exact time at which the store was begun, which nobody is told.
+    """
+    (begun,) = tx.row("SELECT time FROM events ORDER BY id LIMIT 1")
+    drawn = hashlib.sha256(f"{begun!r} {person.id} {block}".encode()).digest()
+    return int.from_bytes(drawn[:8]) % GOLD_EVERY
 
 
 def may_give_opinion(tx: Transaction, person: Person, item: int) -> bool:
@@ -123,6 +141,15 @@ def gold(tx: Transaction) -> dict[int, int]:
     """The gold items with their known classes, merges applied."""
     final = counts_as(classes(tx))
     return {item: final[id] for item, id in tx.rows("SELECT item, class FROM gold ORDER BY item")}
+
+
+def gold_without_guess(tx: Transaction) -> set[int]:
+    """The gold items of which people may be asked and for which the model had no guess when they were picked."""
+    rows = tx.rows(
+        "SELECT p.item FROM gold g JOIN picks p ON p.item = g.item JOIN state s ON s.item = g.item "
+        "WHERE p.guess IS NULL AND s.answer IS NOT NULL"
+    )
+    return {item for (item,) in rows}
 
 
 def gold_ratings(tx: Transaction) -> list[Rating]:

@@ -206,6 +206,8 @@ class Store:
     still_asked = read(_opinions.still_asked)
     ratings = read(_opinions.ratings)
     gold = read(_opinions.gold)
+    gold_without_guess = read(_opinions.gold_without_guess)
+    has_guesses = read(_opinions.has_guesses)
     gold_ratings = read(_opinions.gold_ratings)
     set_gold = write(_opinions.set_gold)
     mark_gold = write(_opinions.mark_gold)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.project import Item, RoundAccuracy, training_gain
+from accuacl.labeling.project import Item, RoundAccuracy, training_gain, unlearned_guesses
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
 from accuacl.labeling.web import session
 from accuacl.labeling.web.images import media_type
@@ -129,6 +130,7 @@ def guess(item: Number, site: Here, person: Limited) -> View:
     pick = site.store.held(person)
     if pick is None or pick.item != item:
         raise HTTPException(409, "Your lease of this example has expired.")
+    pick = _told_guess(site, person, pick)
     site.store.show_guess(person, pick)  # since it may influence the answer
     names = {c.id: c.name for c in site.store.classes()}
     return {"name": None if pick.guess is None else names.get(pick.guess), "confidence": pick.confidence}
@@ -265,6 +267,35 @@ def accuracy_gain(history: Sequence[RoundAccuracy]) -> View | None:
 
 def _round_half_up(value: float) -> int:
     return math.floor(value + 0.5)
+
+
+# The model's guesses
+
+
+def guessed(site: Site, pick: Pick) -> Pick:
+    """The pick with a guess: if the model had none when it was chosen, that of now, if it has not learned from it."""
+    if pick.guess is not None:
+        return pick
+    guess, confidence = _unlearned(site).get(pick.item, (None, None))
+    return replace(pick, guess=guess, confidence=confidence)
+
+
+def _told_guess(site: Site, person: Person, pick: Pick) -> Pick:
+    """As far as it may be told: if only part of what is asked had a guess, gold would be recognised by that."""
+    if not is_blind(site, person):
+        return guessed(site, pick)
+    lacking = site.store.gold_without_guess()
+    told = site.store.has_guesses() and (not lacking or lacking <= _unlearned(site).keys())
+    return guessed(site, pick) if told else replace(pick, guess=None, confidence=None)
+
+
+def _unlearned(site: Site) -> dict[int, tuple[int, float]]:
+    """`unlearned_guesses`, found again only when the journal has changed."""
+    journal = site.project.journal
+    changed = journal.stat().st_mtime_ns if journal.exists() else 0
+    if site.unlearned[0] != changed:
+        site.unlearned = (changed, unlearned_guesses(site.project))
+    return site.unlearned[1]
 
 
 # Examples, and why they were chosen

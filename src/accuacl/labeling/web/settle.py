@@ -64,7 +64,7 @@ def _view(site: Site, first: int | None = None) -> View:
 
 
 def _shown(site: Site, dispute: Dispute, names: dict[int, str], people: dict[int, str], final: dict[int, int]) -> View:
-    pick = dispute.pick
+    pick = api.guessed(site, dispute.pick)
     guess = None if pick.guess is None else final[pick.guess]
     return {
         **api.example(site, pick),

@@ -109,6 +109,7 @@ class Site:
     # What is kept between requests.
     ahead: dict[int, tuple[int, ...]] = field(default_factory=dict)  # by person: what their page has loaded ahead
     trained: tuple[int, View | None] = (0, None)  # when the journal was changed, and what the last training brought
+    unlearned: tuple[int, dict[int, tuple[int, float]]] = (0, {})  # the same, and guesses for labelled items
     doubts: tuple[dict[int, int] | None, dict[int, tuple[float, int]]] = (None, {})  # labels, and likely mistakes
 
     @property

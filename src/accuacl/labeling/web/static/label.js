@@ -126,7 +126,7 @@ async function guess() {
     const { name, confidence } = await get(`/api/guess/${encodeURIComponent(mine.item)}`);
     if (mine !== pick) return; // the guess is for the previous example
     const sure = confidence === null ? "" : ` (${Math.round(100 * confidence)} % confident)`;
-    at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "The model has no guess yet.";
+    at("guessed").textContent = name ? `The model's guess: ${name}${sure}` : "There is no guess of the model to show.";
   } catch (error) {
     if (mine === pick) refused(error.message);
   }
