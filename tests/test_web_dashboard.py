@@ -185,6 +185,16 @@ def test_the_rows_of_classes_have_what_was_forgotten():
     assert [row["forgetting"][:2] for row in class_rows(classes, {0: "cat", 1: "dog"})] == ["50", "\N{EN DASH}"]
 
 
+def test_the_accuracy_of_a_class_is_drawn_to_scale():
+    accuracy = share(3, 4)
+    measured, unknown = class_rows([ClassEstimate(0, 3, accuracy), ClassEstimate(1, 2, None)], {0: "cat", 1: "dog"})
+    bar = re.search(r'class="bar" x1="([\d.]+)" x2="([\d.]+)"', measured["strip"])
+    (dot,) = re.findall(r'cx="([\d.]+)"', measured["strip"])
+    drawn = [float(x) - 6 for x in (bar[1], dot, bar[2])]
+    assert drawn == pytest.approx([accuracy.low, 75, accuracy.high], abs=0.06)
+    assert unknown["strip"] == ""
+
+
 def test_the_heatmap_has_a_row_for_each_task_and_not_too_many_columns():
     def moments(tasks, rounds):
         return tuple(

@@ -225,6 +225,23 @@ def test_a_double_press_confirms_one_group(chromium, watch, server, project):
     saved(page, 4, "dog")  # once it has been on the screen for a moment
 
 
+def test_small_groups_stand_side_by_side_and_stay_where_they_are(chromium, watch, server, project):
+    grace = project.store.person_of(project.store.add_person("Grace"))
+    for item in (0, 1):
+        project.store.label(grace, item, item, f"request-{item}")
+    page = enter(watch.page(chromium), server, project)
+    all_seen(page)
+    places = [group.bounding_box() for group in page.locator("#groups .group").all()]
+    assert [round(box["y"] - places[0]["y"]) for box in places] == [0, 0]
+    assert places[1]["x"] > places[0]["x"] + places[0]["width"]
+    page.get_by_role("button", name="Confirm 3 as cat").dblclick()
+    saved(page, 3, "cat")
+    assert page.locator("#groups .group").bounding_box() == places[1]  # the pointer has not moved
+    assert sorted(project.store.labels()) == [0, 1, 2, 4, 6]
+    page.keyboard.press("Enter")
+    saved(page, 3, "dog")
+
+
 def test_a_wrong_one_is_given_its_class_in_place_by_keys(chromium, watch, server, project):
     page = enter(watch.page(chromium), server, project)
     page.keyboard.press("ArrowRight")

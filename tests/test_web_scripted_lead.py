@@ -60,7 +60,7 @@ def test_from_photos_to_an_export_without_the_command_line(chromium, watch, tmp_
         expect(page.locator("h1")).to_have_text("Projects")
         assert (wrong(page), faint(page), nameless(page)) == ([], [], [])
         page.get_by_label("Name").fill("Red and blue")
-        page.get_by_label("Classes, one a line").fill("red\nblue\n")
+        page.get_by_label("Classes, one per line").fill("red\nblue\n")
         page.get_by_label("Labels a round").fill(str(ROUND))
         page.get_by_label("Rounds a task").fill("1")
         page.get_by_role("button", name="Make the project").click()

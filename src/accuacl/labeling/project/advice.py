@@ -153,7 +153,7 @@ def _rare(classes: Sequence[ClassEstimate], names: Mapping[int, str]) -> Iterato
 def _disputed(doubts: Doubts) -> Iterator[Advice]:
     if doubts.unsettled:
         text = f"People disagree about {counted(doubts.unsettled, 'example')}."
-        do = "Settle this, and write the rule into the guideline of the class."
+        do = "Settle them, and write the rule into the guideline of the class."
         yield Advice(text, do, "bad", (("show", "settle"),))
     if doubts.answered >= 20 and doubts.skipped > 0.2 * doubts.answered:
         text = f"{doubts.skipped} of {doubts.answered} examples were skipped."
@@ -188,10 +188,10 @@ def _precision(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advi
         width = (worst.now.high - worst.now.low) / 2
         text = f"Accuracies are known to about ±{width:.0f} points: {_held_out(worst)}."
         if settings.holdout < MORE_HELD / 100:
-            do = f"Hold out more than the {100 * settings.holdout:g} % of now in the tasks to come, to know more."
+            do = f"To know more, hold out more than {100 * settings.holdout:g} % of the first round in the next tasks."
             yield Advice(text, do, action="holdout", value=MORE_HELD)
         else:
-            yield Advice(text, "A project with more labels in a round knows more.")
+            yield Advice(text, "With more labels per round they would be known better.")
 
 
 def _held_out(task: TaskEstimate) -> str:

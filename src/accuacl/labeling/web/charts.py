@@ -165,6 +165,19 @@ def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> M
     return Markup("").join([*elements, Markup("</g></svg>")])
 
 
+def strip(estimate: Estimate) -> Markup:
+    """A percentage and its interval between 0 and 100, to stand beside the numbers in a row of a table.
+
+    >>> strip(Estimate(80.0, 49.0, 94.0, 10)).count("<line")
+    4
+    """
+    grid = [_line("grid", x, x, 0, 16) for x in (6, 56, 106)]
+    bar = _line("bar", 6 + estimate.low, 6 + estimate.high, 8, 8)
+    dot = Markup('<circle cx="{:.1f}" cy="8" r="4"/>').format(6 + estimate.value)
+    begin = Markup('<svg class="strip" viewBox="0 0 112 16" aria-hidden="true">')
+    return Markup("").join([begin, *grid, bar, dot, Markup("</svg>")])
+
+
 def _path(scale: Scale, places: Sequence[tuple[float, float]]) -> str:
     return " ".join(f"{scale.across(a):.1f},{scale.up(b):.1f}" for a, b in places)
 

@@ -251,7 +251,7 @@ def _changes(site: Site, people: dict[int, str]) -> list[tuple[int, str, bool]]:
 
 def _describe(change: ClassChange, people: dict[int, str]) -> str:
     """A change of classes as a sentence."""
-    who = people.get(change.person, "someone") if change.person is not None else "the command line"
+    who = people.get(change.person, "someone") if change.person is not None else "somebody, on the command line"
     when = time.strftime("%Y-%m-%d %H:%M", time.localtime(change.time))
     what = {
         "added": f"“{change.to}” was added",

@@ -29,7 +29,7 @@ from accuacl.labeling.project import (
 )
 from accuacl.labeling.store import Person, Reviewed, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.charts import Point, Series, curve, plot, with_interval
+from accuacl.labeling.web.charts import Point, Series, curve, plot, strip, with_interval
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
@@ -232,6 +232,7 @@ def class_rows(classes: list[ClassEstimate], names: dict[int, str]) -> list[View
             "labels": estimate.labels,
             "share": estimate.labels / most,
             "accuracy": with_interval(estimate.accuracy),
+            "strip": strip(estimate.accuracy) if estimate.accuracy else "",
             "forgetting": with_interval(estimate.forgetting),
             "held": estimate.accuracy.count if estimate.accuracy else 0,
             "to": f"/review?label={estimate.id}",
@@ -348,7 +349,7 @@ def learning_curve(estimates: Estimates) -> View | None:
     steps = [first + (AHEAD * last - first) * i / 40 for i in range(41)]
     ahead = predicted_accuracy(measured, steps)
     band = [Point(n, mid, low, high) for n, (low, mid, high) in zip(steps, ahead, strict=False)]
-    alt = f"Accuracy on task {task + 1} by its labels, with intervals, and how it is expected to go on."
+    alt = f"Accuracy on task {task + 1} by its labels, with intervals, and the forecast."
     return {
         "task": task + 1,
         "plot": curve(points, band, "labels of the task", alt),

@@ -4,6 +4,7 @@ import { make } from "/static/elements.js";
 import { isRepeated } from "/static/keys.js";
 import { mark } from "/static/marks.js";
 
+const FEW = 4; // pictures that take the whole width
 const FAR = 40; // pixels that the pointer is moved on purpose
 const ENDS = ["pointermove", "keydown", "wheel"];
 
@@ -12,7 +13,8 @@ export class Group {
     this.id = class_id;
     this.name = name;
     this.cells = items.map((shown) => new Cell(shown, this, classes));
-    this.element = make("section", undefined, "group");
+    const few = items.length < FEW && items[0].kind === "image";
+    this.element = make("section", undefined, few ? "group few" : "group");
     const title = make("h2");
     title.append(mark(class_id), " ", Object.assign(make("span", name), { dir: "auto" }));
     title.id = `group-${class_id}`;
@@ -55,7 +57,7 @@ export class Group {
   // under it.
   remove(click) {
     if (!click?.detail) return this.element.remove();
-    const gap = make("div");
+    const gap = make("div", undefined, this.element.classList.contains("few") ? "gap few" : "gap");
     gap.style.height = `${this.element.getBoundingClientRect().height}px`;
     this.element.replaceWith(gap);
     const isNear = ({ clientX, clientY }) => Math.hypot(clientX - click.clientX, clientY - click.clientY) < FAR;
