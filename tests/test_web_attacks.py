@@ -229,6 +229,22 @@ def test_nobody_adds_classes_without_end(client, project, monkeypatch):
     assert client.post("/api/next", json={}).status_code == 200  # labelling goes on
 
 
+def test_nobody_fills_the_disk_or_review_with_comments(client, project, monkeypatch):
+    """33 MB in a second once. A comment to several examples counts for each, by its bytes; Review shows few of them."""
+    no_time_passes(monkeypatch)
+    picks = [pick.item for pick in project.store.picks(0, 0)][:4]
+
+    def write(number, text="\N{LATIN SMALL LETTER U WITH DIAERESIS}" * 1000):
+        return client.post("/api/comment", json={"items": picks, "text": text, "request": f"comment-{number:04}"})
+
+    answers = [write(i).status_code for i in range(30)]
+    assert answers == [200] * 25 + [429] * 5  # 25 of 8,000 bytes each
+    assert client.post("/api/next", json={}).status_code == 200  # labelling goes on
+    page = client.get("/review").text
+    assert len(page) < 60_000
+    assert page.count("22 earlier comments in the history") == 4
+
+
 PAGES = ["/", "/dashboard", "/item/0", "/review", "/gallery", "/classes", "/people", "/project", "/docs"]
 CALLS = ["/api/state", "/api/guess/0", "/api/guidelines", "/api/changes", "/api/map", "/openapi.json"]
 
