@@ -18,7 +18,8 @@ from torch import nn
 from accuacl.base.errors import InputError
 from accuacl.experiments import learners, models
 from accuacl.experiments.networks import pretrained, runtime as runtimes
-from accuacl.experiments.networks.runtime import FrozenNetwork, choose_runtime, open_runtime
+from accuacl.experiments.networks.runtime import FrozenNetwork, choose_runtime, fast_copy, open_runtime
+from accuacl.torch import features
 
 SIDE = 64
 FAST = [name for name in runtimes.installed() if name != "torch"]
@@ -102,6 +103,49 @@ def test_a_users_network_is_exported(name: str) -> None:
     rows = open_runtime(name, network, images.shape[1:]).run(images)
     assert runtimes.distance(rows, expected[::-1]) > 0  # the images are not all alike
     assert runtimes.distance(rows, expected) <= runtimes.TOLERANCE[name]
+
+
+def trained(seed: int = 0) -> nn.Module:
+    """A user's classifier, in training mode."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        module = nn.Sequential(
+            nn.Conv2d(3, 8, 3, 2), nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5)
+        )
+        module(torch.rand(16, 3, 16, 16))
+    return module
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_features_of_a_fast_copy_are_those_of_the_model(name: str) -> None:
+    model = trained()
+    x = torch.from_numpy(pixels(70, 16)).permute(0, 3, 1, 2).float() / 255
+    loader = [x[:33], x[33:33], x[33:]]  # a batch that several threads share, an empty one, and another
+    expected = features(model, loader, classes=[0, 3])
+    fast = fast_copy(model, x[:6], name)
+    assert fast.runtime.name == name  # type: ignore[union-attr]
+    assert model.training
+    with torch.no_grad():
+        model[5].weight.zero_()  # type: ignore[union-attr,operator]
+    found = features(fast, loader, classes=[0, 3])  # the copy has the weights of before
+    assert runtimes.distance(found.embeddings, expected.embeddings) <= runtimes.TOLERANCE[name]
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, atol=max(1e-5, runtimes.TOLERANCE[name]))
+    assert runtimes.distance(found.embeddings, expected.embeddings[::-1]) > 0.01  # rows are not all alike
+
+
+def test_a_copy_that_no_runtime_runs_is_run_by_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = trained(), torch.rand(5, 3, 16, 16)
+    expected = features(model, [x], classes=range(5))
+    monkeypatch.setattr(runtimes, "installed", lambda: ["torch"])
+    found = features(fast_copy(model, x), [x], classes=range(5))
+    np.testing.assert_allclose(found.embeddings, expected.embeddings, rtol=1e-5)
+    np.testing.assert_allclose(found.probabilities, expected.probabilities, rtol=1e-5)
+
+
+@pytest.mark.parametrize("example", [None, torch.empty(0, 3, 16, 16), np.zeros((2, 3, 16, 16), np.float32)])
+def test_a_fast_copy_needs_an_example(example: Any) -> None:
+    with pytest.raises(InputError, match=r"must be a tensor on the CPU, with at least one input; give a batch"):
+        fast_copy(trained(), example)
 
 
 def test_the_fastest_runtime_is_chosen_and_torch_if_there_is_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from accuacl.base.errors import InputError, install, no_such, one_line
 from accuacl.base.machine import cores
+from accuacl.base.threads import ordered_thread_map
 from accuacl.experiments import learners, models
 from accuacl.experiments.networks import pretrained
 from accuacl.torch import tensor_of
@@ -36,6 +37,7 @@ IN_ORDER = ("openvino-bf16", "onnxruntime", "openvino", TORCH)  # the fastest fi
 # By the largest distance between an embedding and torch's, as a share of the length of torch's.
 TOLERANCE = {"openvino-bf16": 0.15, "openvino": 1e-4, "onnxruntime": 1e-4}
 BATCH = 4  # inputs at a time: their activations stay in the cache
+SPREAD = 32  # inputs that a thread is given at a time
 TORCH_BATCH = 32  # as projects have always had it: the last bits of torch's results depend on it
 
 
@@ -89,6 +91,8 @@ def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "c
     first = first[:BATCH]
     if first.dtype == np.uint8:
         first = np.concatenate([first, 255 - first])  # dark where they are bright, for networks that make a difference
+    elif first.dtype.kind == "f":
+        first = np.concatenate([first, -first])
     expected = plain.run(first)
     try:
         data = onnx_of(network, first.shape[1:], first.dtype)
@@ -121,6 +125,42 @@ def open_runtime(
             stacklevel=2,
         )
     return _open(name, onnx_of(network, shape, dtype), shape)
+
+
+def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Module:
+    """A copy of a model, for `accuacl.torch.features`, that a runtime runs up to the last linear layer, on all cores.
+
+    example: a few inputs as the model takes them, on the CPU, which settle the runtime as those of a project do. If no
+    runtime agrees with torch on them, a warning says so, and torch runs the copy. It has the weights that the model has
+    now: after training, make another.
+
+        fast = fast_copy(model, next(iter(loader))[0])
+        pool = features(fast, loader, classes=range(10))
+    """
+    if not isinstance(example, Tensor) or not example.ndim or not len(example) or example.device.type != "cpu":
+        raise InputError(
+            "the example must be a tensor on the CPU, with at least one input; give a batch of the loader."
+        )
+    classifier = models.wrap(model, example=example).eval()
+    network = FrozenNetwork(classifier.embed, lambda x: x)
+    chosen = choose_runtime(network, example.detach().numpy(), name=runtime)
+    return classifier if chosen.name == TORCH else _OnRuntime(chosen, classifier.head)
+
+
+class _OnRuntime(nn.Module):
+    """What a runtime gives, and a linear layer after it."""
+
+    def __init__(self, runtime: Runtime, head: nn.Linear) -> None:
+        super().__init__()
+        self.runtime, self.head = runtime, head
+
+    def forward(self, x: Tensor) -> Tensor:
+        inputs = x.numpy()
+        parts = (inputs[start : start + SPREAD] for start in range(0, len(inputs), SPREAD))
+        rows = [np.empty((0, self.head.in_features), np.float32)]
+        rows += ordered_thread_map(self.runtime.run, parts, cores())
+        logits: Tensor = self.head(torch.from_numpy(np.concatenate(rows)))
+        return logits
 
 
 def _open(name: str, data: bytes, shape: tuple[int, ...]) -> Runtime:
