@@ -63,7 +63,6 @@ SHORT = {  # why
     "cli/check.py": "one command, one module",
     "base/arrow.py": "what pyarrow's types say, for pools and data",
     "experiments/heads/defaults.py": "numbers that are chosen once",
-    "experiments/learners/ridge.py": "one learner, one module",
 }
 
 

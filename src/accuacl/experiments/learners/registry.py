@@ -55,8 +55,10 @@ REGISTRY: dict[str, LearnerEntry] = {  # "file:class"
     "gss": LearnerEntry("gss:GSS", "gss:OriginalGSS", policy=["paper"], replayed=1.3),
     "der++": LearnerEntry("derpp:DERpp", "derpp:OriginalDERpp", settings={"alpha": 0.1, "beta": 0.5}, policy=["paper"]),
     "er-ace": LearnerEntry("erace:ERACE", "erace:OriginalERACE"),
-    "ridge": LearnerEntry("ridge:Ridge", fixed=ALL, policy=[], exact=True),
-    "kernel": LearnerEntry("kernel:KernelRidge", settings={"pool_learning": "self"}, fixed=ALL, policy=[], exact=True),
+    "ridge": LearnerEntry("closed_form:Ridge", fixed=ALL, policy=[], exact=True),
+    "kernel": LearnerEntry(
+        "closed_form:KernelRidge", settings={"pool_learning": "self"}, fixed=ALL, policy=[], exact=True
+    ),
     "icarl": LearnerEntry("distillation:ICaRL", fixed={"learner_variant": "paper"}, policy=[]),
     "lwf": LearnerEntry("distillation:LwF", settings={"alpha": 1.0}, fixed=NO_MEMORY, policy=[], replayed=0.3),
     "finetune": LearnerEntry("er:Finetune", fixed=NO_MEMORY, policy=[], replayed=0.0),

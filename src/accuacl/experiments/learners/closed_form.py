@@ -1,4 +1,7 @@
-"""Kernel ridge regression on frozen features, which may learn from the pool that nobody labelled too."""
+"""Learners that fit a head on frozen features in one step: the best for all labels so far.
+
+Ridge regression, and kernel ridge regression, which may learn from the pool that nobody labelled too.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,41 @@ from threadpoolctl import threadpool_limits
 from torch import Tensor
 
 from accuacl.base.progress import OnProgress, Progress
-from accuacl.experiments.heads import candidates_of_kind, fit_with_pool
+from accuacl.experiments.heads import candidates_of_kind, fit_ridge, fit_with_pool
 from accuacl.experiments.learners.loop import Learner
 from accuacl.experiments.learners.round import EVALUATED
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.models import KernelLayer
 from accuacl.torch import evaluating
+
+
+class Ridge(Learner):
+    """Class-balanced ridge regression on all labels, of this task and of those before; only the head is learned.
+
+    Its memory is every labelled example, whatever the capacity: they are hundreds, and their features are there. So
+    nothing depends on the order of tasks, a corrected label is as good as one that was right at once, and forgetting
+    is what new classes take from old ones in the same fit. Ridge and temperature: by leave-one-out (`ridge.fit`).
+
+    There is one form of it; it belongs to no paper's experiments.
+    """
+
+    def train(self, progress: OnProgress | None = None) -> None:
+        round, labels = self.round, self.round.labels.cpu()
+        features = round.evaluated(round.model.embed, torch.arange(len(labels)))
+        real = torch.from_numpy(round.ids >= 0)  # rows with smaller ids stand for examples of which only sums are kept
+        head = fit_ridge(
+            torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised
+        )
+        with torch.no_grad():
+            round.model.head.weight.copy_(head.weight)
+            round.model.head.bias.copy_(head.bias)
+        round.model.eval()
+        self.facts = {"ridge": head.ridge, "sharpness": head.sharpness, **head.left_out(labels)}
+        if progress:
+            progress(Progress(1, 1, "ridge", "training", (1, 1)))
+
+    def remember(self) -> Memory:
+        return self.keep_all()
 
 
 class KernelRidge(Learner):
@@ -56,5 +88,4 @@ class KernelRidge(Learner):
         return torch.cat(parts).numpy()
 
     def remember(self) -> Memory:
-        order = np.argsort(self.round.ids, kind="stable")
-        return Memory(self.round.ids[order], self.round.labels.cpu().numpy()[order])
+        return self.keep_all()
