@@ -62,7 +62,7 @@ def test_the_image_copies_what_is_there_and_starts_the_server():
     assert copied
     assert all((ROOT / name).exists() for name in copied)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert {project["readme"], *project["license-files"]} <= set(copied)  # the build needs them
+    assert {"README.md", "setup.py", *project["license-files"]} <= set(copied)  # the build needs them
     assert "label" in project["optional-dependencies"]
     start = yaml.safe_load(re.search(r"(?m)^ENTRYPOINT (.*)$", text)[1])
     assert start[:4] == ["accuacl", "project", "serve", "/projects"]

@@ -110,10 +110,10 @@ def test_polars_names_a_column():
         (lambda: Features.from_estimator(FITTED, X, ids=NAMES[:1] * 40), "'item-0' is the id of rows 0 and 1"),
         (lambda: Features.from_estimator(FITTED, X, ids=[None, *NAMES[1:]]), "row 0 has none"),
         (lambda: Features.from_estimator(FITTED, X, ids=[np.nan, *range(39)]), "row 0 has none"),
-        (lambda: Features.from_estimator(FITTED, X, ids="key"), "X is a ndarray without columns"),
+        (lambda: Features.from_estimator(FITTED, X, ids="key"), "X is an ndarray without columns"),
         (lambda: Features.from_estimator(FITTED, pa.table({"a": X[:, 0]}), ids="key"), "columns are a"),
-        (lambda: Features.from_estimator(FITTED, X, ids=3), "ids are a int of shape ()"),
-        (lambda: Features.from_estimator(FITTED, X, ids=X), "ids are a ndarray of shape (40, 3)"),
+        (lambda: Features.from_estimator(FITTED, X, ids=3), "ids are an int of shape ()"),
+        (lambda: Features.from_estimator(FITTED, X, ids=X), "ids are an ndarray of shape (40, 3)"),
         (lambda: Features.from_estimator(FITTED, X, ids=[[1], [2, 3]]), "a list of unequal lists"),
         (lambda: Features.from_estimator(FITTED, X, embeddings=X[1:]), "embeddings have 39 rows and probabilities 40"),
         (

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import stat
 
 import numpy as np
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import Lock
+from accuacl.base.files import Lock, write_text
 from accuacl.experiments import journal, make, run, runner
 from accuacl.experiments.data import table_files
 from commands import SMALL, accuacl
@@ -77,3 +78,45 @@ def test_decimal_commas_are_noticed_and_lists_of_words_are_not(tmp_path):
 def test_a_header_of_numbers_that_count_up_is_one(tmp_path, header):
     (tmp_path / "a.csv").write_text(f"{header}\n5,3,1\n4,8,1\n")
     assert table_files.read_table(tmp_path / "a.csv").names == header.split(",")
+
+
+def test_a_run_does_not_take_the_place_of_a_project(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(9)))
+    assert accuacl("project", "new", tmp_path / "p", "--table", tmp_path / "rows.csv").returncode == 0
+    before = {path: path.read_bytes() for path in (tmp_path / "p").rglob("*") if path.is_file()}
+    for more in ((), ("--fresh",)):
+        ended = accuacl("run", "--benchmark", "split-digits", "--out", tmp_path / "p", *more)
+        assert ended.returncode == 2
+        assert "holds a labelling project; choose another directory as --out." in ended.stderr
+    assert {path: path.read_bytes() for path in (tmp_path / "p").rglob("*") if path.is_file()} == before
+
+
+def test_lost_labels_are_reported_and_no_empty_file_takes_their_place(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(9)))
+    assert accuacl("project", "new", tmp_path / "p", "--table", tmp_path / "rows.csv").returncode == 0
+    (tmp_path / "p" / "labels.sqlite").unlink()
+    ended = accuacl("project", "status", tmp_path / "p")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "labels.sqlite is missing or empty; restore it from a copy." in ended.stderr
+    assert not (tmp_path / "p" / "labels.sqlite").exists()
+
+
+def test_a_project_is_not_copied_into_itself(tmp_path):
+    (tmp_path / "rows.csv").write_text("id,a\n" + "".join(f"{i},{i}\n" for i in range(9)))
+    assert accuacl("project", "new", tmp_path / "p", "--table", tmp_path / "rows.csv").returncode == 0
+    ended = accuacl("project", "backup", tmp_path / "p", tmp_path / "p" / "copy")
+    assert ended.returncode == 2
+    assert "copy is inside the project; copy it to another place." in ended.stderr
+    assert not (tmp_path / "p" / "copy").exists()
+
+
+@pytest.mark.posix
+def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.html")
+    with pytest.raises(InputError, match=r"pipe\.html is a device or a pipe; give the name of a file\."):
+        write_text(tmp_path / "pipe.html", "text")
+    assert stat.S_ISFIFO((tmp_path / "pipe.html").stat().st_mode)
+    assert [path.name for path in tmp_path.iterdir()] == ["pipe.html"]
+    write_text(tmp_path / "file.html", "text")
+    write_text(tmp_path / "file.html", "other")
+    assert (tmp_path / "file.html").read_text() == "other"

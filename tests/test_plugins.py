@@ -34,9 +34,9 @@ def _forget():
     [
         ("[0, 1]", "gave a list; return Selection(indices, scores)"),
         ("None", "gave a NoneType; return Selection"),
-        ("np.arange(2)", "gave a ndarray; return Selection"),
+        ("np.arange(2)", "gave an ndarray; return Selection"),
         ("Selection([0, 1], {})", "gave indices that are a list; give whole numbers"),
-        ("Selection(np.zeros(2), {})", "indices that are a ndarray of float64, shape (2,); give whole numbers"),
+        ("Selection(np.zeros(2), {})", "indices that are an ndarray of float64, shape (2,); give whole numbers"),
         ("Selection(np.zeros((1, 2), int), {})", "shape (1, 2)"),
         ("Selection(np.array([True, False]), {})", "of bool"),
         ("Selection(np.arange(1), {})", "picked 1 rows; pick query.count of them, here 2"),
@@ -79,7 +79,7 @@ def test_a_strategy_that_cannot_be_called_is_refused_when_it_is_registered(tmp_p
 
 
 def test_what_is_no_function_is_refused():
-    with pytest.raises(InputError, match="the strategy mine is a int; register a function"):
+    with pytest.raises(InputError, match="the strategy mine is an int; register a function"):
         register("mine")(3)
 
 
@@ -170,7 +170,7 @@ def test_learners_and_memory_policies_can_be_plugged_in(tmp_path):
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        ("5", "gave a int; return a Memory"),
+        ("5", "gave an int; return a Memory"),
         ("Memory(ids, labels)", "kept 4 examples; keep at most `capacity` of them, here 3"),
         ("Memory(ids[[0, 0]], labels[[0, 0]])", "kept an example twice"),
         ("Memory(ids[:1] + 99, labels[:1])", "kept the id 103"),
@@ -232,7 +232,7 @@ def test_a_function_that_makes_no_learner_names_the_file_and_the_line(tmp_path):
     load_plugins([file])
     with pytest.raises(InputError) as refused:
         learners.start("mine", SimpleNamespace(training=SimpleNamespace(policy="paper")))
-    assert f"the learner mine ({file}, line 4) is a int, which cannot `train` and `remember`" in str(refused.value)
+    assert f"the learner mine ({file}, line 4) is an int, which cannot `train` and `remember`" in str(refused.value)
 
 
 ANSWERS = """
@@ -320,7 +320,7 @@ def test_the_page_has_a_learner_and_a_memory_policy_that_work(tmp_path):
 
 @pytest.mark.parametrize("place", [learners, memory])
 def test_what_cannot_be_called_is_refused_when_it_is_registered(place):
-    with pytest.raises(InputError, match="mine is a int; register a"):
+    with pytest.raises(InputError, match="mine is an int; register a"):
         place.register("mine")(3)
 
 

@@ -261,10 +261,10 @@ def test_no_pool(tmp_path):
     refused(tmp_path / "a.parquet", r"pool: there is no file or folder .*a\.parquet; give one, or a pattern")
     refused(tmp_path, r"pool: .* holds no Parquet files; give a file, a folder or a pattern")
     refused(f"{tmp_path}/*.parquet", "holds no Parquet files")
-    refused(7, "pool is a int; give a path, several, or a pyarrow dataset")
-    refused(np.ones((3, 2)), "pool is a ndarray; give a path, several, or a pyarrow dataset.")
+    refused(7, "pool is an int; give a path, several, or a pyarrow dataset")
+    refused(np.ones((3, 2)), "pool is an ndarray; give a path, several, or a pyarrow dataset.")
     for name in ("memory", "labelled"):
-        says = rf"{name} is a ndarray; give a path, several, or a pyarrow dataset, or Features\("
+        says = rf"{name} is an ndarray; give a path, several, or a pyarrow dataset, or Features\("
         refused(write(tmp_path / "a.parquet", IDS, POOL), says, **{name: np.ones((3, 2))})
 
 

@@ -279,7 +279,7 @@ SOFTMAX, LOG_SOFTMAX = Net(nn.Softmax(1)), Net(nn.LogSoftmax(1))
         (lambda: features(Net(), X, classes=[0]), "give batches, such as x.split(256)"),
         (lambda: features(Net(), TensorDataset(X), classes=[0]), "give DataLoader(dataset, batch_size=256)"),
         (lambda: features(Net(), None, classes=[0]), "the loader is a NoneType, which gives no batches; give a Data"),
-        (lambda: features(Net(), 3, classes=[0]), "the loader is a int, which gives no batches"),
+        (lambda: features(Net(), 3, classes=[0]), "the loader is an int, which gives no batches"),
         (lambda: features(Net(), X.numpy(), classes=[0]), "torch.from_numpy(x).split(256)"),
         (lambda: features(Net(), [X], classes=[2**70]), "give the outputs of the classes seen"),
         (lambda: features(Net(), [X], classes=[0], layer=2), "layer is 2; give the layer's name as text"),

@@ -30,7 +30,7 @@ def environment(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"  # a copy, since building writes beside the sources
     shutil.copytree(ROOT / "src", source / "src", ignore=shutil.ignore_patterns("*.pyc", "*.egg-info"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     build = ["wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source]

@@ -1,6 +1,6 @@
 """Wrong uses of the commands, one a line. The files that they name are made by `place`.
 
-`python tests/wrong_uses.py > docs/results/wrong-uses.md` writes the page that shows the sentences of MORE.
+`python tests/wrong_uses.py > docs/results/wrong-uses.md` writes the page that shows the sentences of MORE and FURTHER.
 What is wrong is the last option of the line but --out o, unless `# ...` says what the sentence must name instead.
 """
 
@@ -586,6 +586,107 @@ rnu
 select --help-me
 """.strip().splitlines()
 
+# Tried later, again by somebody who had not seen the others: damaged and odd files, devices, projects in the way.
+FURTHER = """
+select --pool nullid.parquet --budget 3 --out out.csv  # nullid.parquet
+select --pool dupid.parquet --budget 3 --out out.csv  # dupid.parquet
+select --pool timeid.parquet --budget 3 --out out.csv  # timeid.parquet
+select --pool floatid.parquet --budget 3 --out out.csv  # floatid.parquet
+select --pool largeid.parquet --budget 3 --out out.csv  # largeid.parquet
+select --pool nullrow.parquet --budget 3 --out out.csv  # nullrow.parquet
+select --pool words.parquet --budget 3 --out out.csv  # words.parquet
+select --pool scalar.parquet --budget 3 --out out.csv  # scalar.parquet
+select --pool nodim.parquet --budget 3 --out out.csv  # nodim.parquet
+select --pool huge.parquet --budget 3 --out out.csv  # huge.parquet
+select --pool inf.parquet --budget 3 --out out.csv  # inf.parquet
+select --pool negative.parquet --budget 3 --out out.csv  # negative.parquet
+select --pool cut.parquet --budget 3 --out out.csv  # cut.parquet
+select --pool middle.parquet --budget 3 --out out.csv  # middle.parquet
+select --pool nocolumns.parquet --budget 3 --out out.csv  # nocolumns.parquet has no column
+select --pool /dev/null --budget 3 --out out.csv  # /dev/null
+select --pool - --budget 3 --out out.csv  # folder -
+select --pool http://127.0.0.1/pool.parquet --budget 3 --out out.csv  # pool.parquet
+select --pool pool.parquet --budget 3 --out ''  # folder
+select --pool pool.parquet --budget 3 --out .csv
+select --pool pool.parquet --budget 3 --out '~nobody/out.csv'
+select --pool pool.parquet --budget 3 --out out.csv --labelled two.parquet
+select --pool pool.parquet --budget 3 --out out.csv --memory-limit 1KB  # at least 1MiB
+select --pool pool.parquet --budget 3 --out out.csv --exclude empty
+select --pool pool.parquet --budget 3 --out out.csv --exclude utf16.csv
+select --pool pool.parquet --budget 3 --out out.csv --id-column ''
+select --pool pool.parquet --budget 3 --out out.csv --id-column embedding
+select --pool pool.parquet --budget 3 --out out.csv --embedding-column id
+select --pool pool.parquet --budget 3 --out out.csv --strategy ''
+select --pool pool.parquet --budget 3 --out out.csv --plugin taken.py  # accuacl
+check taken.py  # accuacl
+check spaced.py  # a b/c
+check bare.py  # register
+check noquery.py
+check required.py
+check three.py  # mine
+check ''  # python file
+run --config deep.yaml --out o
+run --config digits.yaml --out o
+run --config object.yaml --out o
+run --config tab.yaml --out o
+run --config date.yaml --out o  # seed
+run --config numbered.yaml --out o
+run --config null.yaml --out o  # strategy
+run --config nothing.yaml --out o
+run --config documents.yaml --out o
+run --config utf16.csv --out o
+run --config options.yaml --out o  # options
+run --config infinite.yaml --out o  # lr
+run --out proj
+run --out proj --fresh  # proj holds a labelling project
+run --benchmark utf16.csv --classes-per-task 1 --out o  # utf16.csv
+run --benchmark header.csv --classes-per-task 1 --out o  # header.csv
+run --benchmark deep.json --classes-per-task 1 --out o  # deep.json
+run --benchmark deep.jsonl --classes-per-task 1 --out o  # deep.jsonl
+run --benchmark hashes.npz --classes-per-task 1 --out o  # hashes.npz
+run --benchmark complex.npz --classes-per-task 1 --out o  # complex.npz
+run --benchmark halves.npz --classes-per-task 1 --out o  # halves.npz
+run --benchmark negative.npz --classes-per-task 1 --out o  # negative.npz
+run --benchmark norows.npz --classes-per-task 1 --out o  # norows.npz
+run --benchmark garbled.npz --classes-per-task 1 --out o  # garbled.npz
+run --benchmark locked.npz --classes-per-task 1 --out o  # locked.npz
+run --benchmark other.npz --classes-per-task 1 --out o  # other.npz
+run --benchmark broad.csv --classes-per-task 1 --label-column kind --out o  # and 280 more
+sweep deep.yaml
+sweep digits.yaml
+sweep lists.yaml  # without lists inside
+sweep null.yaml  # strategy
+sweep date.yaml  # seed
+report '' --only strategy  # holds no finished run
+embed --data '' --model net.py:build --out out  # ''
+embed --data header.npy --model net.py:build --out out  # header.npy
+embed --data lying.npy --model net.py:build --out out  # lying.npy
+embed --data garbled.npz --model net.py:build --out out  # garbled.npz
+embed --data x.npy --model net.py:build:more --out out  # net.py:build:more
+embed --data x.npy --model net.py:build --out out --weights empty
+project new p --table utf16.csv
+project new p --table header.csv
+project new p --texts deep.jsonl
+project new p --texts long.csv
+project new p --vectors nullid.parquet
+project new p --vectors dupid.parquet
+project new p --vectors words.parquet
+project new p --vectors inf.parquet
+project new p --vectors nocolumns.parquet
+project new p --table numbers.csv --classes 'a, a'
+project new p --table numbers.csv --ignore a --ignore b --ignore label  # numbers.csv
+project new p --table broad.csv --id-column key  # and 280 more
+project new p --table numbers.csv --device cuda:7
+project new words.txt/p --table numbers.csv  # words.txt
+project status lost
+project train lost
+project status proj
+project add full --table numbers.csv  # full
+project serve lost --port 99999
+project serve lost --port http
+project serve lost --proxy-address 127.0.0.1
+""".strip().splitlines()
+
 LINES = [
     *(f"run {use}" for use in RUN_VALUES),
     *(f"select {use}" for use in SELECT),
@@ -593,6 +694,7 @@ LINES = [
     *(f"project {use}" for use in PROJECT),
     *OTHERS,
     *MORE,
+    *FURTHER,
 ]
 USES = {use: culprit for use, _, culprit in (line.partition("  # ") for line in LINES)}
 
@@ -609,9 +711,9 @@ def culprits(use: str) -> set[str]:
 
 PAGE = """# Wrong uses and what they say
 
-These {count} wrong uses were tried by somebody who had not seen the ones in the tests. Each ends with exit code 2 and
-one sentence. `python tests/wrong_uses.py > docs/results/wrong-uses.md` runs them and writes this page; DIR stands for
-the folder in which the commands ran. `tests/test_wrong_uses.py` runs these and all others.
+{count} wrong uses that were in no test before somebody tried them. Each ends with exit code 2 and one sentence.
+`python tests/wrong_uses.py > docs/results/wrong-uses.md` runs them and writes this page; DIR stands for the folder in
+which the commands ran. `tests/test_wrong_uses.py` runs these and all others.
 
 | accuacl ... | exit code | accuacl: ... |
 |---|--:|---|
@@ -619,7 +721,7 @@ the folder in which the commands ran. `tests/test_wrong_uses.py` runs these and 
 
 
 def page() -> str:
-    """The uses of MORE with their exit codes and sentences, as Markdown."""
+    """The uses of MORE and FURTHER with their exit codes and sentences, as Markdown."""
     from commands import accuacl  # here: it imports most of the package
 
     rows = []
@@ -629,7 +731,7 @@ def page() -> str:
         place(folder)
         os.environ["ACCUACL_CACHE"] = f"{directory}/cache"
         os.environ.pop("ACCUACL_DATA", None)
-        for line in MORE:
+        for line in MORE + FURTHER:
             use = line.partition("  # ")[0]
             ended = accuacl(*shlex.split(use), cwd=folder, width=100)
             said = ended.stderr.strip().removeprefix("accuacl: ").replace(str(folder), "DIR")
@@ -668,6 +770,7 @@ def small():
 def text():
     return "a net"
 """
+REGISTERED = "from accuacl import register\n{}\n"
 FILES = {
     "words.txt": "just words\n",
     "net.py": NET,
@@ -704,6 +807,33 @@ FILES = {
     "cifar.yaml": "benchmark: [split-cifar10, split-cifar100]\n",
     "emptylist.yaml": "strategy: []\n",
     "nogrids.yaml": "grids: 3\n",
+    "proj/config.json": '{"learner": "kernel", "kind": "tables"}',
+    "proj/labels.sqlite": "not a database",
+    "lost/config.json": '{"learner": "kernel", "kind": "tables"}',
+    "lost/labels.sqlite": "",
+    "header.csv": "id,a,b\n",
+    "long.csv": f"text,label\n{'x' * 200_000},a\nb,b\n",
+    "broad.csv": f"{','.join(f'c{i}' for i in range(300))}\n{','.join('1' * 300)}\n",
+    "deep.json": "[" * 100_000,
+    "deep.jsonl": f'{{"text": {"[" * 100_000}\n',
+    "deep.yaml": f"a: {'[' * 5000}",
+    "digits.yaml": f"seed: {'9' * 5000}\n",
+    "object.yaml": 'strategy: !!python/object/apply:os.system ["true"]\n',
+    "tab.yaml": "strategy: uniform\n\tseed: 0\n",
+    "date.yaml": "seed: 2024-01-01\n",
+    "numbered.yaml": "1: 2\n",
+    "null.yaml": "strategy: null\n",
+    "nothing.yaml": "",
+    "documents.yaml": "seed: 0\n---\nseed: 1\n",
+    "options.yaml": "strategy: coverage\noptions: [1]\n",
+    "infinite.yaml": "lr: .inf\n",
+    "lists.yaml": "strategy: [[uniform]]\n",
+    "taken.py": REGISTERED.format('register("accuacl")(lambda query: query)'),
+    "spaced.py": REGISTERED.format('register("a b/c")(lambda query: query)'),
+    "bare.py": REGISTERED.format("register(lambda query: query)"),
+    "noquery.py": REGISTERED.format('register("mine")(lambda: 0)'),
+    "required.py": REGISTERED.format('register("mine")(lambda query, *, heat: 0)'),
+    "three.py": REGISTERED.format('register("mine")(3)'),
     "full/mine.txt": "somebody's file\n",
     "badimages/train/cat/0.png": "no image",
     "badimages/test/cat/0.png": "no image",
@@ -742,9 +872,63 @@ def place(folder: Path) -> None:
         "strings": {"a": ["x", "y"]},
         "rows": {"embedding": [[1.0, 2.0], [1.0]]},
         "nanvectors": {"embedding": [[1.0, float("nan")]]},
+        **_odd_pools(pool, p.tolist()),
     }
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")
+    whole = (folder / "pool.parquet").read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[: len(whole) // 2])
+    (folder / "middle.parquet").write_bytes(whole[:10] + b"\xff" * 100 + whole[110:])
+    (folder / "utf16.csv").write_bytes("id,a\n1,2\n".encode("utf-16"))
+    _odd_arrays(folder)
+
+
+def _odd_pools(pool: dict[str, list], p: list) -> dict[str, dict]:
+    """Parquet files with one column that cannot be used."""
+    ids, rows = [*range(6)], pool["embedding"]
+    columns = {
+        "nullid": {"id": [None, *ids[1:]]},
+        "dupid": {"id": [7] * 6},
+        "timeid": {"id": pa.array(ids, pa.timestamp("s"))},
+        "floatid": {"id": [each + 0.5 for each in ids]},
+        "largeid": {"id": pa.array([2**64 - 1 - each for each in ids], pa.uint64())},
+        "nullrow": {"embedding": [None, *rows[1:]]},
+        "words": {"embedding": [["a", "b"]] * 6},
+        "scalar": {"embedding": [1.0] * 6},
+        "nodim": {"embedding": pa.array([[]] * 6, pa.list_(pa.float32()))},
+        "huge": {"embedding": [[1e300, 1.0]] * 6},
+        "inf": {"embedding": [[float("inf"), 1.0]] * 6},
+        "negative": {"probability": [[-1.0, 1.0, 1.0]] * 6},
+        "two": {"probability": [[0.5, 0.5]] * 6},
+    }
+    return {name: pool | {"probability": p} | odd for name, odd in columns.items()} | {"nocolumns": {}}
+
+
+def _odd_arrays(folder: Path) -> None:
+    """Files of NumPy's that cannot be used, some of them damaged."""
+    x, y = np.ones((6, 2)), np.arange(6) % 2
+    np.savez(folder / "hashes.npz", x=x, y=np.array([0, 1, 2**40, 3, 4, 5]))
+    np.savez(folder / "complex.npz", x=x.astype(complex), y=y)
+    np.savez(folder / "halves.npz", x=x, y=y / 2)
+    np.savez(folder / "negative.npz", x=x, y=y - 3)
+    np.savez(folder / "norows.npz", x=x[:0], y=y[:0])
+    np.savez(folder / "other.npz", first=x, second=y)
+    np.savez_compressed(folder / "garbled.npz", x=np.random.default_rng(0).normal(size=(50, 4)), y=np.arange(50) % 2)
+    whole = (folder / "garbled.npz").read_bytes()
+    (folder / "garbled.npz").write_bytes(whole[:150] + b"\xff" * 400 + whole[550:])
+    (folder / "locked.npz").write_bytes(_with_password((folder / "negative.npz").read_bytes()))
+    for name, shape in (("header", "((((("), ("lying", "(1000000000000, 64)")):
+        text = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+        (folder / f"{name}.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text)
+
+
+def _with_password(archive: bytes) -> bytes:
+    """The bytes of a zip file, each of whose entries says that it is encrypted."""
+    for mark, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        parts = archive.split(mark)
+        changed = [part[: flags - 4] + bytes([part[flags - 4] | 1]) + part[flags - 3 :] for part in parts[1:]]
+        archive = mark.join([parts[0], *changed])
+    return archive
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, install
+from accuacl.base.errors import InputError, a_type, install
 from accuacl.features import Features
 from accuacl.strategies import Query, Selection, select
 
@@ -163,7 +163,7 @@ def from_skactiveml(query_strategy: Any, **arguments: Any) -> Callable[[Query], 
         raise InputError(f"{query_strategy.__name__} is a class; give a query strategy, {query_strategy.__name__}().")
     if not callable(getattr(query_strategy, "query", None)):
         raise InputError(
-            f"the query strategy is a {type(query_strategy).__name__}, which has no `query`; give one of "
+            f"the query strategy is {a_type(query_strategy)}, which has no `query`; give one of "
             "scikit-activeml's, such as skactiveml.pool.CoreSet()."
         )
     accepted = inspect.signature(query_strategy.query).parameters

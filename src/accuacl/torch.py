@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, install
+from accuacl.base.errors import InputError, a_type, install
 from accuacl.base.progress import OnProgress, Progress, check_progress
 from accuacl.features import Features
 
@@ -84,7 +84,7 @@ def features(
 
 def _check(model: Any, loader: Any) -> None:
     if not isinstance(model, nn.Module):
-        raise InputError(f"the model is a {type(model).__name__}; give a torch.nn.Module.")
+        raise InputError(f"the model is {a_type(model)}; give a torch.nn.Module.")
     if isinstance(loader, Tensor | np.ndarray):
         what = "a tensor" if isinstance(loader, Tensor) else "an array"
         split = "x.split(256)" if isinstance(loader, Tensor) else "torch.from_numpy(x).split(256)"
@@ -93,7 +93,7 @@ def _check(model: Any, loader: Any) -> None:
         raise InputError("the loader is a data set, not a loader; give DataLoader(dataset, batch_size=256).")
     if not isinstance(loader, Iterable) and not hasattr(loader, "__getitem__"):
         raise InputError(
-            f"the loader is a {type(loader).__name__}, which gives no batches; give a DataLoader, or a list of batches."
+            f"the loader is {a_type(loader)}, which gives no batches; give a DataLoader, or a list of batches."
         )
     sampler = getattr(getattr(loader, "batch_sampler", None), "sampler", None) or getattr(loader, "sampler", None)
     if isinstance(sampler, SHUFFLING) or getattr(sampler, "shuffle", False) is True:
@@ -143,7 +143,7 @@ class GivenBatch:
             self.arguments, self.keywords = (self._moved(batch),), {}
         else:
             raise InputError(
-                f"the loader gave a {type(batch).__name__}; give tensors, tuples that begin with one, or dictionaries "
+                f"the loader gave {a_type(batch)}; give tensors, tuples that begin with one, or dictionaries "
                 "of the model's arguments."
             )
 
@@ -245,7 +245,7 @@ def tensor_of(output: Any) -> Tensor:
     if isinstance(output, tuple | list) and output:
         output = output[0]
     if not isinstance(output, Tensor):
-        raise InputError(f"the module gave a {type(output).__name__}; expected a tensor, or logits in an object.")
+        raise InputError(f"the module gave {a_type(output)}; expected a tensor, or logits in an object.")
     return output
 
 
@@ -373,7 +373,7 @@ def _named(model: nn.Module, layer: str) -> nn.Linear:
     except AttributeError:
         raise InputError(f"the model has no layer {layer!r}; `model.named_modules()` names all that it has.") from None
     if not isinstance(head, nn.Linear):
-        raise InputError(f"the layer {layer!r} is a {type(head).__name__}; name an nn.Linear.")
+        raise InputError(f"the layer {layer!r} is {a_type(head)}; name an nn.Linear.")
     return head
 
 

@@ -76,6 +76,26 @@ def alternatives(words: Sequence[str]) -> str:
     return " or ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
 
 
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names in a sentence; of very many, such as a table's columns, the first.
+
+    >>> listed(["a", "b"]), listed(["a", "b", "c", "d"], most=2)
+    ('a, b', 'a, b and 2 more')
+    """
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def a_type(value: object) -> str:
+    """The type of a value in a sentence.
+
+    >>> a_type(3), a_type("3")
+    ('an int', 'a str')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name.startswith('nd') else 'a'} {name}"
+
+
 def one_line(error: BaseException) -> str:
     """The message of a library's exception on one line, to be put into a sentence of ours."""
     return " ".join(str(error).split())
@@ -171,7 +191,8 @@ def check_new_name(what: str, name: object, taken: Iterable[str]) -> None:
     ...
     accuacl.base.errors.InputError: a learner cannot be called 'a b'; give a name without spaces and slashes, as text.
     """
-    refused = f"a {what} cannot be called {name if callable(name) else repr(name)}"
+    given = f"a {what} cannot be called"
+    refused = f"{given} by the function {getattr(name, '__name__', '')}" if callable(name) else f"{given} {name!r}"
     if callable(name):
         raise InputError(f'{refused}; write @register("name") above it, with its name as text.')
     if not isinstance(name, str) or not name.isprintable() or set(name) & set(" /\\") or not name:

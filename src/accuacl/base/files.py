@@ -11,8 +11,11 @@ import os
 import re
 import secrets
 import shutil
+import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO
 
 import filelock
@@ -32,6 +35,11 @@ PATH_ADVICE = {  # what to do about a path that the system refuses
     errno.EDQUOT: "free some space, or give a path on another disk",
     errno.ELOOP: "mend its symbolic links, or give another path",
 }
+
+# What NumPy raises for damaged files: their headers, compressed bytes, encryption, sizes beyond all memory.
+BROKEN_ARRAYS = (
+    ValueError, OSError, EOFError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error, TokenError
+)  # fmt: skip
 
 
 class CannotWrite(InputError):
@@ -87,6 +95,7 @@ def replacing(path: Path, name: Callable[[], str] | None = None) -> Iterator[IO[
     name: called at the end for the file's name in that folder, if the name depends on the content. On failure nothing
     is left behind and an older file stays. An OSError becomes an InputError.
     """
+    _check_replaceable(path)
     aside = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
     try:
         with aside.open("xb+") as file:
@@ -119,10 +128,18 @@ def check_new_file(path: Path) -> None:
     folder = path.resolve().parent
     if path.is_dir():
         raise InputError(f"{path} is a folder; give the name of a file in it.")
+    _check_replaceable(path)
     if not folder.is_dir():
         raise InputError(f"there is no folder {folder} to write {path.name} to; make it first.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"the folder {folder} may not be written to; give another.")
+
+
+def _check_replaceable(path: Path) -> None:
+    """Refuse a device, a pipe or a socket, which a renamed file would take the place of."""
+    with contextlib.suppress(OSError):  # the system's own words come when the file is written
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise InputError(f"{path} is a device or a pipe; give the name of a file.")
 
 
 @contextlib.contextmanager
@@ -206,10 +223,12 @@ def reason(error: Exception) -> str:
     >>> reason(ValueError("The footer is damaged. Is it another file?"))  # one sentence is enough
     'the footer is damaged'
     """
-    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    said = error.args[0] if isinstance(error, TokenError) else error  # beside it, a place in numpy's header
+    text = getattr(error, "strerror", None) or str(said) or type(error).__name__
+    text = " ".join(text.split())
     if "pickle" in text:  # numpy takes all that it does not know for a pickle, and recommends to load it
         return "it does not hold plain arrays"
-    return text[:1].lower() + text[1:].split(". ")[0].rstrip(".")
+    return (text[:1] if text[1:2].isupper() else text[:1].lower()) + text[1:].split(". ")[0].rstrip(".")
 
 
 class Busy(InputError):

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import ProgressColumn, Task, TimeRemainingColumn
 from rich.text import Text
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, listed
 from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
@@ -158,10 +158,15 @@ def _options(strategy: str, words: Sequence[str], given: dict[str, Any]) -> dict
     return read_options(strategy, named | own)
 
 
+LEAST_BYTES = 2**20
+
+
 def _bytes(size: str) -> int:
     parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
     count = int(float(parts[1]) * BYTES[parts[2].upper()]) if parts else 0
-    if not parts or 0 < count < 2**20:  # nobody means so few bytes
+    if parts and parts[2] and 0 < count < LEAST_BYTES:
+        raise InputError(f"memory-limit is {size!r}; give at least 1MiB.")
+    if not parts or 0 < count < LEAST_BYTES:  # nobody means so few bytes
         raise InputError(f"memory-limit is {size!r}; give a size with its unit, such as 500MB or 2GiB.")
     return count
 
@@ -222,7 +227,7 @@ def _name(path: Path, id_column: str, names: Sequence[str]) -> str:
         if name in names:
             return name
     raise InputError(
-        f"{path} has the columns {', '.join(names)} and none called {id_column!r}; call the one with the ids {USUAL!r}."
+        f"{path} has the columns {listed(names)} and none called {id_column!r}; call the one with the ids {USUAL!r}."
     )
 
 

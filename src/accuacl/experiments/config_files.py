@@ -82,9 +82,14 @@ def read_yaml(path: Path) -> dict[str, Any]:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or one_line(error)
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise InputError(f"{path} is not YAML ({where}{problem}); write lines like 'learner: er'.") from None
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply; write lines like 'learner: er'.") from None
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or "it is not text"
         raise InputError(f"{path} cannot be read ({why}); give a YAML file of settings.") from None
+    except ValueError as error:  # of a scalar, such as a date that does not exist
+        why = reason(error).partition(";")[0]
+        raise InputError(f"{path} has a value that cannot be read ({why}); correct it.") from None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
         raise InputError(f"{path} holds no settings; write lines like 'learner: er'.")
     return content

@@ -101,7 +101,9 @@ def _read_only_result(out: Path, config: Config) -> dict[str, Any] | None:
 
 
 def _check_out(out: Path) -> None:
-    """Refuse a directory that holds somebody's files and no run."""
+    """Refuse a directory that holds somebody's files and no run, or a project, whose labels --fresh would strand."""
+    if (out / "labels.sqlite").exists():
+        raise InputError(f"{out} holds a labelling project; choose another directory as --out.")
     begun = (out / "config.json").exists() or (out / "journal.sqlite").exists()
     if not begun and (other := strangers(out, "weights", "lock", *WRITTEN, *MORE)):
         raise InputError(f"{out} holds {other}, which is not part of a run; choose an empty or new directory as --out.")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from accuacl.base.arrow import is_lists
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, a_type, listed
 from accuacl.base.files import reason
 from accuacl.features import Array
 from accuacl.pools.ids import Column, as_column, kind_of
@@ -31,8 +31,7 @@ def files_of(source: PoolSource, what: str) -> list[str]:
     paths = list(source) if isinstance(source, Iterable) else []
     if not isinstance(source, Iterable) or not all(isinstance(path, str | os.PathLike) for path in paths):
         others = ", or Features(embeddings, probabilities)" if what != "pool" else ""  # as a value, not from a disk
-        kind = type(source).__name__
-        raise InputError(f"{what} is a {kind}; give a path, several, or a pyarrow dataset{others}.")
+        raise InputError(f"{what} is {a_type(source)}; give a path, several, or a pyarrow dataset{others}.")
     return list(dict.fromkeys(file for path in paths for file in _files(os.fspath(path), what)))
 
 
@@ -259,10 +258,8 @@ def _layout(file: str, parquet: pq.ParquetFile, columns: Columns, wanted: tuple[
     for name in wanted:
         column = getattr(columns, name)
         if column not in schema.names:
-            raise InputError(
-                f"{file} has the columns {', '.join(schema.names)} and none called {column!r}; "
-                f"say which one is the {name} (--{name}-column)."
-            )
+            there = f"the columns {listed(schema.names)} and none" if schema.names else "no column"
+            raise InputError(f"{file} has {there} called {column!r}; say which one is the {name} (--{name}-column).")
     id_ = kind_of(schema.field(columns.id).type) if "id" in wanted else ""
     if "id" in wanted and not id_:
         raise InputError(f"{file}: {columns.id} holds {schema.field(columns.id).type}; give whole numbers or text.")

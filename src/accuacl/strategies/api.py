@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, install
+from accuacl.base.errors import InputError, a_type, install
 from accuacl.base.machine import available_memory
 from accuacl.base.progress import OnProgress, Tick, check_progress, ticker
 from accuacl.base.threads import shared_out
@@ -53,7 +53,7 @@ class Query:
         for name in ("pool", "labelled", "memory"):
             value = getattr(self, name)
             if not isinstance(value, Features) and (value is not None or name == "pool"):
-                raise InputError(f"{name} is a {type(value).__name__}; give Features(embeddings, probabilities).")
+                raise InputError(f"{name} is {a_type(value)}; give Features(embeddings, probabilities).")
         for name in ("budget", "seed", "chunk", "past"):
             value = getattr(self, name)
             if value is None and name == "past":
@@ -217,12 +217,12 @@ def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Qu
     """The answer of a strategy, if it is what the query asked for."""
     who = with_place(f"the strategy {name}", strategy)
     if not isinstance(picked, Selection):
-        raise InputError(f"{who} gave a {type(picked).__name__}; return Selection(indices, scores).")
+        raise InputError(f"{who} gave {a_type(picked)}; return Selection(indices, scores).")
     indices = picked.indices
     if not isinstance(indices, np.ndarray) or indices.dtype.kind not in "iu" or indices.ndim != 1:
         shape = f" of {indices.dtype}, shape {indices.shape}" if isinstance(indices, np.ndarray) else ""
         raise InputError(
-            f"{who} gave indices that are a {type(indices).__name__}{shape}; give whole numbers in one dimension, "
+            f"{who} gave indices that are {a_type(indices)}{shape}; give whole numbers in one dimension, "
             "such as np.argsort(...)[: query.count]."
         )
     n = len(query.pool)
@@ -240,9 +240,7 @@ def check_answer(name: str, strategy: Callable[..., Any], picked: Any, query: Qu
 
 def _check_scores(who: str, picked: Selection) -> None:
     if not isinstance(picked.scores, dict):
-        raise InputError(
-            f"{who} gave scores that are a {type(picked.scores).__name__}; give a dict of arrays, or {{}}."
-        )
+        raise InputError(f"{who} gave scores that are {a_type(picked.scores)}; give a dict of arrays, or {{}}.")
     for score, values in picked.scores.items():
         if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
             raise InputError(
@@ -256,7 +254,7 @@ def _check_scores(who: str, picked: Selection) -> None:
 def _shape(values: Any) -> str:
     if isinstance(values, np.ndarray):
         return f"an array of {values.dtype}, shape {values.shape}"
-    return f"a {type(values).__name__}"
+    return f"{a_type(values)}"
 
 
 def warn_without_memory(strategy: str, memory: object, past: int | None, options: Mapping[str, Any]) -> None:

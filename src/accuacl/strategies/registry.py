@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 
 import numpy as np
 
-from accuacl.base.errors import InputError, check_new_name, near, no_such
+from accuacl.base.errors import InputError, a_type, check_new_name, near, no_such
 from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, is_loaded, load_file, required_arguments, with_place
 
@@ -110,7 +110,7 @@ def load_plugins(paths: Iterable[Path]) -> list[str]:
 def check_signature(name: str, strategy: Callable[..., Any]) -> None:
     """Refuse a strategy that cannot be called with a query alone."""
     if not callable(strategy):
-        raise InputError(f"the strategy {name} is a {type(strategy).__name__}; register a function of a Query.")
+        raise InputError(f"the strategy {name} is {a_type(strategy)}; register a function of a Query.")
     who = with_place(f"the strategy {name}", strategy)
     try:
         parameters = list(inspect.signature(strategy).parameters.values())

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
+from accuacl.base.files import BROKEN_ARRAYS, reason
 from accuacl.experiments.data.dataset import COLUMNS, Dataset, Split, check_labels
 from accuacl.experiments.data.splits import split_rows
 
@@ -32,7 +32,6 @@ SPELLINGS = {
 WHOLE = {"train_inputs": ("inputs", "x", "embeddings", "features"), "train_labels": ("labels", "y")}
 MORE = {f"{split}_{c}": (f"{split}_{c}", f"{c}_{split}") for split in ("train", "test") for c in COLUMNS}
 WHOLE_MORE = {f"train_{column}": (column,) for column in COLUMNS}
-BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 WRITE = "write plain arrays with numpy.save"
 Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
@@ -78,7 +77,7 @@ def are_vectors(fields: Fields) -> bool:
         with zipfile.ZipFile(path) as archive, archive.open(f"{key}.npy") as file:
             old = np.lib.format.read_magic(file) == (1, 0)
             shape, *_ = (np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0)(file)
-    except BROKEN as error:
+    except BROKEN_ARRAYS as error:
         raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error
     return len(shape) == 2
 
@@ -100,7 +99,13 @@ def read(name: str, place: Path, fields: Fields) -> Dataset:
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"{listed} cannot be read ({reason(error)}); write one class a line, in UTF-8.") from error
     else:
-        classes = tuple(str(c) for c in range(max(0, int(train.labels.max())) + 1))
+        last = int(train.labels.max())
+        if last > len(train) + len(test):  # a hash, say: names for all numbers up to it would fill the memory
+            raise InputError(
+                f"{place}: row {int(train.labels.argmax())} of train has the class {last}, but there are only "
+                f"{len(train) + len(test)} rows; number the classes 0, 1, 2, ... without gaps."
+            )
+        classes = tuple(str(c) for c in range(max(0, last) + 1))
     check_labels(train.labels, len(classes), f"{place}, train")
     check_labels(test.labels, len(classes), f"{place}, test")
     return Dataset(name, train, test, classes)
@@ -188,5 +193,5 @@ def _load(path: Path, key: str | None = None) -> NDArray[Any]:
             return np.load(path, mmap_mode="c", allow_pickle=False)
         with np.load(path, allow_pickle=False) as archive:
             return archive[key]
-    except BROKEN as error:
+    except BROKEN_ARRAYS as error:
         raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error

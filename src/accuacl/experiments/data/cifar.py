@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, a_type
 from accuacl.base.files import reason
 from accuacl.experiments.data.dataset import Pixels, RawDataset, RawImage, RawSplit, Source
 
@@ -180,7 +180,7 @@ def read_batch(data: bytes, place: str) -> dict[str, Any]:
     except Exception as error:  # a damaged or forged pickle makes the unpickler raise nearly anything
         raise InputError(f"{place} is not a CIFAR python file ({reason(error)}); download it again.") from error
     if not isinstance(batch, dict):
-        raise InputError(f"{place} holds a {type(batch).__name__}, not CIFAR's dictionary; download it again.")
+        raise InputError(f"{place} holds {a_type(batch)}, not CIFAR's dictionary; download it again.")
     return {_text(key): value.pixels if isinstance(value, _Array) else value for key, value in batch.items()}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, listed
 from accuacl.experiments.data.dataset import (
     COLUMNS,
     ColumnNames,
@@ -218,7 +218,7 @@ def _label_column(table: DataTable, given: str) -> str:
         raise InputError(f"{table.path} is empty; give a table with a column of classes and others of numbers.")
     if not label:
         raise InputError(
-            f"{table.path} has the columns {', '.join(table.names)}; say which one has the classes with --label-column "
+            f"{table.path} has the columns {listed(table.names)}; say which one has the classes with --label-column "
             "(in Python: label_column)."
         )
     return label

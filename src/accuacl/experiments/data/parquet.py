@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, listed
 from accuacl.base.files import reason
 from accuacl.experiments.data.dataset import COLUMNS, ColumnNames, RawDataset, RawImage, RawSplit, Source
 from accuacl.experiments.data.splits import READING, TESTS, SplitFiles, shards, split_raw
@@ -130,4 +130,4 @@ def _column(path: Path, schema: Any, wanted: tuple[str, ...]) -> str:
     for name in wanted:
         if name in schema.names:
             return name
-    raise InputError(f"{path} has the columns {', '.join(schema.names)}; expected one named {' or '.join(wanted)}.")
+    raise InputError(f"{path} has the columns {listed(schema.names)}; expected one named {' or '.join(wanted)}.")

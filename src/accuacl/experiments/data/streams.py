@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accuacl.base.errors import InputError, check_new_name
+from accuacl.base.errors import InputError, a_type, check_new_name
 from accuacl.base.randomness import derive, hash_ids, rank
 from accuacl.base.userfile import REGISTERED, takes, with_place
 from accuacl.experiments.data.arrival import (
@@ -244,7 +244,7 @@ def _by_function(dataset: Dataset, name: str, seed: int) -> Arrival:
 def _checked(who: str, tasks: Any, split: str, rows: int) -> Ids:
     if not isinstance(tasks, np.ndarray) or tasks.dtype.kind not in "iu" or tasks.shape != (rows,):
         is_array = isinstance(tasks, np.ndarray)
-        shape = f"an array of {tasks.dtype}, shape {tasks.shape}" if is_array else f"a {type(tasks).__name__}"
+        shape = f"an array of {tasks.dtype}, shape {tasks.shape}" if is_array else f"{a_type(tasks)}"
         raise InputError(f"{who} gave {shape}, but there are {rows} {split} rows; give an array with the task of each.")
     if tasks.min(initial=0) < -1:
         raise InputError(f"{who} gave a row to task {tasks.min()}; number tasks from 0 on, -1 is for rows of no task.")

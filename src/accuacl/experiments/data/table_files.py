@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
-from accuacl.base.errors import InputError, near
+from accuacl.base.errors import InputError, listed, near
 from accuacl.base.files import reading, reason
 
 COMPRESSED: dict[str, Any] = {".xz": lzma.open, ".gz": gzip.open, ".bz2": bz2.open}
@@ -146,7 +146,7 @@ def check_column(path: Path, given: str, names: Sequence[str]) -> None:
     if given and given not in names:
         meant = near(given, names)
         hint = f"did you mean {meant}? It" if meant else "it"
-        raise InputError(f"{path} has no column {given!r}; {hint} has {', '.join(names)}.")
+        raise InputError(f"{path} has no column {given!r}; {hint} has {listed(names)}.")
 
 
 def _format(path: Path) -> str:

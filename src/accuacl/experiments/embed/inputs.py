@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import gzip
 import os
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
-from accuacl.base.files import reason
+from accuacl.base.files import BROKEN_ARRAYS, reason
 from accuacl.experiments import data
 from accuacl.experiments.embed.parquet_inputs import ParquetInputs
 from accuacl.experiments.embed.reading import (
@@ -32,7 +31,6 @@ from accuacl.pools import files_of
 
 # Arrays of an .npz file that hold inputs, by the names that `accuacl run` also knows.
 INPUTS = ("inputs", "x", "embeddings", "features", "train_inputs", "x_train", "train_x")
-BROKEN = (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile)
 
 
 class Inputs(Protocol):
@@ -135,7 +133,7 @@ class ArrayFile:
                 self.reading = [options.column, options.id_column if self.ids else ""]
             else:
                 self.array = _of_idx(file) if file.endswith(IDX) else np.load(file, mmap_mode="r", allow_pickle=False)
-        except BROKEN as error:
+        except BROKEN_ARRAYS as error:
             if isinstance(error, InputError):
                 raise
             raise InputError(f"{file} cannot be read: {reason(error)}; give an array that numpy.save wrote.") from None

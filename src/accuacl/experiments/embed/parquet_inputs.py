@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, listed
 from accuacl.experiments.embed.reading import Batch, Decoding, ReadOptions, check_numbers, check_unique
 from accuacl.pools import (
     RowGroup,
@@ -49,7 +49,7 @@ def input_columns(file: str, schema: pa.Schema, options: ReadOptions, numbers: S
     lists = [name for name in options.usual if name in schema.names and is_lists(schema.field(name).type)]
     usual = next(iter((*lists, *options.usual)), "")
     column, id_column = options.column or usual, options.id_column
-    ids, has = "", f"{file} has the columns {', '.join(schema.names)}"
+    ids, has = "", f"{file} has the columns {listed(schema.names)}"
     if id_column in schema.names:
         ids = kind_of(schema.field(id_column).type)
         if not ids:

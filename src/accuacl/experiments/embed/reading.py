@@ -128,8 +128,8 @@ def check_source(source: str) -> None:
         and not pattern
     ):
         raise InputError(
-            f"{source} is not a folder, a table (Parquet, Arrow, CSV, TSV, JSON), a .npy, .npz or idx file; give "
-            "images or vectors in one of these."
+            f"{source or repr(source)} is not a folder, a table (Parquet, Arrow, CSV, TSV, JSON), a .npy, .npz or idx "
+            "file; give images or vectors in one of these."
         )
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from accuacl.base.errors import InputError, check_new_name, no_such
+from accuacl.base.errors import InputError, a_type, check_new_name, no_such
 from accuacl.base.lazy import Registry
 from accuacl.base.userfile import REGISTERED, takes, with_place
 from accuacl.experiments.memory import POLICIES
@@ -88,7 +88,7 @@ def register(name: str) -> Callable[[L], L]:
 
     def keep(learner: L) -> L:
         if not callable(learner):
-            raise InputError(f"the learner {name} is a {type(learner).__name__}; register a class.")
+            raise InputError(f"the learner {name} is {a_type(learner)}; register a class.")
         who = with_place(f"the learner {name}", learner)
         if not takes(learner, 1):
             raise InputError(f"{who} must take one argument, the Round; {INHERIT}.")
@@ -144,8 +144,8 @@ def _check_can_learn(who: str, learner: Any) -> None:
     """Refuse a learner, or its class, that lacks a method."""
     lacking = [f"`{verb}`" for verb in ("train", "remember") if not callable(getattr(learner, verb, None))]
     if lacking:
-        kind = learner if inspect.isclass(learner) else type(learner)
-        raise InputError(f"{who} is a {kind.__name__}, which cannot {' and '.join(lacking)}; {INHERIT}.")
+        kind = f"a {learner.__name__}" if inspect.isclass(learner) else a_type(learner)
+        raise InputError(f"{who} is {kind}, which cannot {' and '.join(lacking)}; {INHERIT}.")
     loop = sys.modules.get("accuacl.experiments.learners.loop")  # loaded, if the class inherits from it
     base = loop.Learner if loop else None
     inherited = [getattr(each, "__func__", each) for each in (learner.train, getattr(learner, "observe", None))]

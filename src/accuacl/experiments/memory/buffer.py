@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, check_new_name
+from accuacl.base.errors import InputError, a_type, check_new_name
 from accuacl.base.lazy import Registry
 from accuacl.base.randomness import hash_ids
 from accuacl.base.userfile import REGISTERED, takes, with_place
@@ -147,7 +147,7 @@ def register(name: str) -> Callable[[P], P]:
 
     def keep(policy: P) -> P:
         if not callable(policy):
-            raise InputError(f"the memory policy {name} is a {type(policy).__name__}; register a function.")
+            raise InputError(f"the memory policy {name} is {a_type(policy)}; register a function.")
         if not takes(policy, len(GIVEN)):
             who = with_place(f"the memory policy {name}", policy)
             raise InputError(f"{who} must take {len(GIVEN)} arguments: {', '.join(GIVEN)}.")
@@ -162,7 +162,7 @@ def check_kept(name: str, policy: Callable[..., Any], kept: Any, memory: Memory,
     """What the policy returned, if it is a memory of examples that it was offered, each once and not too many."""
     who = with_place(f"the memory policy {name}", policy)
     if not isinstance(kept, Memory):
-        raise InputError(f"{who} gave a {type(kept).__name__}; return a Memory, such as Memory(ids, labels).")
+        raise InputError(f"{who} gave {a_type(kept)}; return a Memory, such as Memory(ids, labels).")
     if len(kept) > capacity:
         raise InputError(f"{who} kept {len(kept)} examples; keep at most `capacity` of them, here {capacity}.")
     if len(np.unique(kept.ids)) < len(kept):

@@ -136,6 +136,8 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
         raise InputError(f"{name} is an empty list; give at least one value.")
     field = Config.model_fields.get(name)
     for each in values:
+        if isinstance(each, list):
+            raise InputError(f"{name} is {value!r}; give one list of values, without lists inside it.")
         if field and field.annotation is int and isinstance(each, str) and not each.isdigit():
             raise InputError(f"{name} is {each!r}; give a number, or a list of numbers like [0, 1, 2].")
     return values

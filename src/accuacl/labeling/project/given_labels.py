@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accuacl.base.errors import InputError, counted
+from accuacl.base.errors import InputError, counted, listed
 from accuacl.base.files import Lock, reading, write_text
 from accuacl.experiments.data import DataTable, read_table
 from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
@@ -194,7 +194,7 @@ def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str
     wanted = (label_column,) if label_column else CLASSES
     columns = [next((name for name in each if name in table.names), "") for each in (items, wanted)]
     if not all(columns):
-        has = f"has the columns {', '.join(table.names)}" if table.names else "is empty"
+        has = f"has the columns {listed(table.names)}" if table.names else "is empty"
         option = "" if label_column is None else ", or name it with --label-column"
         raise InputError(
             f"{table.path} {has}; give `name` (or `id`, `item`, for texts `text`) and `class` (or `label`{option})."

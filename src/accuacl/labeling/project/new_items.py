@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from accuacl.base.errors import InputError, counted
+from accuacl.base.errors import InputError, counted, listed
 from accuacl.experiments.data import IMAGE_SUFFIXES, is_task, natural
 
 TASK = "task"  # the column that names the tasks, where no other is given
@@ -107,7 +107,7 @@ def task_column(path: Path, names: Sequence[str], given: str | None) -> str | No
     given: the one that was asked for; "": none, None: `task` if it is there.
     """
     if given and given not in names:
-        raise InputError(f"{path} has no column {given!r} with tasks; it has {', '.join(names)}.")
+        raise InputError(f"{path} has no column {given!r} with tasks; it has {listed(names)}.")
     return (TASK if TASK in names else None) if given is None else given or None
 
 

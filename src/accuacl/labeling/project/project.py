@@ -96,6 +96,9 @@ class Project:
         if not path.exists():
             raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
+        # A new, empty file in the place of a lost one would look as if nobody had labelled anything.
+        if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
+            raise InputError(f"{path.with_name(LABELS)} is missing or empty; restore it from a copy.")
         try:
             return cls(Path(directory), ProjectSettings(**config), view)
         except pydantic.ValidationError as error:
@@ -306,6 +309,8 @@ class Project:
 
     def backup(self, to: Path) -> None:
         """Copy the project to a new directory while people go on labelling; a process that trains is waited for."""
+        if self.directory.resolve() in to.resolve().parents:
+            raise InputError(f"{to} is inside the project; copy it to another place.")
         busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
         left_out = shutil.ignore_patterns("lock", f"{LABELS}*", ".new-*", ".adding-*", "*.part")
         with _whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from accuacl.base.arrow import is_lists, is_numbers
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, listed
 from accuacl.base.files import reading, write_text
 from accuacl.experiments import data
 from accuacl.labeling.project import table_encoder
@@ -77,7 +77,7 @@ def read_texts(path: Path, column: str, tasks: str | None = "", label_column: st
     check_exists(path, "a file")
     table = data.read_table(path)
     if table.names and column not in table.names:
-        raise InputError(f"{path} has the columns {', '.join(table.names)}; give the one with texts as --column.")
+        raise InputError(f"{path} has the columns {listed(table.names)}; give the one with texts as --column.")
     data.check_column(path, label_column, table.names)
     task = task_column(path, table.names, tasks)
     names = _unique_names(path, table.values(ID) if ID in table.names else range(len(table)))

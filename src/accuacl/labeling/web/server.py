@@ -8,6 +8,7 @@ import getpass
 import logging
 import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -109,9 +110,10 @@ def _run(app: Any, listener: socket.socket, cert: Path | None, key: Path | None,
     config = config_of(app, cert, key)
     try:
         config.load()
-    except OSError as error:  # SSLError is one
+    except OSError as error:
+        why = "they do not fit" if isinstance(error, ssl.SSLError) else reason(error)
         raise InputError(
-            f"--cert {cert} and --key {key} cannot be used: {reason(error)}; give a certificate and its key as PEM."
+            f"--cert {cert} and --key {key} cannot be used: {why}; give a certificate and its key as PEM."
         ) from error
     raise_file_limit(FILES)
     gc.freeze()  # what is loaded stays: going through it would stop all threads
