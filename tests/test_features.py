@@ -88,7 +88,7 @@ def row(array, i, j, value):
         (torch.from_numpy(H).to("meta"), P, "embeddings are a Tensor torch.float32; give a dense"),
         (torch.from_numpy(H).to(torch.complex64).conj(), P, "embeddings hold complex64, not floats"),
         (np.ma.MaskedArray(H, H > 3), P, "embeddings are a MaskedArray float32; give a dense"),
-        (np.array([[object()]]), P, "embeddings are an ndarray object; give a dense"),
+        (np.array([[object()]]), P, "embeddings are a ndarray object; give a dense"),
         (np.float32(3), P, r"embeddings have shape \(\)"),
         (H[:, :0], P, "got d=0"),
         (H, P[:, :0], "K=0"),

@@ -82,7 +82,7 @@ def _mode(call: ast.Call, position: int) -> str | None:
     return str(given[0].value) if isinstance(given[0], ast.Constant) and len(str(given[0].value)) <= 4 else None
 
 
-def test_without_what_windows_lacks_everything_has_a_fallback(monkeypatch, tmp_path):
+def test_without_what_windows_lacks_everything_has_a_fallback(tmp_path, monkeypatch):  # undone before the folder goes
     for name in ("sysconf", "sched_getaffinity", "O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC"):
         monkeypatch.delattr(os, name, raising=False)
     for name in ("pthread_sigmask", "SIGKILL"):

@@ -437,7 +437,7 @@ def test_killed_at_random_instants(tmp_path, learner, undisturbed):
 
 def run_and_say_what_was_loaded(out):
     run(small(tasks=1), out)
-    print(sorted({"sympy", "matplotlib", "pandas"} & set(sys.modules)))
+    print(sorted({"sympy", "matplotlib"} & set(sys.modules)))
 
 
 def test_a_run_does_not_wait_for_what_it_does_not_use(tmp_path):
