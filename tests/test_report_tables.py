@@ -246,3 +246,5 @@ def test_labels_per_task_are_always_stated():
     rows = grid(strategy=["uniform", "accuacl"], labels=[1000, 50])
     titles = {group.title for group in make_groups(rows)}
     assert titles == {f"split-cifar10, memory 100, {n} labels a task (cpu scale)" for n in (1000, 50)}
+    (everything,) = make_groups(grid(strategy="full", labels=50))
+    assert everything.title == "split-cifar10, memory 100, all labels (cpu scale)"

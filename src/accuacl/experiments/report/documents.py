@@ -139,7 +139,7 @@ def one_run(run: Path, row: Row, title: str = "", data_dir: Path | None = None, 
     (group,) = make_groups([row])
     what = f"{group['benchmark']}, {group.learner} with {group.strategy}"
     stream = f", {words}" if (words := describe_stream(row)) else ""
-    size = f"memory {group['memory']}, {group['labels']} labels a task"
+    size = f"memory {group['memory']}, {group.labels}"
     report = Document(title or f"{what}, {size}{stream}, seed {group['seed']}")
     add = report.blocks.append
     report.blocks.extend(data_notices([row]))

@@ -79,6 +79,11 @@ class Group:
             return ""
         return "no memory" if entry and "memory" in entry.fixed else "lower bound"
 
+    @property
+    def labels(self) -> str:
+        """In words, how many labels a task has."""
+        return "all labels" if self["strategy"] == "full" else f"{self['labels']} labels a task"
+
     @cached_property
     def title(self) -> str:
         """The setup in words."""
@@ -87,7 +92,7 @@ class Group:
     def title_without(self, ignored: Sequence[str]) -> str:
         """The setup in words: benchmark, memory, labels, scale and whatever else is not the default, unless ignored."""
         shown = {"benchmark": str(self["benchmark"]), "memory": f"memory {self['memory']}"}
-        shown["labels"] = f"{self['labels']} labels a task"
+        shown["labels"] = self.labels
         words = [text for name, text in shown.items() if name not in ignored]
         words += self.changed([name for name in SETUP_SETTINGS if name not in (*shown, "scale", *ignored)])
         return f"{', '.join(words)} ({self['scale']} scale)"
