@@ -254,6 +254,30 @@ def test_tables_of_text_may_be_compressed(write, packed, pack, tmp_path):
     }
 
 
+def write_idx(path, array):
+    head = bytes([0, 0, 8, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
+    content = head + array.astype(np.uint8).tobytes()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+
+
+@pytest.mark.parametrize("names", ["{}-{}-idx{}-ubyte", "{}-{}-idx{}-ubyte.gz", "{}-{}.idx{}-ubyte"])
+def test_idx_files_as_they_are_published(names, tmp_path):
+    grey = {split: np.arange(len(y) * 30).reshape(len(y), 6, 5) % 256 for split, y in LABELS.items()}
+    for split, prefix in (("train", "train"), ("test", "t10k")):
+        write_idx(tmp_path / names.format(prefix, "images", 3), grey[split])
+        write_idx(tmp_path / names.format(prefix, "labels", 1), LABELS[split])
+    data = load(str(tmp_path))
+    assert data.classes == ("0", "1", "2")
+    for split, found in (("train", data.train), ("test", data.test)):
+        assert found.inputs.shape == (len(LABELS[split]), 6, 5, 3)
+        np.testing.assert_array_equal(found.inputs, np.repeat(grey[split][..., None], 3, axis=3))
+        np.testing.assert_array_equal(found.labels, LABELS[split])
+    path = tmp_path / names.format("t10k", "images", 3)
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match=rf"{path.name} (is not a whole idx file of bytes|cannot be read .*); get it"):
+        load(str(tmp_path))
+
+
 @pytest.mark.parametrize("write", [class_folders, saved_split])
 def test_a_held_out_part_is_said_and_the_same_from_the_cache_too(write, tmp_path):
     place = write(tmp_path)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
+    from accuacl.experiments.data.arrays import read_idx as read_idx
     from accuacl.experiments.data.arrival import (
         BENCHMARKS as BENCHMARKS,
         benchmark_tasks as benchmark_tasks,
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
+        "arrays": ("read_idx",),
         "arrival": ("BENCHMARKS", "benchmark_tasks", "dataset_of"),
         "cache": ("BadImage", "decode", "decode_all", "reading_image"),
         "dataset": ("Dataset", "fingerprint", "InputRows", "natural", "RawImage", "Split"),

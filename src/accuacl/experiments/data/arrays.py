@@ -5,13 +5,16 @@ as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in 
 images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
 task_train and task_test, or domain_train and domain_test, may give each row's task or domain, as numbers or texts.
 Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a fifth is held out. A .npy file that
-is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy.
+is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy. The idx files of MNIST and sets like it
+are read by their published names.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gzip
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,6 +35,12 @@ SPELLINGS = {
 WHOLE = {"train_inputs": ("inputs", "x", "embeddings", "features"), "train_labels": ("labels", "y")}
 MORE = {f"{split}_{c}": (f"{split}_{c}", f"{c}_{split}") for split in ("train", "test") for c in COLUMNS}
 WHOLE_MORE = {f"train_{column}": (column,) for column in COLUMNS}
+# The files of MNIST, with a hyphen or a dot before idx, compressed or not.
+IDX = {
+    f"{split}_{kind}": f"{prefix}-{what}[-.]idx{dimensions}-ubyte"
+    for split, prefix in (("train", "train"), ("test", "t10k"))
+    for kind, what, dimensions in (("inputs", "images", 3), ("labels", "labels", 1))
+}
 WRITE = "write plain arrays with numpy.save"
 Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
@@ -43,7 +52,13 @@ def find(place: Path) -> Fields | None:
     there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
     for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
         there |= _inside(path)
-    return _chosen(there)
+    return _chosen(_idx_files(place) | there)
+
+
+def _idx_files(folder: Path) -> Fields:
+    """The idx files of a folder, unpacked before compressed ones."""
+    files = {field: [*folder.glob(name), *folder.glob(f"{name}.gz")] for field, name in IDX.items()}
+    return {field: (paths[0], None) for field, paths in files.items() if paths}
 
 
 def _inside(path: Path) -> Fields:
@@ -188,6 +203,8 @@ def _keys(path: Path) -> list[str]:
 
 
 def _load(path: Path, key: str | None = None) -> NDArray[Any]:
+    if path.name.endswith(("-ubyte", "-ubyte.gz")):
+        return read_idx(path)
     try:
         if key is None:  # "c": writable, as torch wants it, but never written back
             return np.load(path, mmap_mode="c", allow_pickle=False)
@@ -195,3 +212,17 @@ def _load(path: Path, key: str | None = None) -> NDArray[Any]:
             return archive[key]
     except BROKEN_ARRAYS as error:
         raise InputError(f"{path} cannot be read ({reason(error)}); {WRITE}.") from error
+
+
+def read_idx(path: Path) -> NDArray[Any]:
+    """The array of a file in the format of MNIST: two zeros, 8 for bytes, how many dimensions, and these."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            zeros, kind, dimensions = int.from_bytes(stream.read(2)), stream.read(1), int.from_bytes(stream.read(1))
+            shape = [int.from_bytes(stream.read(4)) for _ in range(dimensions)]
+            content = stream.read()
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read ({reason(error)}); get it again.") from None
+    if zeros or kind != b"\x08" or len(content) != np.prod(shape):
+        raise InputError(f"{path} is not a whole idx file of bytes; get it again.")
+    return np.frombuffer(content, np.uint8).reshape(shape)

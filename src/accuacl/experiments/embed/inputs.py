@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import gzip
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -132,7 +131,11 @@ class ArrayFile:
                 self.array, self.ids = _of_npz(file, options)
                 self.reading = [options.column, options.id_column if self.ids else ""]
             else:
-                self.array = _of_idx(file) if file.endswith(IDX) else np.load(file, mmap_mode="r", allow_pickle=False)
+                self.array = (
+                    data.read_idx(Path(file))
+                    if file.endswith(IDX)
+                    else np.load(file, mmap_mode="r", allow_pickle=False)
+                )
         except BROKEN_ARRAYS as error:
             if isinstance(error, InputError):
                 raise
@@ -192,14 +195,3 @@ def _of_npz(file: str, options: ReadOptions) -> tuple[NDArray[Any], list[Any] | 
                 "for each row, or --id-column '' for row numbers."
             )
         return arrays[column], None if ids is None else ids.tolist()
-
-
-def _of_idx(file: str) -> NDArray[Any]:
-    """The array of a file in the format of MNIST: two zeros, 8 for bytes, how many dimensions, and these."""
-    with gzip.open(file) if file.endswith(".gz") else open(file, "rb") as stream:
-        zeros, kind, dimensions = int.from_bytes(stream.read(2)), stream.read(1), int.from_bytes(stream.read(1))
-        shape = [int.from_bytes(stream.read(4)) for _ in range(dimensions)]
-        content = stream.read()
-    if zeros or kind != b"\x08" or len(content) != np.prod(shape):
-        raise InputError(f"{file} is not a whole idx file of bytes; get it again.")
-    return np.frombuffer(content, np.uint8).reshape(shape)
