@@ -8,6 +8,7 @@ import stat
 import numpy as np
 import pytest
 
+from accuacl import pools
 from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, write_text
 from accuacl.experiments import journal, make, run, runner
@@ -108,6 +109,20 @@ def test_a_project_is_not_copied_into_itself(tmp_path):
     assert ended.returncode == 2
     assert "copy is inside the project; copy it to another place." in ended.stderr
     assert not (tmp_path / "p" / "copy").exists()
+
+
+def test_wrong_settings_and_rows_in_python_end_in_a_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"the settings are \{1: 2\}; give a dict of them"):
+        make({1: 2})
+    with pytest.raises(InputError, match=r"the settings are a dict; give make\(\.\.\.\) of them\."):
+        run(SMALL, tmp_path / "run")
+    with pytest.raises(
+        InputError, match="there are 2 ids, 3 embeddings and 3 probabilities; give each"
+    ):
+        pools.write_pool(tmp_path / "pool.parquet", [0, 1], np.ones((3, 2)), np.full((3, 2), 0.5))
+    assert not list(tmp_path.iterdir())
+    pools.write_pool(str(tmp_path / "pool.parquet"), [0, 1, 2], np.ones((3, 2)), np.full((3, 2), 0.5))
+    assert (tmp_path / "pool.parquet").is_file()
 
 
 @pytest.mark.posix

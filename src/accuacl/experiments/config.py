@@ -244,7 +244,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
     data_dir: where a folder with one's own data may be; what is in it decides on the network.
     """
-    if not isinstance(given, dict):
+    if not isinstance(given, dict) or not all(isinstance(name, str) for name in given):
         raise InputError(f'the settings are {given!r}; give a dict of them, such as {{"learner": "er"}}.')
     given = with_options(given)
     for name, value in given.items():

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import accuacl
-from accuacl.base.errors import InputError
+from accuacl.base.errors import InputError, a_type
 from accuacl.base.files import reading, strangers, write_text
 from accuacl.base.progress import OnProgress, check_progress
 from accuacl.experiments import learners, metrics
@@ -47,6 +47,9 @@ def run(
     patience: seconds to wait for another process that is working on it. log_to: tensorboard:DIR, for curves of what is
     recorded.
     """
+    if not isinstance(config, Config):
+        raise InputError(f"the settings are {a_type(config)}; give make(...) of them.")
+    out = Path(out)
 
     def prepare() -> ExperimentSteps:
         return ExperimentSteps(config, out / "weights", data_dir, skip_bad, oracle, progress)

@@ -234,10 +234,15 @@ def write_pool(path: Path, ids: Any, embeddings: NDArray[Any], probabilities: ND
     The outputs of a network do not compress, so they are stored uncompressed. The columns are declared without missing
     values, which makes reading a quarter faster.
     """
+    if not len(ids) == len(embeddings) == len(probabilities):
+        raise InputError(
+            f"there are {len(ids)} ids, {len(embeddings)} embeddings and {len(probabilities)} probabilities; give each "
+            "row one of each."
+        )
     columns = {"id": pa.array(ids), "embedding": _lists(embeddings), "probability": _lists(probabilities)}
     schema = pa.schema([pa.field(name, column.type, nullable=False) for name, column in columns.items()])
     table = pa.Table.from_arrays(list(columns.values()), schema=schema)
-    with replacing(path) as file:
+    with replacing(Path(path)) as file:
         pq.write_table(table, file, GROUP_ROWS, compression="none", use_dictionary=False, write_statistics=["id"])
 
 

@@ -150,8 +150,12 @@ class Database:
             return self._idle.pop()
         except IndexError:
             db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("PRAGMA synchronous = FULL")
+            try:
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA synchronous = FULL")
+            except BaseException:  # a damaged file, say
+                db.close()
+                raise
             return db
 
     @contextlib.contextmanager
