@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -116,9 +119,7 @@ def test_wrong_settings_and_rows_in_python_end_in_a_sentence(tmp_path):
         make({1: 2})
     with pytest.raises(InputError, match=r"the settings are a dict; give make\(\.\.\.\) of them\."):
         run(SMALL, tmp_path / "run")
-    with pytest.raises(
-        InputError, match="there are 2 ids, 3 embeddings and 3 probabilities; give each"
-    ):
+    with pytest.raises(InputError, match="there are 2 ids, 3 embeddings and 3 probabilities; give each"):
         pools.write_pool(tmp_path / "pool.parquet", [0, 1], np.ones((3, 2)), np.full((3, 2), 0.5))
     assert not list(tmp_path.iterdir())
     pools.write_pool(str(tmp_path / "pool.parquet"), [0, 1, 2], np.ones((3, 2)), np.full((3, 2), 0.5))
@@ -135,3 +136,24 @@ def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path):
     write_text(tmp_path / "file.html", "text")
     write_text(tmp_path / "file.html", "other")
     assert (tmp_path / "file.html").read_text() == "other"
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize(
+    ("line", "code", "says"),
+    [
+        ("exec {} --version >&-", 0, ""),
+        ("exec {} check nowhere.py 2>&-", 2, ""),
+        ("COLUMNS=0 exec {} doctor", 0, "accuacl"),
+        (
+            "mkdir gone && cd gone && rmdir ../gone && exec {} doctor",
+            2,
+            "accuacl: the current folder is gone; change to",
+        ),
+    ],
+)
+def test_a_command_survives_odd_surroundings(line, code, says, tmp_path):
+    command = line.format(f"{shlex.quote(sys.executable)} -m accuacl")
+    ended = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, False), ended.stderr
+    assert says in ended.stdout + ended.stderr

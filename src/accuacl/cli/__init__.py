@@ -9,6 +9,7 @@ import errno
 import importlib
 import inspect
 import io
+import os
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -145,15 +146,27 @@ def _not_loaded() -> None:
 app = lazy_group(COMMANDS, "What to label next, when a model must learn new classes without forgetting the old.")
 
 
+def _check_folder() -> None:
+    """Refuse to begin in a folder that has been removed: libraries such as torch do not survive it."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the current folder is gone; change to another one.") from None
+
+
 def main() -> None:
     """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback.
 
     That of a bug in a user's own file begins in that file: what led there says nothing to its author.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed, as with >&-
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):  # a name that a terminal or pipe has no letters for is still shown
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
+        _check_folder()
         code = _command()
         if code == 130:  # typer's, for Ctrl-C
             raise KeyboardInterrupt

@@ -18,6 +18,8 @@ from accuacl.base.progress import OnProgress, Progress as Done
 
 EVERY = 30.0  # seconds between lines about long work, where there is no terminal
 PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
+if not os.environ.get("COLUMNS", "").strip("0"):  # as some servers have it, where nothing would be shown
+    os.environ.pop("COLUMNS", None)
 console = Console()
 errors = Console(stderr=True)
 if not console.is_terminal and "COLUMNS" not in os.environ:
