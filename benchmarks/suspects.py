@@ -409,7 +409,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     known = {row["run"] for row in rows}
     left = [suspect for suspect in SUSPECTS if suspect.run not in known]
     if left:
-        names = "; ".join(f"{suspect.name} ({suspect.epochs} epochs)" for suspect in left)
+        names = "; ".join(f"{suspect.name} ({suspect.epochs} epochs, seed {suspect.seed})" for suspect in left)
         hours = sum(suspect.minutes for suspect in left) / 60
         lines += ["", f"Not measured yet, about {hours:.0f} core-hours: {names}."]
     return "\n".join(lines)
