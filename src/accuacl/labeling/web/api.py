@@ -74,7 +74,7 @@ def logout(request: Request, response: Response) -> View:
 
 @router.get("/state")
 def state(site: Here, person: Limited) -> View:
-    """The state of the round and the classes; leases nothing."""
+    """The state of the round, and the classes. Leases nothing."""
     return round_state(site, person)
 
 
@@ -86,26 +86,26 @@ def next_pick(site: Here, person: Limited) -> View:
 
 @router.post("/label")
 def label(body: LabelRequest, site: Here, person: Limited) -> View:
-    """Save a label, synced to the disk before this answers; the next example."""
+    """Save a label; it is synced to the disk before this answers. Returns the next example."""
     return _turn(site, person, Act("label", body.request, body.item, body.class_id))
 
 
 @router.post("/skip")
 def skip(body: SkipRequest, site: Here, person: Limited) -> View:
-    """Skip an example, and say why or not; the next one."""
+    """Skip an example, with an optional reason. Returns the next one."""
     site.comment_bytes.take(person.id, len(body.reason.encode()))
     return _turn(site, person, Act("skip", body.request, body.item, reason=body.reason))
 
 
 @router.post("/undo")
 def undo(body: UndoRequest, site: Here, person: Limited) -> View:
-    """Undo the person's last label or skip; that example again."""
+    """Undo the person's last label or skip. Returns that example again."""
     return _turn(site, person, Act("undo", body.request))
 
 
 @router.post("/correct")
 def correct(body: LabelRequest, site: Here, person: Limited) -> View:
-    """Change the label of an item that has one, in any round; annotators only their own."""
+    """Change the label of an item that has one, in any round. Annotators may change only their own."""
     site.store.correct(person, body.item, body.class_id, body.request, own=not person.lead)
     return {}
 

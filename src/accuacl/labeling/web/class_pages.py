@@ -42,7 +42,7 @@ class NewClassRequest(BaseModel):
 
 
 class NewClassesRequest(BaseModel):
-    """names: one a line. sure: add them although some are called nearly the same."""
+    """names: one per line. sure: add them although some are called nearly the same."""
 
     names: Annotated[str, Field(min_length=1, max_length=50_000)]
     sure: bool = False
@@ -117,9 +117,9 @@ def guidelines(site: Here, person: Limited) -> View:
 
 @router.post("/api/classes")
 def add_class(body: NewClassRequest, site: Here, person: ClassEditor) -> View:
-    """Add a class, or return the one of that name: the answer to an earlier try may have been lost.
+    """Add a class, or return the one of that name, since the answer to an earlier request may have been lost.
 
-    If one is called nearly the same, nothing is added, and that one is offered.
+    If the name resembles that of another class, nothing is added, and that class is offered.
     """
     known = {c.name: c for c in living(site.store.classes())}
     same = known.get(" ".join(body.name.split()))
@@ -131,9 +131,9 @@ def add_class(body: NewClassRequest, site: Here, person: ClassEditor) -> View:
 
 @router.post("/api/classes/many")
 def add_classes(body: NewClassesRequest, site: Here, person: ClassEditor) -> View:
-    """Add classes, one a line, but for those that are there already; at most 500 at once.
+    """Add classes, one per line, without those that exist already; at most 500 at once.
 
-    If some are called nearly the same as others, or as one that is there, nothing is added, and those are named.
+    If some names resemble each other or those of existing classes, nothing is added, and these names are returned.
     """
     known = [c.name for c in living(site.store.classes())]
     names = list(dict.fromkeys(clean_name(line, "a class") for line in body.names.splitlines() if line.strip()))
@@ -157,7 +157,7 @@ def undo(body: UndoChangeRequest, site: Here, person: Lead) -> View:
 
 @router.post("/api/classes/{id}/rename")
 def rename_class(id: Number, body: RenameRequest, site: Here, person: ClassEditor) -> View:
-    """Rename a class; if another is called nearly the same, nothing happens, and that one is named."""
+    """Rename a class. If the name resembles that of another class, nothing changes, and that class is returned."""
     near = [] if body.sure else _alike(body.name, [c for c in living(site.store.classes()) if c.id != id])
     if not near:
         site.store.rename_class(id, body.name, person)
@@ -181,21 +181,21 @@ def guide(id: Number, body: GuideRequest, site: Here, person: Lead) -> View:
 
 @router.post("/api/classes/{id}/example")
 def add_example(id: Number, body: ExampleRequest, site: Here, person: Lead) -> View:
-    """Let an item show what a class is."""
+    """Use an item as an example in the guideline of a class."""
     site.store.add_examples(person, id, [body.item])
     return {}
 
 
 @router.post("/api/classes/{id}/examples")
 def add_examples(id: Number, body: ExamplesRequest, site: Here, person: Lead) -> View:
-    """Let several items show what a class is."""
+    """Use several items as examples in the guideline of a class."""
     site.store.add_examples(person, id, body.items)
     return {}
 
 
 @router.post("/api/proposals")
 def propose(body: ProposeRequest, site: Here, person: Proposer) -> View:
-    """Propose a class; if one is called nearly the same, nothing happens, and that one is offered."""
+    """Propose a class. If the name resembles that of an existing one, nothing happens, and that class is offered."""
     near = [] if body.sure else _near(body.name, {c.name: c for c in living(site.store.classes())})
     if not near:
         site.store.propose(person, body.name, body.request)
@@ -204,8 +204,8 @@ def propose(body: ProposeRequest, site: Here, person: Proposer) -> View:
 
 @router.post("/api/proposals/{id}")
 def settle(id: Number, body: SettleRequest, site: Here, person: ClassEditor) -> View:
-    """Add a class that was proposed, or decline it; if one is called nearly the same, nothing happens, and that one is
-    named.
+    """Add a proposed class, or decline it. If the name resembles that of another class, nothing happens, and that class
+    is returned.
     """
     near = [] if body.sure or not body.name else _alike(body.name, living(site.store.classes()))
     if not near:

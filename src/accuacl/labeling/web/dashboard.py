@@ -53,7 +53,7 @@ def show(request: Request, site: Here, person: Limited) -> str:
 
 @router.get("/api/changes")
 def changes(site: Here, person: Limited) -> View:
-    """A text that is another one when the dashboard would be."""
+    """A text that changes whenever the dashboard does."""
     return {"stamp": api.stamp(site)}
 
 
@@ -61,7 +61,7 @@ def changes(site: Here, person: Limited) -> View:
 def pool_map(site: Here, person: Limited) -> View:
     """[item, x, y, state, class] of each item shown, x and y from 0 to 1000; class -1: none.
 
-    Where annotators may be asked about what has a label, nothing that they are still to be asked is marked.
+    Annotators are not shown which items have a label among those that they may still be asked about.
     """
     hidden = api.hidden(site, person) if api.is_blind(site, person) else set()
     rows = {row.item: row for row in site.store.everything() if row.item not in hidden}

@@ -79,7 +79,7 @@ def seen(body: ItemsRequest, site: Here, person: Limited) -> View:
 
 @router.post("/api/gallery/renew")
 def renew(body: ItemsRequest, site: Here, person: Limited) -> View:
-    """Extend the leases; the answer names those that others have now. The person works on the first."""
+    """Extend the leases. Returns the items that others hold now. The first item is the one being worked on."""
     return {"lost": site.store.renew_batch(person, body.items)}
 
 

@@ -128,10 +128,10 @@ async def labels(
     new_classes: bool = False,
     label_column: Annotated[str, Query(max_length=200)] = "",
 ) -> View:
-    """Take the labels in a table, which is the body: a column that names the item, one with the class.
+    """Import the labels of a table, which is the body: one column names the item, another one the class.
 
-    They count as labels of the person who sends them, where no column `person` says otherwise. Rows that cannot be
-    taken are refused, each with a sentence; the same file again changes nothing.
+    They count as labels of the person who sends them, unless a column `person` says otherwise. Rows that cannot be
+    imported are refused, each with a sentence. Sending the same file again changes nothing.
     """
     data = await _table(request, site)
 
@@ -149,7 +149,7 @@ async def labels(
 
 @router.post("/api/gold/file")
 async def gold(request: Request, site: Here, person: Lead, name: FileName) -> View:
-    """Take known answers from a table, which is the body: all of its rows, or none."""
+    """Import known answers from a table, which is the body: all of its rows, or none."""
     data = await _table(request, site)
 
     def take_gold() -> View:

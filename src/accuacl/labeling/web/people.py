@@ -58,13 +58,13 @@ def show(request: Request, site: Here, person: Lead) -> str:
 
 @router.post("/api/people")
 def add(body: InviteRequest, request: Request, site: Here, person: Lead) -> View:
-    """Add a person; an invitation for them."""
+    """Add a person. Returns an invitation for them."""
     return _invitation(request, site.store.add_person(body.name, body.lead))
 
 
 @router.post("/api/people/{id}/invite")
 def invite(id: Number, request: Request, site: Here, person: Lead) -> View:
-    """A new invitation for a person who has access; one that they have not used ends."""
+    """Make a new invitation for a person who has access; an unused one becomes invalid."""
     return _invitation(request, site.store.invite(_name(site, id)))
 
 

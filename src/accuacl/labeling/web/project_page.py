@@ -139,7 +139,7 @@ def plan(body: PlanRequest, site: Here, person: Lead) -> View:
 
 @router.post("/api/forget")
 def forget(body: ForgetRequest, site: Here, person: Lead) -> View:
-    """Remove items, their labels and what was learned from them; items: names or numbers, one a line."""
+    """Remove items, their labels and what was learned from them; items: names or numbers, one per line."""
     items = [line.strip() for line in body.items.splitlines() if line.strip()]
     if not items:
         raise InputError("there is no name; write the name or number of an item in each line.")

@@ -320,7 +320,7 @@ def enlarged(item: Annotated[int, Path(ge=0, le=2**62)], site: Here, person: Lim
 
 @router.post("/api/relabel")
 def relabel(body: RelabelRequest, site: Here, person: Limited) -> View:
-    """Give items another label; annotators only those that they have answered themselves."""
+    """Give items another label. Annotators may change only what they have answered themselves."""
     changed = site.store.relabel(person, body.items, body.class_id, body.request, own=not person.lead)
     return {"changed": changed}
 
@@ -339,7 +339,7 @@ def unflag(body: ReviewItemsRequest, site: Here, person: Lead) -> View:
 
 @router.post("/api/comment")
 def comment(body: CommentRequest, site: Here, person: Limited) -> View:
-    """Write a comment to items; its bytes count for each of them."""
+    """Comment on items; the bytes of the text count for each of them."""
     site.comment_bytes.take(person.id, len(body.text.encode()) * len(body.items))
     site.store.comment(person, body.items, body.text, body.request)
     return {}

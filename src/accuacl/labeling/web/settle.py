@@ -36,17 +36,18 @@ def page(request: Request, person: Lead) -> str:
 
 @router.get("/api/disputes")
 def disputes(site: Here, person: Lead, first: Annotated[int | None, Query(ge=0, le=2**62)] = None) -> View:
-    """How many examples people disagree about, and the first of them with the answers of everybody.
+    """How many examples people disagree about, and the first of them with everybody's answers.
 
-    first: an example that comes first, if it is one of them.
+    first: an example to begin with, if it is one of them.
     """
     return _view(site, first)
 
 
 @router.post("/api/settle")
 def settle(body: DecisionRequest, site: Here, person: Lead) -> View:
-    """Decide what an example is that people disagree about, synced to the disk before this answers; what is left.
-    /api/relabel/undo undoes it.
+    """Decide what an example is that people disagree about; it is synced to the disk before this answers.
+
+    Returns what is left to settle. /api/relabel/undo undoes the decision.
     """
     site.store.decide(person, body.item, body.class_id, body.request)
     return _view(site)

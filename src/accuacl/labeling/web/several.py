@@ -42,7 +42,7 @@ LONGEST = 20_000  # characters of all names of classes
 
 
 class NewProjectRequest(BaseModel):
-    """classes: names, one a line. What is left out is as in `accuacl project new`."""
+    """classes: names, one per line. What is left out is as in `accuacl project new`."""
 
     name: Annotated[str, Field(min_length=1, max_length=60)]
     kind: Literal["images", "texts", "tables"]
