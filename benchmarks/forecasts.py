@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from itertools import pairwise, product
 from pathlib import Path
-from statistics import mean
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ from accuacl.labeling.project.estimates import Estimate, Estimates
 from accuacl.labeling.project.learned import Networks, prepared_tasks
 
 ROUNDS = 8
+ROUNDED = 5  # labels; forecasts are rounded to ten
 RESULTS = Path("docs/results/heads/forecasts.csv")
 NAMES = ("clinc150", "cifar100", "tiny-imagenet", "nslkdd")
 VARIANTS = ("clinc150+wrong", "cifar100+wrong")
@@ -190,45 +191,70 @@ def add(row: list[Any]) -> None:
 
 
 def report(parts: list[tuple[str, int]]) -> str:
-    """How many intervals hold the truth, by data, and how far forecasts are from it."""
+    """How many estimates' intervals hold the truth, by data, and how far forecasts are from it."""
     by_data: dict[str, list[list[Row]]] = defaultdict(list)
     for name, seed in parts:
         if rows := rows_of(name, seed):
             by_data[name].append(rows)
-    lines = [
-        "| data | seeds | accuracy of tasks | their mean | forgetting | estimate - truth | forecasts: in the interval "
-        "| not reached, and said so | forecast / truth |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    for name, projects in by_data.items():
-        lines.append(f"| {name} | {len(projects)} | {' | '.join(summary(projects))} |")
     right = [project for name, projects in by_data.items() if "+" not in name for project in projects]
     if len(by_data) > 1:
-        lines.append(f"| all with right answers | | {' | '.join(summary(right))} |")
-    return "\n".join(lines)
+        by_data["all with right answers"] = right
+    estimates = [
+        "| data | seeds | accuracy of a task: truth inside | half width | mean accuracy: inside | forgetting: inside "
+        "| estimate - truth |",
+        "|---|--:|--:|--:|--:|--:|--:|",
+    ]
+    forecasts = [
+        "| data | forecasts | with an upper end | reached later | lower end not above the truth "
+        "| forecast - truth, labels | not reached | foreseen all the same |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for name, projects in by_data.items():
+        estimates.append(f"| {name} | {len(projects)} | {' | '.join(estimates_of(projects))} |")
+        forecasts.append(f"| {name} | {' | '.join(forecasts_of(projects))} |")
+    return "\n".join([*estimates, "", *forecasts])
 
 
-def summary(projects: list[list[Row]]) -> list[str]:
+def estimates_of(projects: list[list[Row]]) -> list[str]:
     rows = [row for project in projects for row in project]
     single = [one for row in rows for one in row["accuracy"] if one[0] >= 0]
     means = [one for row in rows for one in row["accuracy"] if one[0] < 0]
     falls = [one for row in rows for one in row["forgetting"]]
-    reached, beyond = [], []
-    for project in projects:
-        for row in project:
-            if row["target"]:
-                true = labels_needed(project, row)
-                (beyond if true is None else reached).append((row, true))
-    ratios = sorted(int(row["more"]) / max(1.0, true) for row, true in reached if row["more"])
-    quartiles = np.quantile(ratios, (0.25, 0.5, 0.75)) if ratios else []
     return [
         inside(single),
+        f"{median((high - low) / 2 for _, _, low, high, _ in single):.0f}",
         inside(means),
         inside(falls),
         f"{mean(one[1] - one[4] for one in single):+.1f}",
-        share([holds(row, true) for row, true in reached]),
-        share([may_not_be_reached(row, project_end(projects, row)) for row, _ in beyond]),
-        f"{quartiles[1]:.1f} ({quartiles[0]:.1f} to {quartiles[2]:.1f})" if ratios else "",
+    ]
+
+
+def forecasts_of(projects: list[list[Row]]) -> list[str]:
+    """Of those whose target was reached by the task's end: whether the lower end was too high, and how many labels the
+    forecast was off by. Of the others: how many had foreseen it within the labels that the task was still given.
+    """
+    every, not_above, off, too_early = [], [], [], []
+    for project in projects:
+        for row in project:
+            if not row["target"]:
+                continue
+            every.append(row)
+            needed = labels_needed(project, row)
+            if needed is None:
+                too_early.append(bool(row["more"]) and int(row["more"]) <= labels_after(project, row))
+                continue
+            not_above.append(bool(row["low"]) and int(row["low"]) - ROUNDED <= needed)
+            if row["more"]:
+                off.append(int(row["more"]) - needed)
+    quartiles = np.quantile(off, (0.25, 0.5, 0.75)) if off else []
+    return [
+        str(len(every)),
+        str(sum(bool(row["high"]) for row in every)),
+        str(len(not_above)),
+        share(not_above),
+        f"{quartiles[1]:+.0f} ({quartiles[0]:+.0f} to {quartiles[2]:+.0f})" if off else "",
+        str(len(too_early)),
+        str(sum(too_early)),
     ]
 
 
@@ -258,22 +284,9 @@ def labels_needed(project: list[Row], row: Row) -> float | None:
     return None
 
 
-def project_end(projects: list[list[Row]], row: Row) -> int:
+def labels_after(project: list[Row], row: Row) -> int:
     """How many labels more the task was given after this row."""
-    project = next(project for project in projects if project[0]["seed"] == row["seed"])
     return max(int(other["labels"]) for other in project if other["task"] == row["task"]) - int(row["labels"])
-
-
-def holds(row: Row, true: float) -> bool:
-    """Whether the interval has the true number; what is shown is rounded to ten. Without an end: no end is foreseen."""
-    if not row["low"]:
-        return False  # said to be farther than can be foreseen
-    return int(row["low"]) - 5 <= true and (not row["high"] or true <= int(row["high"]) + 5)
-
-
-def may_not_be_reached(row: Row, given: int) -> bool:
-    """Whether the forecast allows that the target is not reached with so many more labels."""
-    return not row["high"] or int(row["high"]) >= given
 
 
 if __name__ == "__main__":
