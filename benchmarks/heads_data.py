@@ -1,7 +1,8 @@
 """Data sets of benchmarks/heads_study.py as arrays: what the heads of projects see, made once and kept in a cache.
 
 Three tasks each, as in benchmarks/project_data.py. Names that end in `-choose` have other classes (of NSL-KDD: another
-file with other attacks) than those that are reported; `-tail`, `-blurry` and `-wrong` are made from the arrays.
+file with other attacks) than those that are reported. Names that end in `-lite2` have the reported images, seen
+through the network of new projects. `+tail`, `+blurry` and `+wrong` are made from the arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from project_data import DATA, TASKS, Data, clinc150, encoded_connections, nslkdd_tasks, photographs
+from project_data import DATA, LITE2, TASKS, Data, clinc150, encoded_connections, nslkdd_tasks, photographs
 
 from accuacl.base.progress import ignore
 from accuacl.labeling.project import Tasks, encoders, make, task_inputs
@@ -157,4 +158,6 @@ BASES: dict[str, Callable[[Path, Path], Data]] = {
     "cifar100-choose": DATA["cifar100"],
     "tiny-imagenet-choose": other_tiny_images,
     "nslkdd-choose": other_connections,
+    "cifar100-lite2": partial(DATA["cifar100-later"], network=LITE2),
+    "tiny-imagenet-lite2": partial(DATA["tiny-imagenet"], network=LITE2),
 }

@@ -47,6 +47,7 @@ COLUMNS = ("data", "query", "head", "labels", "seed", "A", "F", "LA", "calibrati
 START, END = "<!-- benchmarks/heads_study.py writes from here -->", "<!-- to here, benchmarks/heads_study.py -->"
 Logits = Callable[[np.ndarray], np.ndarray]
 BASES = ("clinc150", "cifar100", "tiny-imagenet", "nslkdd")
+LITE2_BASES = ("cifar100-lite2", "tiny-imagenet-lite2")
 OURS = {"nslkdd": "uncertain-coverage"}  # the query of the default; of other data coverage
 WITHOUT_HEAD = ("uniform", "coverage")  # queries that do not look at what the head predicts
 DEFAULT = {"nslkdd": "kernel"}  # its head; of other data kernel+self: pseudo-labels harm in tables
@@ -110,19 +111,27 @@ VARIANTS = (
 
 def reported() -> Iterator[tuple[Any, ...]]:
     """What was chosen, against what there was, on seeds and classes that nobody chose by."""
-    for seed, base in product(range(10), BASES):
+    yield from main_cells(BASES)
+    for seed, (base, variant) in product(range(5), VARIANTS):
+        wanted = {(OURS.get(base, "coverage"), head): (180, 600) for head in ("linear", "kernel", "kernel+self")}
+        yield from cells(f"{base}+{variant}", range(seed, seed + 1), wanted)
+
+
+def main_cells(bases: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+    for seed, base in product(range(10), bases):
         ours = OURS.get(base, "coverage")
         wanted = {(query, head): (180, 600) for query in ("uniform", ours) for head in ("linear", "kernel")}
         wanted |= {("uniform", "kernel+self"): (180, 600), ("badge", "linear"): (180, 600)}
         wanted |= {(ours, "kernel+self"): (180, 600)}
         wanted |= {(ours, DEFAULT.get(base, "kernel+self")): (96, 120, 144, 180, 240, 600)}
         yield from cells(base, range(seed, seed + 1), wanted)
-    for seed, (base, variant) in product(range(5), VARIANTS):
-        wanted = {(OURS.get(base, "coverage"), head): (180, 600) for head in ("linear", "kernel", "kernel+self")}
-        yield from cells(f"{base}+{variant}", range(seed, seed + 1), wanted)
 
 
-PARTS: dict[str, Callable[[], Iterator[tuple[Any, ...]]]] = {"choose": choose, "report": reported}
+PARTS: dict[str, Callable[[], Iterator[tuple[Any, ...]]]] = {
+    "choose": choose,
+    "report": reported,
+    "lite2": lambda: main_cells(LITE2_BASES),
+}
 
 
 def simulate(arrays: Arrays, query: str, head: str, labels: int, seed: int, cache: Path) -> list[float]:
@@ -146,16 +155,15 @@ def simulate(arrays: Arrays, query: str, head: str, labels: int, seed: int, cach
             logits, facts = _learned(arrays, head, taught, asked, seed)
         if known:
             logits, facts = _learned(arrays, head, taught, asked, seed)
-        matrix.append([_accuracy(arrays, logits, j)[0] for j in range(t + 1)])
+        tested = [_accuracy(arrays, logits, j) for j in range(t + 1)]
+        matrix.append([accuracy for accuracy, _, _ in tested])
     last, ends = matrix[-1], [row[-1] for row in matrix]
-    confidences, hits = (np.concatenate(parts) for parts in zip(
-        *(_accuracy(arrays, logits, t)[1:] for t in range(len(arrays.pools))), strict=True
-    ))  # fmt: skip
+    _, confidences, hits = zip(*tested, strict=True)
     return [
         float(np.mean(last)),
         float(np.mean([ends[j] - last[j] for j in range(len(last) - 1)])),
         float(np.mean(ends)),
-        metrics.calibration_error(confidences, hits),
+        metrics.calibration_error(np.concatenate(confidences), np.concatenate(hits)),
         facts.get("pseudo_labels", 0.0),
     ]
 

@@ -100,14 +100,18 @@ def nslkdd_tasks(place: Path, vectors: np.ndarray, labels: np.ndarray, kinds: tu
     return data
 
 
-def cifar100(folder: Path, place: Path, first: int = 0, tested: int = 100, **sizes: int) -> Data:
+LITE0 = {"model": "efficientnet-lite0", "image_size": 128}
+LITE2 = {"model": "efficientnet-lite2", "image_size": 224}  # what new projects of images see through
+
+
+def cifar100(folder: Path, place: Path, first: int = 0, tested: int = 100, **options: Any) -> Data:
     """Photographs: ten classes a task from the first on, 200 images each, under EfficientNet-Lite0 at 128 pixels."""
-    return photographs(folder / "cifar100", place, ("train", "test"), ("img", "fine_label"), first, tested, **sizes)
+    return photographs(folder / "cifar100", place, ("train", "test"), ("img", "fine_label"), first, tested, **options)
 
 
-def tiny_imagenet(folder: Path, place: Path) -> Data:
+def tiny_imagenet(folder: Path, place: Path, **options: Any) -> Data:
     """The same of TinyImageNet; its validation images are the test."""
-    return photographs(folder / "tiny-imagenet", place, ("train", "valid"), ("image", "label"), 0, tested=50)
+    return photographs(folder / "tiny-imagenet", place, ("train", "valid"), ("image", "label"), 0, tested=50, **options)
 
 
 def photographs(
@@ -119,9 +123,10 @@ def photographs(
     tested: int,
     classes: int = 10,
     each: int = 200,
+    network: dict[str, Any] = LITE0,
 ) -> Data:
     """Images in Parquet as PNG files, one folder a task."""
-    data = Data(place.name, "images", place, {"model": "efficientnet-lite0", "image_size": 128}, [], [], [])
+    data = Data(place.name, "images", place, dict(network), [], [], [])
     for split, count in zip(splits, (each, tested), strict=True):
         table = pq.read_table(next(folder.glob(f"{split}-*.parquet")))
         labels = table.column(columns[1]).to_numpy()
