@@ -7,8 +7,8 @@ import uuid
 import numpy as np
 import pytest
 
-from accuacl.experiments import read_steps
-from accuacl.experiments.heads import kernel, prepare_gram
+from accuacl.experiments import checkpoints, read_steps
+from accuacl.experiments.heads import kernel, pool, prepare_gram
 from accuacl.experiments.heads.kernel import fit
 from accuacl.experiments.heads.kernels import Term
 from accuacl.labeling.project import people_steps
@@ -75,6 +75,32 @@ def test_nothing_is_chosen_when_labels_are_there_unless_something_was_skipped(tm
     assert during.count(True) == 4
 
 
+def test_weights_that_were_just_written_are_not_read_again(tmp_path, monkeypatch):
+    read = []
+    load = checkpoints.load_tensors
+    monkeypatch.setattr(checkpoints, "load_tensors", lambda *given: read.append(given) or load(*given))
+    with new_project(tmp_path / "p", 1, **COVERING, learner="kernel") as project:
+        while not project.advance(ahead=True).finished:
+            answer(project)
+        assert len(read_steps(project.journal, "train")) == 3
+    assert not read
+
+
+def test_the_pool_is_not_read_for_labels_that_learn_nothing_from_it(tmp_path, monkeypatch):
+    counts = []
+    train = people_steps.Learning.train
+
+    def noticed(learning, state, model, memory, on_epoch, pools=()):
+        counts.append((len(state.ids) + len(memory), len(pools)))
+        return train(learning, state, model, memory, on_epoch, pools)
+
+    monkeypatch.setattr(people_steps.Learning, "train", noticed)
+    monkeypatch.setattr(pool, "UP_TO", 12)
+    labelled(tmp_path / "p", True, "label", learner="kernel", pool_learning="self")
+    assert {labels <= 12 for labels, _ in counts} == {True, False}
+    assert all(bool(pools) == (labels <= 12) for labels, pools in counts)
+
+
 def test_a_kernel_that_was_prepared_changes_no_bit(monkeypatch):
     monkeypatch.setattr(kernel, "CHOSEN_ON", 20)
     rng = np.random.default_rng(0)
@@ -83,9 +109,9 @@ def test_a_kernel_that_was_prepared_changes_no_bit(monkeypatch):
     plain = fit(x, labels, candidates=[terms], ids=ids)
     prepare_gram(x[np.argsort(ids)], terms)
     computed = []
-    monkeypatch.setattr(kernel, "_Cosines", lambda rows: computed.append(len(rows)) or cosines(rows))
+    monkeypatch.setattr(kernel, "_Cosines", lambda rows: computed.append(cosines(rows)) or computed[-1])
     prepared = fit(x, labels, candidates=[terms], ids=ids)
-    assert computed == [20]  # those by which the ridge is chosen
+    assert not any(each.by_block for each in computed)  # the rows by which the ridge is chosen are among them
     np.testing.assert_array_equal(plain.coefficients, prepared.coefficients)
     np.testing.assert_array_equal(fit(x[::-1], labels[::-1], candidates=[terms], ids=ids[::-1]).bias, plain.bias)
     other = fit(x + 1, labels, candidates=[terms], ids=ids)

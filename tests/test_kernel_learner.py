@@ -38,6 +38,25 @@ def test_the_layer_gives_what_the_head_gives(mode):
     assert (layer(given)[:, 10] == layer.absent).all()
 
 
+def test_columns_of_which_most_are_zero_are_multiplied_as_sparse():
+    rng = np.random.default_rng(0)
+    x = np.zeros((70, 2008), np.float32)
+    x[:, :8] = rng.normal(size=(70, 8))
+    x[np.arange(70)[:, None], rng.integers(8, 2008, size=(70, 9))] = rng.random((70, 9))
+    x[2, 8:] = 0
+    terms = (Term("gaussian", (0, 8)), Term("linear", (8, 2008), 0.3), Term("arc-cosine", (8, 2008)))
+    layer = KernelLayer.of(fit(x[:40], np.arange(40) % 3, candidates=[terms]))
+    given = torch.from_numpy(x[38:])
+    found = layer(given)
+    assert {columns: matrix is not None for columns, matrix in layer._sparse.items()} == {
+        (0, 8): False,
+        (8, 2008): True,
+    }
+    layer._sparse = dict.fromkeys(layer._sparse)  # as if no block were sparse
+    torch.testing.assert_close(found, layer(given), rtol=1e-5, atol=1e-5)
+    assert torch.equal(found[:5], KernelLayer(layer.state_dict())(given[:5]))
+
+
 def test_it_is_loaded_with_its_support_rows_and_grows():
     x, y, new = rows()
     model = Classifier(torch.nn.Identity(), new_head(64, 10, seed=0))

@@ -19,6 +19,7 @@ from accuacl.experiments import learners, metrics, models
 from accuacl.experiments.checkpoints import Learning, load_tensors, memory_result
 from accuacl.experiments.config import Config, own_model
 from accuacl.experiments.data import InputRows, Task
+from accuacl.experiments.heads import looks_at_pool
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.setting import device_of, is_class_incremental, open_stream, transform_of
 from accuacl.experiments.state import POOL, TEST, Handle, Ids, LoopState, choose
@@ -168,7 +169,7 @@ class ExperimentSteps:
 
     def _unlabelled(self, state: LoopState, memory: Memory) -> list[Ids]:
         """The rows of each task so far that have no label, if the learner learns from them too."""
-        if self.config.pool_learning == "off":
+        if not looks_at_pool(self.config.pool_learning, len(state.ids) + len(memory)):
             return []
         known = np.append(state.ids, memory.ids)
         return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]

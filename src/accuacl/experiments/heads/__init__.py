@@ -28,10 +28,12 @@ if TYPE_CHECKING:
         KERNELS as KERNELS,
         NEIGHBOURS as NEIGHBOURS,
         Term as Term,
+        is_sparse as is_sparse,
         unit_rows as unit_rows,
     )
     from accuacl.experiments.heads.pool import (
         fit_with_pool as fit_with_pool,
+        looks_at_pool as looks_at_pool,
         sample_ids as sample_ids,
     )
     from accuacl.experiments.heads.ridge import fit_like as fit_like, fit_ridge as fit_ridge
@@ -52,8 +54,8 @@ __getattr__, __dir__ = lazy_attributes(
         "defaults": ("candidates_of_kind", "pool_learning_of_kind"),
         "estimator": ("KernelRidgeHead",),
         "kernel": ("KernelHead", "fit", "prepare_gram"),
-        "kernels": ("KERNELS", "NEIGHBOURS", "Term", "unit_rows"),
-        "pool": ("fit_with_pool", "sample_ids"),
+        "kernels": ("KERNELS", "NEIGHBOURS", "Term", "is_sparse", "unit_rows"),
+        "pool": ("fit_with_pool", "looks_at_pool", "sample_ids"),
         "ridge": ("fit_like", "fit_ridge"),
         "sums": ("Sums", "examples_of", "from_tensors", "merged", "sums_of", "to_tensors", "together", "without"),
     },

@@ -113,7 +113,7 @@ def fit(
     support, coefficients, bias = problem.solution(ridge)
     return KernelHead(
         terms,
-        rows[support],
+        rows if len(support) == len(rows) else rows[support],
         beta * widened(coefficients, seen, classes, 0.0),
         beta * widened(bias[None], seen, classes, -1.0)[0],
         ridge,
@@ -156,24 +156,24 @@ def _choose(
 ) -> tuple[Terms, float, Problem | LandmarkProblem]:
     """The candidate and the ridge with the smallest leave-one-out log loss, and the problem to solve with them."""
     part = _part_of(own, CHOSEN_ON)
-    cosines = _Cosines(rows[part])
-    inside = np.unique(own[part], return_inverse=True)[1]
+    cosines, inside = _Cosines(rows[part]), np.unique(own[part], return_inverse=True)[1]
+    gram = gram_of(rows, candidates[0]) if len(candidates) == 1 and len(rows) <= EXACT else None
     best: tuple[float, Terms, float] | None = None
     for terms in candidates:
         if len(candidates) == 1 and ridge:
             best = (0.0, terms, ridge)
             break
-        problem = Problem(cosines.gram(terms), inside, given[part])
+        problem = Problem(cosines.gram(terms) if gram is None else gram[np.ix_(part, part)], inside, given[part])
         value, found = _best_ridge(problem, ridge)
         if best is None or value < best[0]:
             best = (value, terms, found)
     assert best is not None
     _, terms, ridge = best
-    if len(part) == len(rows):
-        return terms, ridge, Problem(cosines.gram(terms), own, given)
-    if len(rows) <= EXACT:
-        return terms, ridge, Problem(gram_of(rows, terms), own, given)
-    return terms, ridge, LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
+    if len(rows) > EXACT:
+        return terms, ridge, LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
+    if gram is None:
+        gram = cosines.gram(terms) if len(part) == len(rows) else gram_of(rows, terms)
+    return terms, ridge, Problem(gram, own, given)
 
 
 def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float]:
@@ -276,13 +276,15 @@ class _Balanced:
 class Problem(_Balanced):
     """Kernel ridge regression in the dual, for a kernel matrix between all rows.
 
-    Rows are centred by their weighted mean in the kernel's space, which sets the intercept free.
+    Rows are centred by their weighted mean in the kernel's space, which sets the intercept free. Matrices are kept as
+    LAPACK wants them, column by column, so that it copies none.
     """
 
     def __init__(self, gram: Floats, own: Ints, given: Floats) -> None:
         super().__init__(own, given)
         self.offset = gram @ self.share
-        centred = gram - self.offset[:, None] - self.offset[None, :]
+        centred = gram.T - self.offset[:, None]
+        centred -= self.offset[None, :]
         centred += self.share @ self.offset
         centred *= self.root
         centred *= self.root.T
@@ -318,8 +320,9 @@ class Problem(_Balanced):
         """
         if ridge not in self._solved:
             u = np.sqrt(self.share)
-            matrix = self.centred + np.outer((ridge + self.mean_length) * u, u)
-            matrix.flat[:: len(matrix) + 1] += ridge
+            matrix = np.outer(u, (ridge + self.mean_length) * u).T
+            matrix += self.centred
+            matrix.T.flat[:: len(matrix) + 1] += ridge
             factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
             if failed:
                 raise InputError("the kernel matrix is not positive definite; scale the rows, or give a larger ridge.")

@@ -120,7 +120,7 @@ class Smoothing:
 
 
 def _product(x: Rows, z: Rows) -> Rows:
-    if _is_sparse(z):
+    if is_sparse(z):
         from scipy.sparse import csr_array
 
         return np.asarray((csr_array(x) @ csr_array(z).T).toarray(), np.float64)
@@ -129,7 +129,7 @@ def _product(x: Rows, z: Rows) -> Rows:
 
 def _symmetric_product(x: Rows) -> Rows:
     """x @ x.T, equal to its transpose to the bit; only parts on and below the diagonal are computed."""
-    if _is_sparse(x):
+    if is_sparse(x):
         product = _product(x, x)
         return np.asarray((product + product.T) / 2, np.float64)
     product = np.empty((len(x), len(x)))
@@ -142,5 +142,6 @@ def _symmetric_product(x: Rows) -> Rows:
     return product
 
 
-def _is_sparse(x: Rows) -> bool:
+def is_sparse(x: NDArray[Any]) -> bool:
+    """Whether a block of columns is wide and has few numbers other than 0, as counts of words have."""
     return bool(x.shape[1] > PART and np.count_nonzero(x) < SPARSE * x.size)

@@ -57,6 +57,11 @@ def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
     return np.sort(ids[np.argsort(hashes, kind="stable")[:count]])
 
 
+def looks_at_pool(mode: str, labels: int) -> bool:
+    """Whether a head with so many labels learns from the pool; if not, nobody has to read it."""
+    return mode == SMOOTH or (mode == SELF and labels <= UP_TO)
+
+
 def fit_with_pool(
     x: NDArray[Any],
     labels: Ints,
@@ -82,7 +87,7 @@ def fit_with_pool(
         head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids)
         return replace(head, smoothing=smoothing, learned={"smoothed_by": float(len(smoothing.reference))})
     head = fit(x, labels, classes, candidates=candidates, ids=ids)
-    if mode != SELF or not pools or len(x) > UP_TO or len(np.unique(labels)) < 2:
+    if not looks_at_pool(mode, len(x)) or not pools or len(np.unique(labels)) < 2:
         return head
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, np.ones(len(x)))
     return _self_trained(head, x[order], labels[order], pools)

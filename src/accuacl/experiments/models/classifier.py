@@ -64,6 +64,8 @@ class Classifier(nn.Module):
         if "head.support" in state_dict:
             own = {key.removeprefix("head."): value for key, value in state_dict.items() if key.startswith("head.")}
             self.head = KernelLayer(own)
+            rest = {key.removeprefix("embed."): value for key, value in state_dict.items() if key[:5] != "head."}
+            return self.embed.load_state_dict(rest, strict, assign)
         return super().load_state_dict(state_dict, strict, assign)
 
     def grow(self, classes: int, seed: int) -> None:

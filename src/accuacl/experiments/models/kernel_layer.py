@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from accuacl.experiments.heads import KERNELS, NEIGHBOURS, KernelHead, unit_rows
+from accuacl.experiments.heads import KERNELS, NEIGHBOURS, KernelHead, is_sparse, unit_rows
 
 
 class KernelLayer(nn.Linear):
@@ -18,6 +18,7 @@ class KernelLayer(nn.Linear):
     Its tensors: `weight` (K x m) and `bias` of the m support rows; `support` (m x d), each block of columns at length
     1; and the terms of the kernel: `kernels` (places in KERNELS), `columns` and `shares`. `absent`: the logit of a
     class without a label. `reference`: rows by which embeddings are smoothed first (`heads.Smoothing`), if any.
+    The tensors that it is given are kept, not copied.
     """
 
     support: Tensor
@@ -26,15 +27,18 @@ class KernelLayer(nn.Linear):
     columns: Tensor
     shares: Tensor
     absent: Tensor
+    there: Tensor
 
     def __init__(self, tensors: dict[str, Tensor]) -> None:
         weight = tensors["weight"]
         super().__init__(1, 1, device="meta")  # draws nothing
         self.in_features, self.out_features = tensors["support"].shape[1], len(weight)
-        self.weight = nn.Parameter(weight.clone(), requires_grad=False)
-        self.bias = nn.Parameter(tensors["bias"].clone(), requires_grad=False)
+        self.weight = nn.Parameter(weight, requires_grad=False)
+        self.bias = nn.Parameter(tensors["bias"], requires_grad=False)
         for name in ("support", "reference", "kernels", "columns", "shares", "absent"):
-            self.register_buffer(name, tensors[name].clone())
+            self.register_buffer(name, tensors[name])
+        self.register_buffer("there", self._there(), persistent=False)
+        self._sparse: dict[tuple[int, int], Any] = {}  # by columns: the support rows, transposed, or None
 
     @classmethod
     def of(cls, head: KernelHead, device: Any = "cpu") -> KernelLayer:
@@ -62,20 +66,42 @@ class KernelLayer(nn.Linear):
             x = self._smoothed(x)
         total = x.new_zeros(len(x), len(self.support))
         cosines: dict[tuple[int, int], Tensor] = {}
-        terms = zip(self.kernels.tolist(), self.columns.tolist(), self.shares.tolist(), strict=True)
-        for which, (first, end), share in terms:
-            support = self.support[:, first:end]
+        terms = zip(self.kernels.tolist(), self.columns.tolist(), self.shares.tolist(), self.there, strict=True)
+        for which, (first, end), share, there in terms:
             if (first, end) not in cosines:
-                cosines[first, end] = (_unit(x[:, first:end]) @ support.T).clamp(-1.0, 1.0)
+                cosines[first, end] = self._product(_unit(x[:, first:end]), first, end).clamp(-1.0, 1.0)
             cosine = cosines[first, end]
-            there = (x[:, first:end] != 0).any(1)[:, None].to(x.dtype), (support != 0).any(1)[None, :].to(x.dtype)
-            if KERNELS[which] == "gaussian":
-                cosine = torch.exp(2 * cosine - there[0] - there[1])
-            elif KERNELS[which] == "arc-cosine":
-                angle = torch.acos(cosine)
-                cosine = ((torch.sin(angle) + (torch.pi - angle) * cosine) / torch.pi) ** 2 * there[0] * there[1]
+            if KERNELS[which] != "linear":
+                own = (x[:, first:end] != 0).any(1)[:, None].to(x.dtype)
+                if KERNELS[which] == "gaussian":
+                    cosine = torch.exp(2 * cosine - own - there)
+                else:
+                    angle = torch.acos(cosine)
+                    cosine = ((torch.sin(angle) + (torch.pi - angle) * cosine) / torch.pi) ** 2 * own * there
             total = total + share * cosine
         return total
+
+    def _there(self) -> Tensor:
+        """Of each term, 1 for support rows that are not zero in its columns; linear terms need to know of none."""
+        there = torch.ones(len(self.kernels), len(self.support), device=self.support.device)
+        for term, (which, (first, end)) in enumerate(zip(self.kernels.tolist(), self.columns.tolist(), strict=True)):
+            if KERNELS[which] != "linear":
+                there[term] = (self.support[:, first:end] != 0).any(1)
+        return there
+
+    def _product(self, rows: Tensor, first: int, end: int) -> Tensor:
+        """Products of rows with the support rows in some columns, as sparse matrices where most numbers are 0."""
+        support = self.support[:, first:end]
+        if rows.device.type != "cpu" or rows.requires_grad:
+            return rows @ support.T
+        if (first, end) not in self._sparse:
+            self._sparse[first, end] = _transposed(support.numpy()) if is_sparse(support.numpy()) else None
+        sparse = self._sparse[first, end]
+        if sparse is None:
+            return rows @ support.T
+        from scipy.sparse import csr_array
+
+        return torch.from_numpy((csr_array(rows.numpy()) @ sparse).toarray())
 
     def _smoothed(self, x: Tensor) -> Tensor:
         smoothed = torch.zeros_like(x)
@@ -91,6 +117,12 @@ class KernelLayer(nn.Linear):
         tensors["weight"] = torch.cat([self.weight, self.weight.new_zeros(more, self.weight.shape[1])])
         tensors["bias"] = torch.cat([self.bias, self.absent.expand(more)])
         return KernelLayer(tensors)
+
+
+def _transposed(rows: NDArray[np.float32]) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array(csr_array(rows).T)
 
 
 def _unit(rows: Tensor) -> Tensor:

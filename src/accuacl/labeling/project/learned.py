@@ -48,7 +48,7 @@ class Networks:
         self.transform = learners.Transform() if settings.frozen else load_backbone(settings).transform
         self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
         self._inputs: TaskInputs | None = None
-        self._read = ("", dict[str, torch.Tensor]())  # the weights that were read last: their hash, and they
+        self._read = ("", dict[str, torch.Tensor]())  # the weights that were read or written last, by their hash
 
     def open(self, prepared: dict[str, Any]) -> None:
         """See the items of the next task, which is prepared."""
@@ -77,6 +77,10 @@ class Networks:
             model.load_state_dict(state)
         model.grow(classes, self.settings.seed)
         return model.to(self.device)
+
+    def keep(self, weights: Handle, model: models.Classifier) -> None:
+        """Remember the weights that were just written, which are wanted next; the model must not be changed."""
+        self._read = (weights["sha256"], model.state_dict())
 
     def _state_of(self, weights: Handle) -> dict[str, torch.Tensor]:
         if weights["sha256"] != self._read[0]:

@@ -19,6 +19,7 @@ from accuacl.base.errors import LabelsPending
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.experiments import Handle, Ids, Journal, Learning, LoopState, checkpoints, choose
 from accuacl.experiments.data import Task
+from accuacl.experiments.heads import looks_at_pool
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
@@ -269,12 +270,13 @@ class PeopleSteps:
         start = None if self.settings.exact else state.start  # such learners do not begin from other weights
         model = self.networks.model(start, classes=int(state.seen.max()) + 1)
         memory = self._memory(state, state.memory)
-        handle = self.learning.train(state, model, memory, on_epoch, self._unlabelled(state))
+        handle = self.learning.train(state, model, memory, on_epoch, self._unlabelled(state, memory))
+        self.networks.keep(handle, model)
         return handle | {"seen": state.seen.tolist()}
 
-    def _unlabelled(self, state: PeopleState) -> list[Ids]:
+    def _unlabelled(self, state: PeopleState, memory: Memory) -> list[Ids]:
         """The items of each task so far that have no label and are not held out, if they teach the head too."""
-        if self.settings.pool_learning == "off":
+        if not looks_at_pool(self.settings.pool_learning, len(state.ids) + len(memory)):
             return []
         known = [item for labels in (state.taught, *state.held) for item in labels]
         return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]

@@ -252,7 +252,11 @@ def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> d
 
 def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
     """The vectors as they are trained on: centred, scaled, clipped."""
-    return np.clip((rows - scale["mean"]) / scale["std"], -LIMIT, LIMIT) * scale["each"]
+    found: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # the one array of this size that is made
+    found /= scale["std"]
+    np.clip(found, -LIMIT, LIMIT, out=found)
+    found *= scale["each"]
+    return found
 
 
 def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
