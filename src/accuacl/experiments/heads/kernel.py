@@ -292,7 +292,7 @@ class Problem(_Balanced):
         mean_length = float(np.trace(centred) / given.sum())
         alike = mean_length <= ALIKE * float(np.trace(gram) / len(gram))
         self.mean_length = 0.0 if alike else mean_length  # what is left is rounding errors
-        self._solved: dict[float, tuple[Floats, Floats]] = {}
+        self._duals: dict[float, Floats] = {}
 
     def loss(self, ridge: float) -> float:
         """The leave-one-out log loss with its best sharpness."""
@@ -301,33 +301,33 @@ class Problem(_Balanced):
 
     def left_out(self, ridge: float) -> Floats:
         """What a fit without it, with the same weights, would give each row (n x K); NaN if its class has no other."""
-        factor, dual = self._solve(ridge)
-        half, _ = lapack.dtrtri(factor, lower=1)
+        half, _ = lapack.dtrtri(self._factor(ridge), lower=1, overwrite_c=1)
         diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse
         u_share = self.share / (2 * ridge + self.mean_length)
-        return self._predicted(ridge * dual, ridge * (diagonal - u_share))
+        return self._predicted(ridge * self._duals[ridge], ridge * (diagonal - u_share))
 
     def solution(self, ridge: float) -> tuple[NDArray[np.intp], Floats, Floats]:
         """(which rows are support rows, their coefficients, the intercepts)."""
-        coefficients = self.root * self._solve(ridge)[1]  # sums to 0 over rows, so centring moves the intercept alone
+        if ridge not in self._duals:
+            self._factor(ridge)
+        coefficients = self.root * self._duals[ridge]  # sums to 0 over rows, so centring moves the intercept alone
         return np.arange(len(self.own)), coefficients, self.middle - self.offset @ coefficients
 
-    def _solve(self, ridge: float) -> tuple[Floats, Floats]:
-        """(a Cholesky factor of centred + ridge + a multiple of u u^T, the dual solution).
+    def _factor(self, ridge: float) -> Floats:
+        """A Cholesky factor of centred + ridge + a multiple of u u^T; keeps the dual solution, the last one alone.
 
         The rows' weighted sum is 0, so `centred` has the unit vector u of roots of shares in its null space, where the
         inverse is 1 / ridge: adding a multiple of u u^T keeps small ridges from cancelling, and changes nothing else.
         """
-        if ridge not in self._solved:
-            u = np.sqrt(self.share)
-            matrix = np.outer(u, (ridge + self.mean_length) * u).T
-            matrix += self.centred
-            matrix.T.flat[:: len(matrix) + 1] += ridge
-            factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
-            if failed:
-                raise InputError("the kernel matrix is not positive definite; scale the rows, or give a larger ridge.")
-            self._solved = {ridge: (factor, lapack.dpotrs(factor, self.wanted, lower=1)[0])}  # the last one alone
-        return self._solved[ridge]
+        u = np.sqrt(self.share)
+        matrix = np.outer(u, (ridge + self.mean_length) * u).T
+        matrix += self.centred
+        matrix.T.flat[:: len(matrix) + 1] += ridge
+        factor, failed = lapack.dpotrf(matrix, lower=1, overwrite_a=1)
+        if failed:
+            raise InputError("the kernel matrix is not positive definite; scale the rows, or give a larger ridge.")
+        self._duals = {ridge: lapack.dpotrs(factor, self.wanted, lower=1)[0]}
+        return np.asarray(factor, np.float64)
 
 
 class LandmarkProblem(_Balanced):

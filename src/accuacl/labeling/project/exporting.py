@@ -149,7 +149,8 @@ def model_card(project: Project, whole_places: bool = True) -> str:
         "## Classes",
         _table(("class", "labels"), [(names[id], str(count)) for id, count in counts]),
         "## Model",
-        f"- network: {network}{'' if s.frozen else ', trained as a whole'}\n- head: {s.head}\n- learner: {s.learner}\n"
+        f"- network: {network}{'' if s.frozen else ', trained as a whole'}\n"
+        f"- head: {'kernel' if s.learner == 'kernel' else s.head}\n- learner: {s.learner}\n"
         f"- items to label were chosen by: {s.strategy}\n- seed: {s.seed}",
         "## How good it is",
         *_quality(estimates),
