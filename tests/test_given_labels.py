@@ -27,7 +27,7 @@ from accuacl.labeling.project import (
     read_vectors,
     take_label_file,
 )
-from accuacl.labeling.project.exporting import without_escape, write_answers, write_csv
+from accuacl.labeling.project.exported_tables import without_escape, write_answers, write_csv
 from accuacl.labeling.project.given_labels import _keep, take_given
 from commands import accuacl as command
 from effort import examples

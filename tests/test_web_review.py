@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 
 from accuacl.base.errors import InputError
-from accuacl.labeling.project.exporting import write_answers
+from accuacl.labeling.project.exported_tables import write_answers
 from accuacl.labeling.store import Reviewed
 from accuacl.labeling.web.review import Opinion, Wanted, matches, place
 from web_project import browse, log_in

@@ -10,7 +10,7 @@ import sys
 import pytest
 from playwright.sync_api import expect
 
-from accuacl.labeling.project.exporting import write_answers
+from accuacl.labeling.project.exported_tables import write_answers
 from accuacl.labeling.store import Store
 from scripted import new_project
 from test_web_others import People

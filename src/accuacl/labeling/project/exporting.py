@@ -1,41 +1,30 @@
-"""The export of a project: what people answered, the model with a file that loads it, predictions for new data.
-
-labels.csv and labels.parquet have the labels that count, skipped.csv what was skipped, comments.csv the comments.
-answers.csv has every answer of every person: second opinions, what was corrected since and what was taken back. In a
-CSV file a cell that a spreadsheet would take for a formula has a ' before it.
-"""
+"""The export of a project: what people answered, the model with a file that loads it, predictions for new data."""
 
 from __future__ import annotations
 
-import csv
-import io
 import time
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 import accuacl
 from accuacl.base.errors import InputError
-from accuacl.base.files import filling, reading, write_bytes, write_text
+from accuacl.base.files import filling, reading, write_text
 from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiments import read_steps
 from accuacl.labeling.project import loader
 from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
 from accuacl.labeling.project.estimates import Estimate, Estimates
 from accuacl.labeling.project.exported_model import class_columns, write_model, write_onnx
+from accuacl.labeling.project.exported_tables import write_answers, write_csv
 from accuacl.labeling.project.images import read_images
 from accuacl.labeling.project.learned import Networks, prepared_tasks
 from accuacl.labeling.project.new_items import NewItems
 from accuacl.labeling.project.project import Project
 from accuacl.labeling.project.settings import NONE
 from accuacl.labeling.project.tasks import read_like
-from accuacl.labeling.store import Person
-
-if TYPE_CHECKING:
-    from accuacl.labeling.project.project import Project
 
 BLOCK = 4096  # items whose predictions are made at a time
 ITEMS = {
@@ -201,143 +190,3 @@ def _escaped(cell: str) -> str:
 
 def _with_interval(estimate: Estimate | None) -> str:
     return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
-
-
-WHICH = ("item", "task", "round", "source", "name")
-COLUMNS = (*WHICH, "class", "person", "time", "held_out", "guess_shown")
-SKIPPED = (*WHICH, "person", "time", "reason")
-ANSWERS = (*WHICH, "kind", "class", "person", "time", "seconds", "guess_shown", "undone", "reason")
-COMMENTS = (*WHICH, "kind", "comment", "person", "time")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what begins a formula
-
-Rows = list[dict[str, Any]]
-Which = Callable[[int], dict[str, Any]]  # the columns that identify an item
-
-
-def write_answers(project: Project, out: Path, whole_places: bool = True) -> list[Path]:
-    """Write labels.csv, labels.parquet, skipped.csv, answers.csv and comments.csv; of texts with the text.
-
-    whole_places: sources are whole paths, not names alone.
-    """
-    text = ("text",) if project.settings.kind == "texts" else ()
-    which = partial(_which, project, project.store.rounds_of_items(), whole_places)
-    labels, skips = _answers(project, which)
-    _write_csv(out / "labels.csv", (*COLUMNS, *text), labels)
-    _write_parquet(out / "labels.parquet", labels, text)
-    _write_csv(out / "skipped.csv", (*SKIPPED, *text), skips)
-    _write_csv(out / "answers.csv", (*ANSWERS, *text), _every_answer(project, which))
-    _write_csv(out / "comments.csv", (*COMMENTS, *text), _comments(project, which))
-    return [out / name for name in ("labels.csv", "labels.parquet", "skipped.csv", "answers.csv", "comments.csv")]
-
-
-def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
-    """The present labels, and what is skipped."""
-    held = {item for step in read_steps(project.journal, "label") for item in step.result["held"]}
-    classes = {c.id: c.name for c in project.store.classes()}
-    people = {person.id: person for person in project.store.people()}
-    shown = project.store.guesses_shown()
-    reasons = {(one.item, one.time): one.reason for one in project.store.every_answer() if one.reason}
-    labels: Rows = []
-    skips: Rows = []
-    for answer in project.store.answers():
-        row = which(answer.item) | _who(people, answer.person, answer.time)
-        if answer.class_id is None:
-            skips.append(row | {"reason": reasons.get((answer.item, answer.time))})
-            continue
-        guess = classes[shown[answer.item]] if answer.item in shown else None  # as it was shown, merged since or not
-        labelled = {"class": classes[answer.class_id], "held_out": answer.item in held, "guess_shown": guess}
-        labels.append(row | labelled)
-    return labels, skips
-
-
-def _every_answer(project: Project, which: Which) -> Rows:
-    """Labels, skips, opinions and corrections, first to last."""
-    classes = {c.id: c.name for c in project.store.classes()}
-    people = {person.id: person for person in project.store.people()}
-    return [
-        which(answer.item)
-        | _who(people, answer.person, answer.time)
-        | {
-            "kind": answer.kind,
-            "class": None if answer.class_id is None else classes[answer.class_id],
-            "seconds": None if answer.seconds is None else round(answer.seconds, 1),
-            "guess_shown": None if answer.shown is None else classes[answer.shown],
-            "undone": answer.undone,
-            "reason": answer.reason,
-        }
-        for answer in project.store.every_answer()
-    ]
-
-
-def _comments(project: Project, which: Which) -> Rows:
-    """What people wrote, and what they flagged, first to last."""
-    people = {person.id: person for person in project.store.people()}
-    return [
-        which(event.item) | _who(people, event.person, event.time) | {"kind": event.kind, "comment": event.text or ""}
-        for event in project.store.comments()
-        if event.item is not None
-    ]
-
-
-def _which(project: Project, rounds: dict[int, int], whole_places: bool, item: int) -> dict[str, Any]:
-    shown, task = project.item(item), project.tasks.find(item)
-    source = task.place if whole_places else Path(task.place).name
-    which = dict(zip(WHICH, (item, task.index + 1, rounds[item] + 1, source, shown.name), strict=True))
-    return which | ({"text": shown.text} if project.settings.kind == "texts" else {})
-
-
-def _who(people: dict[int, Person], person: int | None, when: float) -> dict[str, Any]:
-    name = people[person].name if person in people else None
-    return {"person": name, "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(when))}
-
-
-def _write_parquet(path: Path, rows: Rows, text: tuple[str, ...]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    kinds = (*[pa.int64()] * 3, *[pa.string()] * 5, pa.bool_(), *[pa.string()] * (1 + len(text)))
-    sink = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(list(zip((*COLUMNS, *text), kinds, strict=True)))), sink)
-    write_bytes(path, sink.getvalue())
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Rows) -> None:
-    write_csv(path, [columns, *([row.get(name) for name in columns] for row in rows)])
-
-
-def write_csv(path: Path, rows: Iterable[Sequence[Any]]) -> None:
-    """Write rows, the header first, with cells escaped."""
-    text = io.StringIO()
-    usual = csv.writer(text, lineterminator="\n")
-    quoted = csv.writer(text, lineterminator="\n", quoting=csv.QUOTE_ALL)  # the usual one does not quote \r
-    for row in rows:
-        cells = [with_escape(value) for value in row]
-        writer = quoted if any("\r" in cell for cell in cells if isinstance(cell, str)) else usual
-        writer.writerow(cells)
-    write_text(path, text.getvalue())
-
-
-def with_escape(value: Any) -> Any:
-    """A cell with a ' before it where a spreadsheet would take it for a formula; numbers stay.
-
-    What looks like that already gets another ', so that `without_escape` gives everything back.
-
-    >>> with_escape("=1+1"), with_escape("'=1+1"), with_escape("-1.5"), with_escape("'tis")
-    ("'=1+1", "''=1+1", '-1.5', "'tis")
-    """
-    if not isinstance(value, str) or not value.lstrip("'").startswith(FORMULA):
-        return value
-    try:
-        float(value)
-    except ValueError:
-        return f"'{value}"
-    return value
-
-
-def without_escape(cell: str) -> str:
-    """The text that `with_escape` was given.
-
-    >>> without_escape("'=1+1"), without_escape("''=1+1"), without_escape("-1.5"), without_escape("'tis")
-    ('=1+1', "'=1+1", '-1.5', "'tis")
-    """
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell

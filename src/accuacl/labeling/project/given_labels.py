@@ -17,7 +17,7 @@ from accuacl.base.errors import InputError, counted, listed
 from accuacl.base.files import Lock, reading, write_text
 from accuacl.experiments.data import DataTable, read_table
 from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
-from accuacl.labeling.project.exporting import without_escape
+from accuacl.labeling.project.exported_tables import without_escape
 from accuacl.labeling.project.tasks import Tasks
 from accuacl.labeling.store import GivenLabel, Store, clean_name, living, meant, near_names
 
