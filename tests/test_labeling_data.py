@@ -234,8 +234,8 @@ def test_damaged_files_are_named(project):
     with pytest.raises(InputError, match=r"inputs\.npy is damaged: it is not what was written"):
         project.advance()
     (place / "items.parquet").write_bytes(b"x")
-    with pytest.raises(InputError, match=r"items\.parquet is damaged"):
-        Project.open(project.directory).item(0)
+    with pytest.raises(InputError, match=r"items\.parquet is damaged"), Project.open(project.directory) as opened:
+        opened.item(0)
 
 
 WRONG_COUNT = b'{"index": 0, "kind": "images", "place": "", "first": 0, "count": "x", "bad": {}, "sha256": ""}'
@@ -245,8 +245,9 @@ WRONG_COUNT = b'{"index": 0, "kind": "images", "place": "", "first": 0, "count":
 def test_a_damaged_task_is_one_sentence(project, content):
     path = project.tasks.folder_of(0) / "task.json"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=r"000/task\.json is damaged \(.*\); restore it from a copy\.$") as raised:
-        Project.open(project.directory).state()
+    damaged = pytest.raises(InputError, match=r"000/task\.json is damaged \(.*\); restore it from a copy\.$")
+    with damaged as raised, Project.open(project.directory) as opened:
+        opened.state()
     assert "\n" not in str(raised.value)
 
 

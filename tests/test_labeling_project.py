@@ -379,7 +379,8 @@ def test_the_command_backup(tmp_path):
     new_project(tmp_path / "p").close()
     ended = accuacl("project", "backup", "p", "copy", cwd=tmp_path)
     assert (ended.returncode, ended.stdout) == (0, "copied to copy\n"), ended.stderr
-    assert Project.open(tmp_path / "copy").state().tasks == 1
+    with Project.open(tmp_path / "copy") as copy:
+        assert copy.state().tasks == 1
     ended = accuacl("project", "backup", "p", "copy", cwd=tmp_path, width=300)
     assert (ended.returncode, "copy is a project already" in ended.stderr) == (2, True)
 
@@ -423,7 +424,8 @@ def test_a_new_setting_leaves_projects_that_lack_it_as_they_were(tmp_path, monke
         assert (project.settings.colour, project.settings.text_features) == ("red", 4096)
         finish(project)
     monkeypatch.undo()
-    assert Project.open(tmp_path / "p").state().finished
+    with Project.open(tmp_path / "p") as project:
+        assert project.state().finished
     made = Newer(**make(SMALL).model_dump())
     Project.create(tmp_path / "q", made).close()
     with pytest.raises(InputError, match=r"newer version of accuacl \(with the settings colour\); upgrade"):
