@@ -129,8 +129,12 @@ def _name(state: LoopState) -> str:
 
 def save_tensors(path: Path, tensors: dict[str, torch.Tensor]) -> Handle:
     """Write tensors; the handle to find and check them by."""
-    own = {name: t.detach().cpu().clone(memory_format=torch.contiguous_format) for name, t in tensors.items()}
-    return _save(path, safetensors.torch.save(own))  # copies: layers that share weights are saved twice
+    own: dict[str, torch.Tensor] = {}
+    for name, tensor in tensors.items():
+        t = tensor.detach().cpu().contiguous()
+        begins = {other.untyped_storage().data_ptr() for other in own.values()}
+        own[name] = t.clone() if t.untyped_storage().data_ptr() in begins else t  # shared weights are saved twice
+    return _save(path, safetensors.torch.save(own))
 
 
 def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Handle:

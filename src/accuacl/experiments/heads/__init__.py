@@ -28,7 +28,8 @@ if TYPE_CHECKING:
         KERNELS as KERNELS,
         NEIGHBOURS as NEIGHBOURS,
         Term as Term,
-        is_sparse as is_sparse,
+        sparse_rows as sparse_rows,
+        to_sparse as to_sparse,
         unit_rows as unit_rows,
     )
     from accuacl.experiments.heads.pool import (
@@ -54,7 +55,7 @@ __getattr__, __dir__ = lazy_attributes(
         "defaults": ("candidates_of_kind", "pool_learning_of_kind"),
         "estimator": ("KernelRidgeHead",),
         "kernel": ("KernelHead", "fit", "prepare_gram"),
-        "kernels": ("KERNELS", "NEIGHBOURS", "Term", "is_sparse", "unit_rows"),
+        "kernels": ("KERNELS", "NEIGHBOURS", "Term", "sparse_rows", "to_sparse", "unit_rows"),
         "pool": ("fit_with_pool", "looks_at_pool", "sample_ids"),
         "ridge": ("fit_like", "fit_ridge"),
         "sums": ("Sums", "examples_of", "from_tensors", "merged", "sums_of", "to_tensors", "together", "without"),

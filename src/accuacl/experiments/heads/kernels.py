@@ -120,17 +120,15 @@ class Smoothing:
 
 
 def _product(x: Rows, z: Rows) -> Rows:
-    if is_sparse(z):
-        from scipy.sparse import csr_array
-
-        return np.asarray((csr_array(x) @ csr_array(z).T).toarray(), np.float64)
-    return x @ z.T
+    sparse = sparse_rows(z)
+    return x @ z.T if sparse is None else np.asarray((to_sparse(x) @ sparse.T).toarray(), np.float64)
 
 
 def _symmetric_product(x: Rows) -> Rows:
     """x @ x.T, equal to its transpose to the bit; only parts on and below the diagonal are computed."""
-    if is_sparse(x):
-        product = _product(x, x)
+    sparse = sparse_rows(x)
+    if sparse is not None:
+        product = (sparse @ sparse.T).toarray()
         return np.asarray((product + product.T) / 2, np.float64)
     product = np.empty((len(x), len(x)))
     for start in range(0, len(x), PART):
@@ -142,6 +140,22 @@ def _symmetric_product(x: Rows) -> Rows:
     return product
 
 
-def is_sparse(x: NDArray[Any]) -> bool:
-    """Whether a block of columns is wide and has few numbers other than 0, as counts of words have."""
-    return bool(x.shape[1] > PART and np.count_nonzero(x) < SPARSE * x.size)
+def sparse_rows(x: NDArray[Any]) -> Any:
+    """A block of columns as a sparse matrix if it is wide and has few numbers other than 0, as counts of words have."""
+    if x.shape[1] <= PART:
+        return None
+    places = np.flatnonzero(x != 0)
+    return _sparse_at(x, places) if len(places) < SPARSE * x.size else None
+
+
+def to_sparse(x: NDArray[Any]) -> Any:
+    """Rows as a sparse matrix; several times faster than SciPy finds what is not 0."""
+    return _sparse_at(x, np.flatnonzero(x != 0))
+
+
+def _sparse_at(x: NDArray[Any], places: NDArray[np.intp]) -> Any:
+    from scipy.sparse import csr_array
+
+    rows, columns = np.divmod(places, x.shape[1])
+    begins = np.searchsorted(rows, np.arange(len(x) + 1))
+    return csr_array((x[rows, columns], columns.astype(np.int32), begins.astype(np.int32)), shape=x.shape)

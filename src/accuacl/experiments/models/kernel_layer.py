@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from accuacl.experiments.heads import KERNELS, NEIGHBOURS, KernelHead, is_sparse, unit_rows
+from accuacl.experiments.heads import KERNELS, NEIGHBOURS, KernelHead, sparse_rows, to_sparse, unit_rows
 
 
 class KernelLayer(nn.Linear):
@@ -95,13 +95,12 @@ class KernelLayer(nn.Linear):
         if rows.device.type != "cpu" or rows.requires_grad:
             return rows @ support.T
         if (first, end) not in self._sparse:
-            self._sparse[first, end] = _transposed(support.numpy()) if is_sparse(support.numpy()) else None
-        sparse = self._sparse[first, end]
-        if sparse is None:
+            sparse = sparse_rows(support.numpy())
+            self._sparse[first, end] = None if sparse is None else sparse.T.tocsr()
+        transposed = self._sparse[first, end]
+        if transposed is None:
             return rows @ support.T
-        from scipy.sparse import csr_array
-
-        return torch.from_numpy((csr_array(rows.numpy()) @ sparse).toarray())
+        return torch.from_numpy((to_sparse(rows.numpy()) @ transposed).toarray())
 
     def _smoothed(self, x: Tensor) -> Tensor:
         smoothed = torch.zeros_like(x)
@@ -117,12 +116,6 @@ class KernelLayer(nn.Linear):
         tensors["weight"] = torch.cat([self.weight, self.weight.new_zeros(more, self.weight.shape[1])])
         tensors["bias"] = torch.cat([self.bias, self.absent.expand(more)])
         return KernelLayer(tensors)
-
-
-def _transposed(rows: NDArray[np.float32]) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array(csr_array(rows).T)
 
 
 def _unit(rows: Tensor) -> Tensor:

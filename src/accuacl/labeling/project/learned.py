@@ -49,6 +49,7 @@ class Networks:
         self.opened: list[dict[str, Any]] = []  # as `prepare` describes them
         self._inputs: TaskInputs | None = None
         self._read = ("", dict[str, torch.Tensor]())  # the weights that were read or written last, by their hash
+        self._predicting: tuple[str, models.Classifier] | None = None  # the network that predicted last, by its weights
 
     def open(self, prepared: dict[str, Any]) -> None:
         """See the items of the next task, which is prepared."""
@@ -78,9 +79,17 @@ class Networks:
         model.grow(classes, self.settings.seed)
         return model.to(self.device)
 
+    def predicting(self, weights: Handle) -> models.Classifier:
+        """The network with the weights of a handle, for predictions alone: whoever asks again gets the same one."""
+        if self._predicting is None or self._predicting[0] != weights["sha256"]:
+            self._predicting = (weights["sha256"], self.model(weights))
+        return self._predicting[1]
+
     def keep(self, weights: Handle, model: models.Classifier) -> None:
         """Remember the weights that were just written, which are wanted next; the model must not be changed."""
         self._read = (weights["sha256"], model.state_dict())
+        if self.settings.frozen:
+            self._predicting = (weights["sha256"], model)
 
     def _state_of(self, weights: Handle) -> dict[str, torch.Tensor]:
         if weights["sha256"] != self._read[0]:

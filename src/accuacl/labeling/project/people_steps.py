@@ -214,7 +214,8 @@ class PeopleSteps:
 
     def _features_by(self, state: PeopleState) -> Callable[[Ids], Features]:
         """How the model as it is sees items."""
-        model = self.networks.model(state.weights)
+        assert state.weights is not None
+        model = self.networks.predicting(state.weights)
         return lambda ids: self.networks.features(model, ids, state.seen)
 
     def label(self, state: PeopleState, picked: dict[str, Any]) -> dict[str, Any]:
@@ -318,7 +319,7 @@ class PeopleSteps:
         """Predictions for every held-out item so far; accuracy by task, null where none is held out."""
         if state.weights is None:
             return {"accuracy": [None] * (state.task.index + 1), "predictions": []}
-        model, seen = self.networks.model(state.weights), state.seen
+        model, seen = self.networks.predicting(state.weights), state.seen
         accuracy: list[float | None] = []
         predictions: list[list[float]] = []
         for held in state.held:
