@@ -34,6 +34,8 @@ def table() -> str:
     for row in read("heads/pretrained.csv"):
         pool = ", pool" if row.get("pool_learning") == "self" else ""
         add(found, row, f"pretrained, {row['learner']}{pool}, {row['strategy']}")
+    for row in read("heads/derpp.csv"):
+        add(found, row, f"from scratch, der++, {row['strategy']}")
     for row in read("study/choosing.csv"):
         if row["learner"] == "der++" and (row["strategy"], row["memory_policy"]) in WITH:
             add(found, row, f"from scratch, der++, {row['strategy']}")
