@@ -77,6 +77,7 @@ class Project:
         check_model(settings)
         _open_journal(directory, settings).close()
         project = cls(directory, settings)
+        make_folder(project.tasks.folder)
         for name in names:
             project.store.add_class(name)
         return project
@@ -100,9 +101,28 @@ class Project:
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
             raise InputError(f"{path.with_name(LABELS)} is missing or empty; restore it from a copy.")
         try:
-            return cls(Path(directory), ProjectSettings(**config), view)
+            project = cls(Path(directory), ProjectSettings(**config), view)
         except pydantic.ValidationError as error:
             raise InputError(f"{path} cannot be used: {wrong_setting(error)}") from None
+        try:
+            project._check_tasks()
+        except BaseException:
+            project.close()
+            raise
+        return project
+
+    def _check_tasks(self) -> None:
+        """Refuse a project that has lost tasks, or their whole folder."""
+        status, tasks, folder = self.store.status(), len(self.tasks.all()), self.tasks.folder
+        if not folder.is_dir():
+            lost = folder
+            if status is None and self.store.people():  # made on the page by accuacl 0.2, and still without data
+                return
+        elif status is not None and status.task >= tasks:
+            lost = self.tasks.folder_of(tasks) / "task.json"
+        else:
+            return
+        raise InputError(f"{lost} is missing; restore it from a copy.")
 
     def close(self) -> None:
         self.store.close()
