@@ -69,7 +69,9 @@ if TYPE_CHECKING:
         environment as environment,
         is_class_incremental as is_class_incremental,
         open_stream as open_stream,
+        overridden as overridden,
         transform_of as transform_of,
+        with_sample as with_sample,
         without_foreign_options as without_foreign_options,
     )
     from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState, choose as choose
@@ -105,7 +107,9 @@ __getattr__, __dir__ = lazy_attributes(
             "environment",
             "is_class_incremental",
             "open_stream",
+            "overridden",
             "transform_of",
+            "with_sample",
             "without_foreign_options",
         ),
         "results": (

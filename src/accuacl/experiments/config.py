@@ -21,15 +21,23 @@ from accuacl.base.userfile import check_function
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
 from accuacl.experiments.setting import (
+    OPTION_SETTINGS,
     OPTIONS,
     canonical_options,
     check_run_options,
     check_stream,
     is_class_incremental,
     option_field,
+    setting_option,
     with_options,
 )
-from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, options_of, usual_sample
+from accuacl.strategies import (
+    BUILT_IN as BUILT_IN_STRATEGIES,
+    REGISTRY as STRATEGIES,
+    sample_size,
+    takes_sample,
+    usual_sample,
+)
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -193,7 +201,7 @@ class Config(Settings):
     share: float | None = option_field("share")
     uncertainty: Literal["weighed", "ignored"] = option_field("uncertainty")
     options: dict[str, bool | int | float | str | None] = Field(
-        {}, description="Other options of the strategy by name, such as {sample: 5000}."
+        {}, description="Other options of the strategy by name, such as {ridge: 2}."
     )
     evaluate: Literal["task", "round"] = Field(
         "task", description="Test after every task (task), or after every round too (round)."
@@ -208,6 +216,19 @@ class Config(Settings):
         None, description="Your own table's column that says in which task a row arrived, unless it is called task."
     )
     model_digest: str | None = Field(None, description="A hash of your own --model's file; computed automatically.")
+
+    @pydantic.field_validator(*OPTION_SETTINGS, mode="wrap")
+    @classmethod
+    def _as_declared(
+        cls, value: Any, check: pydantic.ValidatorFunctionWrapHandler, info: pydantic.ValidationInfo
+    ) -> Any:
+        """Refuse a value in the words in which the option is refused."""
+        try:
+            return check(value)
+        except pydantic.ValidationError as error:
+            if error.errors()[0]["type"] == "value_error":  # one of our own
+                raise
+            raise ValueError(f"give {setting_option(str(info.field_name)).expected}") from None
 
     @pydantic.field_validator("label_noise")
     @classmethod
@@ -236,6 +257,8 @@ class Config(Settings):
         check_stream(self)
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
+        if looks_at_sample(dict(self)):
+            sample_size(self.sample, _labels_of_round(self), MOST)  # refuses one that is too small
         return self
 
 
@@ -317,13 +340,15 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def usual_sample_of(config: Config) -> int:
-    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all.
-
-    The digits are few; a sample that is given as an option of the strategy is drawn by the strategy.
-    """
-    if not looks_at_sample(config.model_dump()) or "sample" in config.options or config.benchmark == "split-digits":
+    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all. The digits are few."""
+    if not looks_at_sample(dict(config)) or config.benchmark == "split-digits":
         return 0
-    return usual_sample(-(-config.labels // config.rounds))
+    return usual_sample(_labels_of_round(config))
+
+
+def _labels_of_round(config: Config) -> int:
+    """The most labels that a round asks for."""
+    return -(-config.labels // config.rounds)
 
 
 def looks_at_sample(config: Mapping[str, Any]) -> bool:
@@ -331,7 +356,7 @@ def looks_at_sample(config: Mapping[str, Any]) -> bool:
     strategy = str(config["strategy"])
     if strategy == "full":
         return False
-    return config["first_round"] == "coverage" or strategy not in STRATEGIES or "sample" in options_of(strategy)
+    return config["first_round"] == "coverage" or strategy not in STRATEGIES or takes_sample(strategy)
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:
