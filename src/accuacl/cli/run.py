@@ -15,7 +15,7 @@ from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, OptionWords, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import command, console, drawn
 from accuacl.experiments import (
-    DEFAULTS,
+    BY_SCALE,
     OPTIONS,
     Config,
     advice,
@@ -32,7 +32,6 @@ from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
 VARYING = ("strategy", "sample", "keep", "oversample")  # what leaves them unset is not what they then are
-BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
 
 @with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, *VARYING))
