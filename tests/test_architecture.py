@@ -50,7 +50,7 @@ SEAM = {  # what labeling imports of experiments itself: the journalled loop, it
         "environment",
         "device_of",
     ),
-    *("Settings", "Config", "read_config", "check_run_options"),
+    *("Settings", "Config", "read_config", "check_run_options", "with_sample"),
     *("Handle", "Ids", "Step"),
 }
 SEAM_PACKAGES = {

@@ -16,6 +16,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, write_text
 from accuacl.experiments import journal, make, run, runner
 from accuacl.experiments.data import table_files
+from accuacl.labeling.project import Project, make as new_project
 from commands import SMALL, accuacl
 
 GAPS = {
@@ -103,6 +104,35 @@ def test_lost_labels_are_reported_and_no_empty_file_takes_their_place(tmp_path):
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "labels.sqlite is missing or empty; restore it from a copy." in ended.stderr
     assert not (tmp_path / "p" / "labels.sqlite").exists()
+
+
+def test_lost_tasks_are_reported(tmp_path):
+    project = tmp_path / "p"
+
+    def status():
+        ended = accuacl("project", "status", project)
+        return ended.returncode, ended.stderr
+
+    (tmp_path / "texts.txt").write_text("\n".join(f"text {i}" for i in range(9)))
+    command = ("project", "new", project, "--texts", tmp_path / "texts.txt", "--model=none", "--first-round=uniform")
+    assert accuacl(*command, "--per-round=4").returncode == 0
+    (project / "tasks").rename(tmp_path / "aside")
+    assert status() == (2, f"accuacl: {project / 'tasks'} is missing; restore it from a copy.\n")
+    (tmp_path / "aside").rename(project / "tasks")
+    with Project.open(project) as opened:
+        opened.give_out_first()
+    assert status() == (0, "")
+    (project / "tasks" / "000").rename(tmp_path / "aside")
+    lost = project / "tasks" / "000" / "task.json"
+    assert status() == (2, f"accuacl: {lost} is missing; restore it from a copy.\n")
+
+
+def test_a_project_without_data_opens_also_if_it_has_no_folder_for_tasks_yet(tmp_path):
+    with Project.create(tmp_path / "p", new_project({"kind": "texts", "model": "none"})) as project:
+        project.store.add_person("Ada", lead=True)
+    (tmp_path / "p" / "tasks").rmdir()
+    with Project.open(tmp_path / "p") as project:
+        assert project.state().waiting == "data"
 
 
 def test_a_project_is_not_copied_into_itself(tmp_path):

@@ -8,10 +8,12 @@ from typing import Annotated, Literal
 
 import numpy as np
 import pytest
+import typer
 import yaml
 
 from accuacl import Features, select
 from accuacl.base.errors import InputError
+from accuacl.cli import load
 from accuacl.experiments import OPTION_SETTINGS, Config, canonical, make, read_csv
 from accuacl.experiments.setting import options_for, uses
 from accuacl.experiments.sweeps import run_name, runs_of
@@ -183,7 +185,9 @@ def test_a_run_takes_a_plugins_options_and_writes_them_down(plugin, tmp_path):
     assert config["options"] == {"heat": 0.5, "cold": True}
     assert json.loads((tmp_path / "a" / "result.json").read_text())["config"]["options"] == {"heat": 0.5, "cold": True}
     ended = accuacl(*command, "--option", "heat=0.6", "--out", "a", cwd=tmp_path)
-    assert (ended.returncode, "holds a run with options {'heat': 0.5, 'cold': True}, not" in ended.stderr) == (2, True)
+    assert (ended.returncode, "holds a run with the option cold True, not unset; choose" in ended.stderr) == (2, True)
+    ended = accuacl(*command, "--option", "heat=0.6", "--option", "cold=true", "--out", "a", cwd=tmp_path)
+    assert (ended.returncode, "holds a run with the option heat 0.5, not 0.6; choose" in ended.stderr) == (2, True)
     (tmp_path / "heat.yaml").write_text(yaml.safe_dump({"options": {"heat": 0.5, "cold": True}}))
     again = accuacl(*command, "--config", "heat.yaml", "--out", "a", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
@@ -203,11 +207,17 @@ def test_a_run_takes_a_plugins_options_and_writes_them_down(plugin, tmp_path):
         (["--strategy=heated", "--option=heat=1", "--option=heat=2"], "--option heat is given twice; give one value."),
         (["--strategy=uniform", "--option=heat=1"], "uniform has no option 'heat'; it has no options."),
         (["--strategy=full", "--option=heat=1"], "full labels everything and has no option 'heat'; leave it out."),
-        (["--strategy=accuacl", "--option=total_classes=3"], "a run sets total_classes itself; leave it out."),
+        (["--strategy=accuacl", "--option=total_classes=3"], "total_classes is set automatically; leave it out."),
+        (["--strategy=heated", "--option=heat=-1"], "heat is -1; give a number from 0 to 2."),
+        (["--strategy=accuacl+uniform", "--share=2"], "share is 2.0; give a number from 0 to 1."),
+        (["--strategy=accuacl+uniform", "--option=share=2"], "share is 2; give a number from 0 to 1."),
+        (["--strategy=accuacl", "--keep=-1"], "keep is -1; give a whole number of at least 0."),
+        (["--ridge=2"], "there is no option --ridge; give --option ridge=VALUE (see accuacl run --help)."),
         (
-            ["--strategy=accuacl", "--option=lam=0.5", "--lam=0.4"],
-            "lam is given as a setting and as an option; give one",
+            ["--strategy=coverage", "--option=sample=3"],
+            "sample is 3, but 4 are to be picked from it; give several times",
         ),
+        (["--first-round=coverage", "--sample=3"], "sample is 3, but 4 are to be picked from it; give several times"),
         (["--noise=alike"], "--noise alike says which answers are wrong, and --label-noise how many; give both."),
     ],
 )
@@ -242,8 +252,8 @@ def test_an_option_at_its_default_is_the_same_run():
 )
 def test_a_list_of_an_options_values_is_an_axis_of_a_sweep(options):
     runs = runs_of({"strategy": ["uniform", "coverage"], "seeds": [0, 1]} | options)
-    chosen = [(run.config.strategy, run.config.options.get("sample")) for run in runs if run.config.seed == 0]
-    assert chosen == [("uniform", None), ("coverage", 20), ("coverage", 30)]
+    chosen = [(run.config.strategy, run.config.sample, run.config.options) for run in runs if run.config.seed == 0]
+    assert chosen == [("uniform", 0, {}), ("coverage", 20, {}), ("coverage", 30, {})]
     with pytest.raises(
         InputError, match=r"strategies uniform, coverage has the option 'smaple'; did you mean sample\?"
     ):
@@ -278,7 +288,7 @@ def test_selecting_from_parquet_takes_a_plugins_options(plugin, tmp_path):
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "a.csv").read_text().splitlines() == ["id,rank,heat", "29,1,3.5", "28,2,3.5", "27,3,3.5"]
     ended = accuacl(*command, "--option", "heat=9", "--out", "a.csv", cwd=tmp_path)
-    assert (ended.returncode, ended.stderr) == (2, "accuacl: heat is 9.0; give a number from 0 to 2.\n")
+    assert (ended.returncode, ended.stderr) == (2, "accuacl: heat is 9; give a number from 0 to 2.\n")
 
 
 def test_a_project_takes_options_of_its_strategy(tmp_path):
@@ -291,6 +301,66 @@ def test_a_project_takes_options_of_its_strategy(tmp_path):
     ended = accuacl(*command, "--option", "share=0.3", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert json.loads((tmp_path / "p" / "config.json").read_text())["options"] == {"share": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("command", "strategy", "name"),
+    [
+        ("select", "coverage", "sample"),
+        ("select", "accuacl+uniform", "share"),
+        ("run", "coverage", "sample"),
+        ("run", "accuacl+uniform", "share"),
+        ("project", "coverage", "sample"),
+    ],
+)
+def test_an_option_that_is_given_twice_is_refused_in_one_sentence(tmp_path, command, strategy, name):
+    write(tmp_path / "pool.parquet", np.arange(30), Features(np.eye(30, 4), np.full((30, 2), 0.5)))
+    (tmp_path / "texts.txt").write_text("one\ntwo")
+    words = {
+        "select": ("select", "--pool=pool.parquet", "--budget=1", "--out=picked.csv"),
+        "run": ("run", "--out", "a"),
+        "project": ("project", "new", "a", "--texts=texts.txt"),
+    }[command]
+    before = set(tmp_path.iterdir())
+    ended = accuacl(*words, "--strategy", strategy, "--option", f"{name}=1", f"--{name}=1", cwd=tmp_path)
+    says = f"accuacl: {name} is given by --option and by --{name}; give one of them.\n"
+    assert (ended.returncode, ended.stderr) == (2, says)
+    assert set(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("strategy", ["accuacl+uniform", "mine"])
+@pytest.mark.parametrize("written", ["share: 0.3", "options: {share: 0.3}", "options.share: 0.3"])
+@pytest.mark.parametrize("given", [["--share=0.4"], ["--option", "share=0.4"]])
+def test_what_is_given_overrides_the_file_however_either_spells_it(tmp_path, written, given, strategy):
+    (tmp_path / "a.yaml").write_text(f"strategy: {strategy}\nseed: 3\n{written}\n")
+    with forgetting():
+        REGISTRY["mine"] = lambda query, *, share=0.5: None
+        shown = accuacl("run", "--config=a.yaml", *given, "--print-config", cwd=tmp_path)
+        settings = make(yaml.safe_load(shown.stdout))
+        assert options_for(settings.model_dump(), strategy) == {"share": 0.4}
+    assert settings.seed == 3
+
+
+def test_an_option_that_means_something_else_is_kept_beside_a_setting_of_its_name(tmp_path):
+    (tmp_path / "a.yaml").write_text("strategy: bait\noptions: {lam: 0.3}\n")
+    shown = accuacl("run", "--config=a.yaml", "--lam=0.4", "--print-config", cwd=tmp_path)
+    settings = yaml.safe_load(shown.stdout)
+    assert (settings["lam"], settings["options"]) == (0.4, {"lam": 0.3})
+
+
+def test_an_option_without_a_flag_is_named(tmp_path):
+    (tmp_path / "texts.txt").write_text("one\ntwo")
+    ended = accuacl("project", "new", "p", "--texts", "texts.txt", "--share", "0.5", cwd=tmp_path)
+    says = "accuacl: there is no option --share; give --option share=VALUE (see accuacl project new --help).\n"
+    assert (ended.returncode, ended.stderr) == (2, says)
+    assert not (tmp_path / "p").exists()
+
+
+def test_help_promises_no_default_that_depends_on_the_strategy():
+    run = load("accuacl.cli.run", "run")
+    told = {each.name: getattr(each, "help", "") for each in run.get_params(typer.Context(run))}
+    assert "[default" not in told["keep"] + told["oversample"]
+    assert "[default: released]" in told["variant"]
 
 
 def test_a_registered_strategy_is_read_again_when_it_changes():

@@ -549,7 +549,7 @@ def test_paper_settings_are_the_papers():
         ({"benchmark": "cifar100"}, "cifar100 is a data set; the benchmark made of it is split-cifar100"),
         ({"benchmark": "."}, "your own data needs --classes-per-task"),
         ({"epochs": 0}, "epochs is 0; give at least 1."),
-        ({"lam": 2.0}, "lam is 2.0; give at most 1."),
+        ({"lam": 2.0}, "lam is 2.0; give a number from 0 to 1."),
         ({"labels": 3, "rounds": 5}, "3 labels cannot be asked for in 5 rounds"),
         ({"colour": "red"}, "there is no setting colour"),
         ({"scale": "huge"}, "scale is 'huge'"),

@@ -45,6 +45,11 @@ SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--ep
         ({"learner": "der++", "labels": 1001}, ""),
         ({"learner": "der++", "strategy": "coverage"}, ""),
         ({"strategy": "entropy"}, ""),
+        ({"strategy": "uniform", "sample": 5}, "uniform has no option 'sample'; --sample is ignored."),
+        ({"strategy": "uniform", "sample": 50, "first_round": "coverage"}, ""),
+        ({"learner": "gss", "share": 0.5}, "accuacl has no option 'share'; --share is ignored."),
+        ({"strategy": "full", "variant": "paper"}, "full has no option 'variant'; --variant is ignored."),
+        ({"strategy": "bait", "lam": 0.1}, "bait's own option 'lam' is set by --option lam=VALUE; --lam is ignored."),
     ],
 )
 def test_settings_that_go_badly_together_are_named(settings, says):

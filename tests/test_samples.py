@@ -7,11 +7,18 @@ import json
 import numpy as np
 import pytest
 
+from accuacl import pools
 from accuacl.base.progress import Progress
 from accuacl.cli import screen
-from accuacl.experiments import LoopState, choose, make, run
+from accuacl.experiments import LoopState, canonical, choose, make, read_config, run
+from accuacl.experiments.config_files import write_config
 from accuacl.experiments.data import Task
 from accuacl.features import Features
+from accuacl.labeling.project import ProjectSettings, make as new_project
+from accuacl.labeling.project.picking import looked_at, sample_of
+from accuacl.strategies import REGISTRY, Selection, TooLarge
+from commands import accuacl
+from pool_files import write
 
 SETTINGS = {"strategy": "coverage", "labels": 8, "rounds": 2, "epochs": 1, "tasks": 2}
 RNG = np.random.default_rng(0)
@@ -62,7 +69,7 @@ def test_a_sample_that_is_smaller_than_a_round_is_refused():
         ({"benchmark": "split-cifar10", "sample": 0}, 0),
         ({"benchmark": "split-cifar10", "strategy": "uniform"}, 0),
         ({"benchmark": "split-cifar10", "strategy": "uniform", "first_round": "coverage"}, 5000),
-        ({"benchmark": "split-cifar10", "options": {"sample": 70}}, 0),
+        ({"benchmark": "split-cifar10", "options": {"sample": 70}}, 70),
         ({}, 0),  # the digits are few
     ],
 )
@@ -83,6 +90,86 @@ def test_a_run_that_began_before_there_were_samples_goes_on_with_whole_pools(tmp
     run(config, tmp_path / "b")
     with pytest.raises(ValueError, match="holds a run with sample 0, not 100"):
         run(make(SETTINGS | {"sample": 100}), tmp_path / "b")
+
+
+def test_a_sample_among_the_options_is_the_setting():
+    assert make(SETTINGS | {"options": {"sample": "30"}}) == make(SETTINGS | {"sample": 30})
+    project = {"kind": "texts", "model": "none", "strategy": "coverage", "per_round": 10}
+    settings = new_project(project | {"options": {"sample": "5"}})
+    assert settings == new_project(project | {"sample": 5})
+    assert settings.options == {}
+    assert looked_at(settings.sample, settings.per_round) == 200
+
+
+def test_what_began_with_a_sample_among_its_options_goes_on_with_it(tmp_path):
+    before = make(SETTINGS | {"sample": 0}).model_copy(update={"options": {"sample": 50}})
+    result = run(before, tmp_path / "a")
+    assert run(make(SETTINGS | {"options": {"sample": 50}}), tmp_path / "a") == result
+    with pytest.raises(ValueError, match="holds a run with the option sample 50, not unset"):
+        run(make(SETTINGS | {"options": {"sample": 60}}), tmp_path / "a")
+    settings = new_project({"kind": "texts", "model": "none", "strategy": "coverage"})
+    write_config(tmp_path / "config.json", settings.model_copy(update={"options": {"sample": 5}}))
+    opened = ProjectSettings(**read_config(tmp_path / "config.json", ProjectSettings))
+    assert (opened.sample, opened.options) == (5000, {"sample": 5})
+
+
+def test_what_is_refused_leaves_no_run_behind(tmp_path):
+    command = ("run", "--strategy=coverage", "--tasks=1", "--labels=8", "--rounds=1", "--epochs=1", "--out=a")
+    ended = accuacl(*command, "--option", "sample=5", cwd=tmp_path)
+    says = "accuacl: sample is 5, but 8 are to be picked from it; give several times as many.\n"
+    assert (ended.returncode, ended.stderr) == (2, says)
+    assert accuacl(*command, "--sample=250", cwd=tmp_path).returncode == 0
+
+
+def of_ones_own(seen):
+    def seesize(query, *, sample: int = 3):
+        seen.append((len(query.pool), sample))
+        return Selection(np.arange(query.count), {})
+
+    return seesize
+
+
+@pytest.fixture
+def seen(monkeypatch):
+    """The sizes of the pools that a strategy was given, which means something else by `sample`."""
+    seen = []
+    monkeypatch.setitem(REGISTRY, "seesize", of_ones_own(seen))
+    return seen
+
+
+def test_an_option_sample_of_ones_own_truncates_no_pool(seen, tmp_path):
+    assert "sample" not in picks(np.arange(200), 30, strategy="seesize")
+    config = make(SETTINGS | {"strategy": "seesize", "sample": 30, "options": {"sample": 7}})
+    assert (config.sample, config.options) == (30, {"sample": 7})
+    assert canonical(config.model_dump())["sample"] == 0
+    state = LoopState(Task(0, (0,), np.arange(200), np.arange(200)), 2, np.arange(200), round=1)
+    choose(config, state, "seesize", 6, features)
+    assert sample_of(state, "seesize", 30, 1, seed=0) is state
+    assert len(sample_of(state, "coverage", 30, 1, seed=0).pool) == 30
+    assert seen == [(200, 3), (200, 7)]
+
+
+def test_a_strategy_of_ones_own_that_needs_a_whole_pool_is_offered_no_sample(seen, tmp_path):
+    pool = write(tmp_path / "pool.parquet", np.arange(200), features(np.arange(200)))
+    for strategy, offered in (("seesize", False), ("coverage", True)):
+        with pytest.raises(TooLarge) as refused:
+            pools.select(pool, strategy, budget=6, memory_limit=9)
+        assert ("let a random sample represent the pool" in str(refused.value)) == offered
+
+
+def test_select_says_that_it_sampled_only_if_it_did(seen, tmp_path):
+    write(tmp_path / "pool.parquet", np.arange(200), features(np.arange(200)))
+    command = ("select", "--pool=pool.parquet", "--budget=3", "--sample=6", "--out=picked.csv")
+    for strategy, said in (("seesize", False), ("coverage", True)):
+        ended = accuacl(*command, f"--strategy={strategy}", cwd=tmp_path)
+        assert ended.returncode == 0, ended.stderr
+        assert ("from a random sample of 6" in " ".join(ended.stdout.split())) == said
+
+
+def test_the_note_of_a_sample_names_the_strategy(tmp_path):
+    for given, name in (({"strategy": "coverage+memory"}, r"coverage\+memory"), ({"strategy": "entropy"}, "coverage")):
+        with pytest.warns(UserWarning, match=f"^{name} looks at a random sample of 100"):
+            run(make(SETTINGS | given | {"first_round": "coverage", "sample": 100, "tasks": 1}), tmp_path / name)
 
 
 def test_a_run_says_how_many_it_looks_at_and_records_it(tmp_path):

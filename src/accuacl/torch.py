@@ -116,10 +116,10 @@ def _columns(classes: Iterable[int]) -> Tensor:
 
 
 def _seen(z: Tensor, columns: Tensor) -> Tensor:
-    if columns.min() < 0 or columns.max() >= z.shape[1]:
+    if wrong := [column for column in columns.tolist() if not 0 <= column < z.shape[1]]:
         raise InputError(
-            f"classes has {int(columns.min())} to {int(columns.max())} and the model {z.shape[1]} outputs, from 0 on; "
-            "give the outputs of the classes seen so far."
+            f"classes contains {wrong[0]}, but the model's outputs are numbered 0 to {z.shape[1] - 1}; give the "
+            "outputs of the classes seen so far."
         )
     return z.index_select(1, columns.to(z.device))
 

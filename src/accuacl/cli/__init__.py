@@ -214,12 +214,24 @@ def _wrong_usage(error: typer.TyperException) -> str:
     """What is wrong with the words of a command, without a full stop."""
     option, cause = getattr(error, "option_name", ""), error.__cause__
     if hasattr(error, "possibilities"):  # for an unknown option typer names some that are hardly alike
+        name = option.removeprefix("--").replace("-", "_")
+        if _is_option_of_strategies(error, name):
+            return f"there is no option {option}; give --option {name}=VALUE"
         meant = near(option, error.possibilities or (), 0.75)
         return f"there is no option {option}; did you mean {meant}?" if meant else f"there is no option {option}"
     if isinstance(cause, ValueError) and hasattr(cause, "errors"):  # pydantic's, which knows the value
         fault = cause.errors()[0]
         return f"{error.param.opts[-1]} is {fault['input']!r}; {remedy(fault)}"  # type: ignore[attr-defined]
     return f"{option} needs a value" if option else error.format_message().rstrip(".")
+
+
+def _is_option_of_strategies(error: Any, name: str) -> bool:
+    """Whether a command, of which the error is, takes it as --option."""
+    if not error.ctx or all(parameter.name != "option" for parameter in error.ctx.command.params):
+        return False
+    from accuacl.strategies import BUILT_IN, options_of  # loads numpy
+
+    return any(name in options_of(strategy) for strategy in BUILT_IN)
 
 
 def _end(code: int, text: str) -> None:

@@ -41,7 +41,7 @@ OptionWords = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="An option of the strategy, such as sample=5000, also of a plugin's; may be repeated.",
+        help="An option of the strategy, such as share=0.3, also of a plugin's; may be repeated.",
     ),
 ]
 Workers = Annotated[

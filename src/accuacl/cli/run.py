@@ -15,7 +15,7 @@ from accuacl.base.errors import InputError
 from accuacl.cli.options import DataDir, Fresh, OptionWords, Plugin, SkipBad, with_settings
 from accuacl.cli.screen import command, console, drawn
 from accuacl.experiments import (
-    DEFAULTS,
+    BY_SCALE,
     OPTIONS,
     Config,
     advice,
@@ -23,6 +23,7 @@ from accuacl.experiments import (
     decided_by_scale,
     describe_stream,
     make,
+    overridden,
     read_yaml,
     renamed,
     to_yaml,
@@ -30,10 +31,10 @@ from accuacl.experiments import (
 from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
-BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
+VARYING = ("strategy", "sample", "keep", "oversample")  # what leaves them unset is not what they then are
 
 
-@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, "strategy", "sample"))
+@with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, *VARYING))
 def run(
     *,
     out: Annotated[
@@ -60,8 +61,9 @@ def run(
     """
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}
-    chosen = from_file | {name: value for name, value in given.items() if value is not None}
-    chosen |= {f"{OPTIONS}.{name}": value for name, value in split_options(option or ()).items()}
+    typed = {name: value for name, value in given.items() if value is not None}
+    typed |= {f"{OPTIONS}.{name}": value for name, value in split_options(option or ()).items()}
+    chosen = overridden(from_file, typed)
     _check_scale(config, from_file, chosen)
     if chosen.get("noise") == "alike" and not chosen.get("label_noise"):
         raise InputError("--noise alike says which answers are wrong, and --label-noise how many; give both.")

@@ -19,7 +19,7 @@ from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments.data import read_table
-from accuacl.strategies import BUILT_IN, load_plugins, options_of, read_options, split_options, usual_sample
+from accuacl.strategies import BUILT_IN, load_plugins, read_options, split_options, takes_sample, usual_sample
 
 if TYPE_CHECKING:
     from accuacl.pools import Picked
@@ -94,7 +94,7 @@ def select(
     """
     load_plugins(plugin or ())
     options = _options(strategy, option or (), given)  # wrong ones are refused before pyarrow is loaded
-    if strategy in BUILT_IN and "sample" in options_of(strategy):
+    if takes_sample(strategy):
         options.setdefault("sample", usual_sample(budget))
     from accuacl.pools import Columns, check_place, select as select_from, write_picks
 
@@ -123,7 +123,7 @@ def select(
     seconds = time.perf_counter() - start
     _note_unknown(picked, exclude or ())
     left_out = f", {picked.excluded:,} left out" if exclude else ""
-    sample = options.get("sample") or picked.rows
+    sample = (takes_sample(strategy) and options.get("sample")) or picked.rows
     part = f" from a random sample of {sample:,} (--sample 0: from all)" if sample < picked.rows else ""
     console.print(f"{len(picked):,} of {picked.rows:,} picked by {strategy}{part}{left_out}: {escape(str(out))}")
     console.print(f"[dim]{seconds:.1f} s, {picked.rows / seconds:,.0f} rows/s[/dim]")

@@ -24,13 +24,10 @@ if TYPE_CHECKING:
     from accuacl.experiments.checkpoints import Learning as Learning
     from accuacl.experiments.config import (
         BUILT_IN as BUILT_IN,
-        DEFAULTS as DEFAULTS,
-        OWN as OWN,
         Config as Config,
         Scale as Scale,
         Settings as Settings,
         canonical as canonical,
-        decided_by_scale as decided_by_scale,
         make as make,
         own_model as own_model,
         usual_sample_of as usual_sample_of,
@@ -60,6 +57,12 @@ if TYPE_CHECKING:
         write_csv as write_csv,
     )
     from accuacl.experiments.runner import run as run
+    from accuacl.experiments.scales import (
+        BY_SCALE as BY_SCALE,
+        DEFAULTS as DEFAULTS,
+        OWN as OWN,
+        decided_by_scale as decided_by_scale,
+    )
     from accuacl.experiments.setting import (
         OPTION_SETTINGS as OPTION_SETTINGS,
         OPTIONS as OPTIONS,
@@ -69,7 +72,9 @@ if TYPE_CHECKING:
         environment as environment,
         is_class_incremental as is_class_incremental,
         open_stream as open_stream,
+        overridden as overridden,
         transform_of as transform_of,
+        with_sample as with_sample,
         without_foreign_options as without_foreign_options,
     )
     from accuacl.experiments.state import Handle as Handle, Ids as Ids, LoopState as LoopState, choose as choose
@@ -81,13 +86,10 @@ __getattr__, __dir__ = lazy_attributes(
         "checkpoints": ("Learning",),
         "config": (
             "BUILT_IN",
-            "DEFAULTS",
-            "OWN",
             "Config",
             "Scale",
             "Settings",
             "canonical",
-            "decided_by_scale",
             "make",
             "own_model",
             "usual_sample_of",
@@ -96,6 +98,7 @@ __getattr__, __dir__ = lazy_attributes(
         "journal": ("Journal", "Step", "read_steps"),
         "loop": ("Steps", "all_tasks"),
         "notes": ("advice",),
+        "scales": ("BY_SCALE", "DEFAULTS", "OWN", "decided_by_scale"),
         "setting": (
             "OPTIONS",
             "OPTION_SETTINGS",
@@ -105,7 +108,9 @@ __getattr__, __dir__ = lazy_attributes(
             "environment",
             "is_class_incremental",
             "open_stream",
+            "overridden",
             "transform_of",
+            "with_sample",
             "without_foreign_options",
         ),
         "results": (

@@ -20,16 +20,25 @@ from accuacl.base.files import reading
 from accuacl.base.userfile import check_function
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
+from accuacl.experiments.scales import DEFAULTS, OWN, OWN_VECTORS
 from accuacl.experiments.setting import (
+    OPTION_SETTINGS,
     OPTIONS,
     canonical_options,
     check_run_options,
     check_stream,
     is_class_incremental,
     option_field,
+    setting_option,
     with_options,
 )
-from accuacl.strategies import BUILT_IN as BUILT_IN_STRATEGIES, REGISTRY as STRATEGIES, options_of, usual_sample
+from accuacl.strategies import (
+    BUILT_IN as BUILT_IN_STRATEGIES,
+    REGISTRY as STRATEGIES,
+    sample_size,
+    takes_sample,
+    usual_sample,
+)
 
 MOST = 10**12  # of whole numbers that no other limit holds for; no data set has as many examples
 LIMITS = {  # by setting, the largest that it may be
@@ -193,7 +202,7 @@ class Config(Settings):
     share: float | None = option_field("share")
     uncertainty: Literal["weighed", "ignored"] = option_field("uncertainty")
     options: dict[str, bool | int | float | str | None] = Field(
-        {}, description="Other options of the strategy by name, such as {sample: 5000}."
+        {}, description="Other options of the strategy by name, such as {ridge: 2}."
     )
     evaluate: Literal["task", "round"] = Field(
         "task", description="Test after every task (task), or after every round too (round)."
@@ -208,6 +217,19 @@ class Config(Settings):
         None, description="Your own table's column that says in which task a row arrived, unless it is called task."
     )
     model_digest: str | None = Field(None, description="A hash of your own --model's file; computed automatically.")
+
+    @pydantic.field_validator(*OPTION_SETTINGS, mode="wrap")
+    @classmethod
+    def _as_declared(
+        cls, value: Any, check: pydantic.ValidatorFunctionWrapHandler, info: pydantic.ValidationInfo
+    ) -> Any:
+        """Refuse a value in the words in which the option is refused."""
+        try:
+            return check(value)
+        except pydantic.ValidationError as error:
+            if error.errors()[0]["type"] == "value_error":  # one of our own
+                raise
+            raise ValueError(f"give {setting_option(str(info.field_name)).expected}") from None
 
     @pydantic.field_validator("label_noise")
     @classmethod
@@ -236,6 +258,8 @@ class Config(Settings):
         check_stream(self)
         if self.rounds > self.labels:
             raise InputError(f"{self.labels} labels cannot be asked for in {self.rounds} rounds; give fewer rounds.")
+        if looks_at_sample(dict(self)):
+            sample_size(self.sample, _labels_of_round(self), MOST)  # refuses one that is too small
         return self
 
 
@@ -317,13 +341,15 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def usual_sample_of(config: Config) -> int:
-    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all.
-
-    The digits are few; a sample that is given as an option of the strategy is drawn by the strategy.
-    """
-    if not looks_at_sample(config.model_dump()) or "sample" in config.options or config.benchmark == "split-digits":
+    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all. The digits are few."""
+    if not looks_at_sample(dict(config)) or config.benchmark == "split-digits":
         return 0
-    return usual_sample(-(-config.labels // config.rounds))
+    return usual_sample(_labels_of_round(config))
+
+
+def _labels_of_round(config: Config) -> int:
+    """The most labels that a round asks for."""
+    return -(-config.labels // config.rounds)
 
 
 def looks_at_sample(config: Mapping[str, Any]) -> bool:
@@ -331,7 +357,7 @@ def looks_at_sample(config: Mapping[str, Any]) -> bool:
     strategy = str(config["strategy"])
     if strategy == "full":
         return False
-    return config["first_round"] == "coverage" or strategy not in STRATEGIES or "sample" in options_of(strategy)
+    return config["first_round"] == "coverage" or strategy not in STRATEGIES or takes_sample(strategy)
 
 
 def own_model(place: str, digest: str | None) -> dict[str, str]:
@@ -343,56 +369,3 @@ def own_model(place: str, digest: str | None) -> dict[str, str]:
     if digest is not None and digest != now:
         raise InputError(f"{path} has changed since it was recorded; restore it, or start over with --fresh.")
     return {"model": f"{path}:{name}", "model_digest": now}
-
-
-def decided_by_scale(benchmark: str) -> list[str]:
-    """The settings that --scale gives defaults for."""
-    scales = DEFAULTS.get(benchmark, OWN).values()
-    return [name for name in Config.model_fields if any(name in scale for scale in scales)]
-
-
-SMOKE: dict[str, Any] = {"labels": 24, "rounds": 2, "epochs": 1, "batch": 8, "pool": 200, "tasks": 3, "model": "conv3"}
-SMOKE["test"] = 200
-CPU: dict[str, Any] = {"rounds": 5, "epochs": 8, "batch": 32, "lr": 0.03, "momentum": 0.8, "model": "conv4"}
-PAPER: dict[str, Any] = {
-    "rounds": 10,
-    "batch": 16,
-    "lr": 0.01,
-    "momentum": 0.8,
-    "weight_decay": 1e-4,
-    "model": "resnet18",
-    "sampling": "repeated",  # not in the text, but in the authors' loader; without it far more is forgotten
-}
-DEFAULTS: dict[str, dict[str, dict[str, Any]]] = {
-    "split-digits": {
-        "smoke": {"memory": 20, "labels": 20, "rounds": 2, "epochs": 5, "batch": 8, "lr": 0.05},
-        "cpu": {"memory": 50, "labels": 50, "rounds": 5, "epochs": 30, "batch": 8, "lr": 0.05},
-        "paper": {"memory": 50, "labels": 50, "rounds": 10, "epochs": 50, "batch": 8, "lr": 0.05},
-    },
-    "split-cifar10": {
-        "smoke": SMOKE | {"memory": 20},
-        "cpu": CPU | {"memory": 100, "labels": 1000},
-        "paper": PAPER | {"memory": 100, "labels": 1000, "epochs": 50},
-    },
-    "split-cifar100": {
-        "smoke": SMOKE | {"memory": 60},
-        "cpu": CPU | {"memory": 500, "labels": 1000},
-        "paper": PAPER | {"memory": 500, "labels": 2000, "epochs": 20},
-    },
-    "split-tiny-imagenet": {
-        "smoke": SMOKE | {"memory": 80},
-        "cpu": CPU | {"memory": 2000, "labels": 800, "rounds": 4, "model": "conv4-stride2"},
-        "paper": PAPER
-        | {"memory": 2000, "labels": 3000, "epochs": 30, "batch": 32, "momentum": 0.9, "weight_decay": 0.0}
-        | {"model": "resnet18-3x3-pool"},
-    },
-}
-OWN_VECTORS = {  # vectors of one's own are trained on as the digits are
-    scale: {name: defaults[name] for name in ("epochs", "batch", "lr")}
-    for scale, defaults in DEFAULTS["split-digits"].items()
-}
-OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as the labels of a task
-    "smoke": SMOKE | {"memory": SMOKE["labels"]},
-    "cpu": CPU | {"labels": 100, "memory": 100},
-    "paper": PAPER | {"labels": 100, "memory": 100, "epochs": 50, "sampling": "plain"},
-}

@@ -16,6 +16,7 @@ from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason, write_text
 from accuacl.experiments.config import Config, Settings
 from accuacl.experiments.setting import OPTIONS, flat_options
+from accuacl.strategies import REGISTRY as STRATEGIES, takes_sample
 
 SCHEMA = "schema"  # the key of the version
 VERSION = 1  # raised when a setting changes its meaning or its name; a new setting needs no other version
@@ -46,13 +47,20 @@ def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
 
 
 def as_begun(config: Config, path: Path) -> Config:
-    """The config of a run that is resumed from this file: where it names no sample, coverage looks at whole pools."""
+    """The config of a run that is resumed from this file, in which it may say less of samples, or say it otherwise.
+
+    Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy.
+    """
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # not begun, or refused with a sentence when it is read
         return config
-    whole = isinstance(recorded, dict) and "learner" in recorded and "sample" not in recorded
-    return config.model_copy(update={"sample": 0}) if whole else config
+    if not isinstance(recorded, dict) or "learner" not in recorded:
+        return config
+    options, drawn = recorded.get(OPTIONS) or {}, config.strategy in STRATEGIES and takes_sample(config.strategy)
+    if drawn and not recorded.get("sample") and options.get("sample") == config.sample:
+        return config.model_copy(update={"sample": 0, OPTIONS: config.options | {"sample": config.sample}})
+    return config if "sample" in recorded else config.model_copy(update={"sample": 0})
 
 
 def default_settings(model: type[Settings]) -> dict[str, Any]:

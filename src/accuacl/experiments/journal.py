@@ -27,6 +27,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, making, reason
 from accuacl.experiments.config import Settings
 from accuacl.experiments.config_files import default_settings, read_config, what_to_do, write_config
+from accuacl.experiments.setting import OPTIONS, flat_options
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`
 WAIT = 60.0  # seconds for another process to finish its write
@@ -189,8 +190,8 @@ class Journal:
                 raise InputError(f"{self.directory} has a journal but no config.json; {what_to_do(self.directory)}.")
             write_config(path, settings)
             return
-        old = read_config(path, type(settings))
-        now = default_settings(type(settings)) | settings.model_dump(mode="json")
+        old = flat_options(read_config(path, type(settings)))
+        now = flat_options(default_settings(type(settings)) | settings.model_dump(mode="json"))
         changed = sorted(name for name in old.keys() | now.keys() if old.get(name) != now.get(name))
         if not changed:
             return
@@ -199,9 +200,11 @@ class Journal:
             write_config(path, settings)
             return
         name = changed[0]
+        what = name.replace(f"{OPTIONS}.", "the option ", 1)
+        before, after = ("unset" if (each := of.get(name)) is None else repr(each) for of in (old, now))
         raise InputError(
-            f"{self.directory} holds a run with {name} {old.get(name)!r}, not {now.get(name)!r}; "
-            "choose another --out, or start over with --fresh."
+            f"{self.directory} holds a run with {what} {before}, not {after}; choose another --out, or start over "
+            "with --fresh."
         )
 
     def _is_dead(self) -> bool:

@@ -16,8 +16,8 @@ import numpy as np
 
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
-from accuacl.experiments.setting import groups_of, is_class_incremental, uses
-from accuacl.strategies import WITHOUT_MEMORY
+from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
+from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
 
 NAMED = 5  # classes that a sentence names
 BEST = "--strategy coverage --memory-policy coverage"
@@ -39,6 +39,7 @@ def advice(config: Config) -> list[str]:
         )
     if uses(strategy, "lam") and strategy != "accuacl-full" and not memory:  # which sees all of the past
         sentences.append(f"{strategy} weighs the past by the replay memory, and --memory is 0: it sees no past.")
+    sentences += _ignored(config)
     if worse := _measured(config, strategy, "uniform"):
         sentences.append(
             f"with {config.learner}, {strategy} was {_points(worse, 'accuracy')} points less accurate than uniform on "
@@ -55,6 +56,25 @@ def advice(config: Config) -> list[str]:
         sentences += _memory_of_everything(config, config.tasks, config.labels * config.tasks)
     if config.scale == "smoke" and config.benchmark not in BENCHMARKS:
         sentences.append("--scale smoke only tries whether everything works; --scale cpu trains long enough to learn.")
+    return sentences
+
+
+def _ignored(config: Config) -> list[str]:
+    """Sentences about settings that are options of other strategies.
+
+    >>> from accuacl.experiments import make
+    >>> _ignored(make({"strategy": "uniform", "sample": 5})), _ignored(make({"strategy": "bait", "lam": 0.5}))
+    (["uniform has no option 'sample'; --sample is ignored."], ["bait's own option 'lam' is set by --option lam=VALUE; \
+--lam is ignored."])
+    """
+    strategy, sentences = config.strategy, []
+    for name in (*OPTION_SETTINGS, "sample"):
+        used = looks_at_sample(dict(config)) if name == "sample" else uses(strategy, name)
+        if used or getattr(config, name) == Config.model_fields[name].default:
+            continue
+        own = strategy != "full" and name in options_of(strategy)
+        why = f"{strategy}'s own option {name!r} is set by --option {name}=VALUE"
+        sentences.append(f"{why if own else f'{strategy} has no option {name!r}'}; --{name} is ignored.")
     return sentences
 
 
@@ -113,8 +133,9 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
     largest = max(len(task.train) for task in tasks)
     largest = min(config.pool, largest) if config.pool else largest
     if config.sample and looks_at_sample(config.model_dump()) and largest > config.sample:
+        who = config.strategy if takes_sample(config.strategy) else "coverage"  # which chooses the first round
         sentences.append(
-            f"coverage looks at a random sample of {config.sample:,} of a task's examples, which are up to "
+            f"{who} looks at a random sample of {config.sample:,} of a task's examples, which are up to "
             f"{largest:,}; --sample 0 looks at all, which takes far longer."
         )
     small = sum(len(task.train) <= config.labels for task in tasks)

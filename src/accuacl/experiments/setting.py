@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,15 @@ from accuacl.base.machine import cpu_name
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS, OWN_STREAMS, Stream
-from accuacl.strategies import BUILT_IN, REGISTRY as STRATEGIES, options_help, options_of, read_options
+from accuacl.strategies import (
+    BUILT_IN,
+    REGISTRY as STRATEGIES,
+    Option,
+    options_help,
+    options_of,
+    read_options,
+    takes_sample,
+)
 
 if TYPE_CHECKING:
     from accuacl.experiments.config import Config
@@ -206,15 +215,24 @@ SET_BY_RUNS = ("total_classes",)  # options that a run gives to strategies itsel
 
 def option_field(name: str) -> Any:
     """The field of a setting that is an option."""
-    strategy, unset = OPTION_SETTINGS[name]
-    option = options_of(strategy)[name]
-    lower = min(option.least, unset) if option.kind is int else option.least
+    unset, option = OPTION_SETTINGS[name][1], setting_option(name)
     return Field(
         unset,
         description=f"{options_help(name)}.",
-        ge=lower if math.isfinite(lower) else None,
+        ge=option.least if math.isfinite(option.least) else None,
         le=option.most if math.isfinite(option.most) else None,
     )
+
+
+def setting_option(name: str) -> Option:
+    """An option as the setting of its name takes it: whole numbers also as what leaves them to the strategy.
+
+    >>> setting_option("share").expected, setting_option("keep").expected
+    ('a number from 0 to 1', 'a whole number of at least 0')
+    """
+    strategy, unset = OPTION_SETTINGS[name]
+    option = options_of(strategy)[name]
+    return replace(option, least=min(option.least, unset)) if option.kind is int else option
 
 
 def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -234,10 +252,28 @@ def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
         options = check_run_options(strategy, options)
     own = [name for name in options if name in OPTION_SETTINGS and strategy in BUILT_IN and uses(strategy, name)]
     for name in own:
-        if name in settings:
-            raise InputError(f"{name} is given as a setting and as an option; give one of them.")
-        settings[name] = _as_setting(name, options.pop(name))
+        settings[name] = _as_setting(name, take_option(name, options, settings))
+    return with_sample(strategy, settings, options)
+
+
+def with_sample(strategy: str, settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
+    """The settings with the typed options, of which the `sample` that runs and projects draw is a setting.
+
+    >>> with_sample("coverage", {"seed": 1}, {"sample": 70}), with_sample("kcenter", {}, {"sample": 70})
+    ({'seed': 1, 'sample': 70}, {'options': {'sample': 70}})
+    """
+    settings = {name: value for name, value in settings.items() if name != OPTIONS}
+    if "sample" in options and strategy in STRATEGIES and takes_sample(strategy):
+        sample = take_option("sample", options, settings)
+        settings |= {} if sample is None else {"sample": sample}
     return settings | ({OPTIONS: options} if options else {})
+
+
+def take_option(name: str, options: dict[str, Any], settings: Mapping[str, Any]) -> Any:
+    """An option that becomes a setting, out of the others."""
+    if name in settings:
+        raise InputError(f"{name} is given by --option and by --{name}; give one of them.")
+    return options.pop(name)
 
 
 def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,13 +291,29 @@ def flat_options(settings: Mapping[str, Any]) -> dict[str, Any]:
     return flat
 
 
+def overridden(settings: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Flat settings of a file with those given in their places, where `share` and `options.share` are the same.
+
+    >>> overridden({"strategy": "accuacl+uniform", "options.share": 0.3, "seed": 1}, {"share": 0.4})
+    {'strategy': 'accuacl+uniform', 'seed': 1, 'share': 0.4}
+    """
+    strategy = str(given.get("strategy", settings.get("strategy", "accuacl")))
+    known = strategy in STRATEGIES
+    names = [name for name in OPTION_SETTINGS if known and uses(strategy, name)]
+    pairs = [
+        {name, f"{OPTIONS}.{name}"} for name in (*names, *(["sample"] if known and takes_sample(strategy) else ()))
+    ]
+    replaced = given.keys() | {name for pair in pairs if pair & given.keys() for name in pair}
+    return {name: value for name, value in settings.items() if name not in replaced} | dict(given)
+
+
 def check_run_options(strategy: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a run's strategy, typed."""
     if strategy == "full" and options:
         raise InputError(f"full labels everything and has no option {next(iter(options))!r}; leave it out.")
     for name in SET_BY_RUNS:
         if name in options:
-            raise InputError(f"a run sets {name} itself; leave it out.")
+            raise InputError(f"{name} is set automatically; leave it out.")
     for name, value in options.items():
         if isinstance(value, list | dict):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")

@@ -140,7 +140,7 @@ def _columns(state: LoopState) -> Ids | None:
 
 def _sample(left: Ids, config: Config, strategy: str, count: int) -> Ids:
     """What the strategy looks at: a part of a large pool, if the run has a sample and the strategy can work on one."""
-    if not config.sample or len(left) <= config.sample or "sample" not in strategies.options_of(strategy):
+    if not config.sample or len(left) <= config.sample or not strategies.takes_sample(strategy):
         return left
     size = strategies.sample_size(config.sample, count, len(left))  # refuses one that is too small
     return np.sort(strategies.in_sample_order(left, config.seed)[:size])

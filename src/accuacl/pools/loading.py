@@ -17,7 +17,7 @@ from accuacl.features import Features
 from accuacl.pools.ids import Excluded, Rising, as_array, as_column, as_uint64, take
 from accuacl.pools.passes import check_unique, chunks
 from accuacl.pools.pool import Pool
-from accuacl.strategies import REGISTRY, TooLarge, bytes_needed, options_of, sample_hashes, whole_number
+from accuacl.strategies import REGISTRY, TooLarge, bytes_needed, sample_hashes, takes_sample, whole_number
 
 USUAL_LIMIT = 4 << 30  # bytes that a pool in memory may take, if they are free
 
@@ -43,7 +43,7 @@ def check_fits(strategy: str, pool: Pool, sample: int | None, others: int, limit
         need += rows * (row + 24 + 80 + 4 * K)
         what, instead = f"the whole pool at once: {need:,} bytes for {rows:,} rows", "choose a strategy that reads the "
         instead += "pool in parts, such as accuacl, or coverage with --sample"
-        if "sample" in options_of(strategy):
+        if takes_sample(strategy):
             instead = "let a random sample represent the pool with --sample"
     else:
         need += 3 * (8 * d + 8 * K + 64) * rows

@@ -194,7 +194,7 @@ def _sample(strategy: str, query: _Query, options: dict[str, Any]) -> int | None
 
     The sample is drawn by the ids while the pool is read: how much memory is free does not change which rows it has.
     """
-    if not hasattr(strategies.REGISTRY[strategy], "by_sample"):
+    if not strategies.takes_sample(strategy):
         return None
     size = sample_size(options.get("sample"), query.budget, query.pool.rows)
     return size if size < query.pool.rows else None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         in_sample_order as in_sample_order,
         sample_hashes as sample_hashes,
         sample_size as sample_size,
+        takes_sample as takes_sample,
         usual_sample as usual_sample,
     )
     from accuacl.strategies.facility import (
@@ -79,7 +80,7 @@ __getattr__, __dir__ = lazy_attributes(
             "warn_without_memory",
             "whole_number",
         ),
-        "coverage": ("in_sample_order", "sample_hashes", "sample_size", "usual_sample"),
+        "coverage": ("in_sample_order", "sample_hashes", "sample_size", "takes_sample", "usual_sample"),
         "facility": ("facility_location", "squared_width", "unit"),
         "registry": (
             "BUILT_IN",

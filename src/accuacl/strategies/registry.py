@@ -165,8 +165,11 @@ class Option:
             return f"{what} from {_short(self.least)} to {_short(self.most)}"
         return f"{what} of at least {_short(self.least)}" if self.least > -math.inf else what
 
-    def check(self, value: Any) -> Any:
-        """The value, as the strategy takes it; an InputError if the declaration does not allow it."""
+    def check(self, value: Any, typed: str = "") -> Any:
+        """The value, as the strategy takes it; an InputError if the declaration does not allow it.
+
+        typed: the text that the value was read from, if it was.
+        """
         if self.kind is None or (value is None and self.optional):
             return value
         if self.kind is bool:
@@ -179,7 +182,7 @@ class Option:
                 return value
         elif _is_number(value, self.kind) and self.least <= value <= self.most and value > self.above:
             return self.kind(value)
-        raise InputError(f"{self.name} is {value!r}; give {self.expected}.")
+        raise InputError(f"{self.name} is {typed or repr(value)}; give {self.expected}.")
 
     def read(self, value: Any) -> Any:
         """As `check`, for a value from a file or a command line, where a number may be text.
@@ -189,7 +192,8 @@ class Option:
         """
         if isinstance(value, str) and self.kind is not str:
             kinds = KINDS[:-1] if self.kind is None else (self.kind,)
-            value = next((typed for kind in kinds if (typed := _typed(kind, value)) is not None), value)
+            values = [each for kind in kinds if (each := _typed(kind, value)) is not None]
+            return self.check(values[0], value) if values else self.check(value)
         return self.check(value)
 
     def same_as(self, other: Option) -> bool:

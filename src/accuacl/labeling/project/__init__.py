@@ -16,6 +16,7 @@ from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from accuacl.labeling.project.advice import Advice as Advice, Doubts as Doubts, advise as advise
+    from accuacl.labeling.project.directory import check_free as check_free
     from accuacl.labeling.project.embedding import open_for_embedding as open_for_embedding
     from accuacl.labeling.project.erasing import (
         describe_item as describe_item,
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.pool_map import PoolMap as PoolMap
     from accuacl.labeling.project.project import (
         Project as Project,
-        check_free as check_free,
         load_learning as load_learning,
     )
     from accuacl.labeling.project.quality import (
@@ -100,6 +100,7 @@ __getattr__, __dir__ = lazy_attributes(
     __name__,
     {
         "advice": ("Advice", "Doubts", "advise"),
+        "directory": ("check_free",),
         "embedding": ("open_for_embedding",),
         "erasing": ("describe_item", "unreadable_images", "why_unreadable"),
         "estimates": (
@@ -117,7 +118,7 @@ __getattr__, __dir__ = lazy_attributes(
         "images": ("LARGEST_IMAGE", "read_files", "read_images"),
         "new_items": ("NewItems", "TableOptions", "split_by_task", "task_paths"),
         "pool_map": ("PoolMap",),
-        "project": ("Project", "check_free", "load_learning"),
+        "project": ("Project", "load_learning"),
         "quality": ("Quality", "likely_mistakes", "measure_quality", "unlearned_guesses"),
         "settings": ("ProjectSettings", "make"),
         "state": ("LearningLog", "ProjectState", "describe_budget", "describe_sample"),

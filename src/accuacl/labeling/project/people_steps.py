@@ -39,10 +39,10 @@ from accuacl.labeling.project.picking import (
     asked_twice,
     cover_first_round,
     give_out_first,
+    looked_at,
     record_sample,
     rest_of_uniform,
     sample_of,
-    sample_size,
 )
 from accuacl.labeling.project.settings import STATISTICS, ProjectSettings
 from accuacl.labeling.project.state import round_limit
@@ -97,7 +97,7 @@ class PeopleSteps:
         if begun or not early or not Path(info.place).is_dir():
             return
         count, why_none = self._round_size(state)
-        size = sample_size(s.sample, count)
+        size = looked_at(s.sample, count)
         left = state.with_asked(self.store.unasked(task.index)).left
         left = np.setdiff1d(left, info.first + np.array(sorted(erased_rows(self.on_disk, info)), np.int64))
         if why_none or len(left) <= size:

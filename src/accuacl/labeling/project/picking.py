@@ -144,14 +144,14 @@ def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: 
 
     It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
     """
-    size = sample_size(sample, count)
-    if not sample or len(state.left) <= size or "sample" not in strategies.options_of(strategy):
+    size = looked_at(sample, count)
+    if not sample or len(state.left) <= size or not strategies.takes_sample(strategy):
         return state
     return replace(state, pool=np.sort(strategies.in_sample_order(state.left, seed)[:size]))
 
 
-def sample_size(sample: int, count: int) -> int:
-    """How many items a strategy looks at, if so many are to be picked."""
+def looked_at(sample: int, count: int) -> int:
+    """How many items of a large pool a strategy looks at, if so many are to be picked."""
     return max(sample, SAMPLED * count)
 
 

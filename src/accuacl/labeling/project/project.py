@@ -15,11 +15,8 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-import secrets
-import shlex
 import shutil
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,10 +25,11 @@ from typing import TYPE_CHECKING
 import pydantic
 
 from accuacl.base.errors import InputError, LabelsPending, wrong_setting
-from accuacl.base.files import CannotWrite, Lock, make_folder, reading, writing
+from accuacl.base.files import Lock, make_folder, reading, writing
 from accuacl.base.machine import load_torch_libraries
 from accuacl.base.progress import OnProgress
 from accuacl.experiments import Journal, read_config, read_steps
+from accuacl.labeling.project.directory import LABELS, check_free, check_tasks, copied_labels, whole_or_not_at_all
 from accuacl.labeling.project.erasing import FORGET_PLAN, erase_finished, find_item
 from accuacl.labeling.project.estimates import Estimates, estimate
 from accuacl.labeling.project.images import image_type, read_inside
@@ -47,7 +45,6 @@ if TYPE_CHECKING:
     from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
 
-LABELS = "labels.sqlite"
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
 
 
@@ -57,7 +54,7 @@ class Project:
     def __init__(self, directory: Path, settings: ProjectSettings, view: bool = False) -> None:
         self.directory, self._begun_with = directory, settings
         self._planned = (-1, settings)  # when the plan was changed, and the settings with it
-        self._copy = _copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
+        self._copy = copied_labels(directory) if view and not os.access(directory, os.W_OK) else None
         self.store = Store((Path(self._copy.name) if self._copy else directory) / LABELS)
         self.tasks = Tasks(directory)
         self._overlap: float | None = None  # given to this process
@@ -77,6 +74,7 @@ class Project:
         check_model(settings)
         _open_journal(directory, settings).close()
         project = cls(directory, settings)
+        make_folder(project.tasks.folder)
         for name in names:
             project.store.add_class(name)
         return project
@@ -86,7 +84,7 @@ class Project:
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
         """A new project with its first tasks; the directory has it as a whole or not at all."""
-        with _whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
+        with whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
     @classmethod
@@ -100,9 +98,14 @@ class Project:
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
             raise InputError(f"{path.with_name(LABELS)} is missing or empty; restore it from a copy.")
         try:
-            return cls(Path(directory), ProjectSettings(**config), view)
+            project = cls(Path(directory), ProjectSettings(**config), view)
         except pydantic.ValidationError as error:
             raise InputError(f"{path} cannot be used: {wrong_setting(error)}") from None
+        with contextlib.ExitStack() as closing:
+            closing.callback(project.close)
+            check_tasks(project.tasks, project.store)
+            closing.pop_all()
+        return project
 
     def close(self) -> None:
         self.store.close()
@@ -313,7 +316,7 @@ class Project:
             raise InputError(f"{to} is inside the project; copy it to another place.")
         busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
         left_out = shutil.ignore_patterns("lock", f"{LABELS}*", ".new-*", ".adding-*", "*.part")
-        with _whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):
+        with whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):
             make_folder(self.tasks.folder)
             with Lock(self.tasks.folder / "lock", wait=True), writing(to):  # nobody adds data meanwhile
                 shutil.copytree(self.directory, aside, ignore=left_out)
@@ -325,22 +328,6 @@ class Project:
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
         return estimate(self.store, self.journal, [task.count for task in self.tasks.all()])
-
-
-def check_free(directory: Path) -> None:
-    """InputError: something is in the directory already."""
-    if directory.exists() and not directory.is_dir():
-        raise InputError(f"{directory} is a file; choose a directory for the project.")
-    with reading(directory):
-        empty = not directory.exists() or not any(directory.iterdir())
-    if all((directory / name).exists() for name in ("config.json", LABELS)):
-        typed = shlex.quote(str(directory))
-        raise InputError(
-            f"{directory} is a project already; add data with `accuacl project add {typed}`, label with "
-            f"`accuacl project serve {typed}`, or choose another directory."
-        )
-    if not empty:
-        raise InputError(f"{directory} is not empty; choose another directory for the project.")
 
 
 def load_learning() -> None:
@@ -364,35 +351,8 @@ def load_learning() -> None:
     gc.freeze()
 
 
-def _copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
-    """A copy of the labels: SQLite must write beside a file that it reads."""
-    folder = tempfile.TemporaryDirectory()
-    with reading(directory / LABELS):
-        for path in directory.glob(f"{LABELS}*"):
-            shutil.copyfile(path, Path(folder.name) / path.name)
-    return folder
-
-
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
     from accuacl.experiments import environment  # loads torch
 
     load_project_plugins(settings)
     return Journal(directory, settings, environment(settings.device))
-
-
-@contextlib.contextmanager
-def _whole_or_not_at_all(directory: Path) -> Iterator[Path]:
-    """A directory beside this one, which takes its place if nothing fails and vanishes otherwise."""
-    check_free(directory)
-    directory = directory.resolve()
-    make_folder(directory.parent)
-    aside = directory.parent / f".{directory.name}.new-{secrets.token_hex(4)}"
-    try:
-        yield aside
-        check_free(directory)
-        with writing(directory):
-            os.rename(aside, directory)
-    except CannotWrite as error:
-        raise error.at(directory) if error.path.is_relative_to(aside) else error from error.__cause__
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

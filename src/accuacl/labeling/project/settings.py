@@ -11,7 +11,7 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.userfile import is_loaded
-from accuacl.experiments import Config, Settings, check_run_options, learners, models
+from accuacl.experiments import Config, Settings, check_run_options, learners, models, with_sample
 from accuacl.experiments.heads import pool_learning_of_kind
 from accuacl.experiments.networks import WHEELS, is_installed
 from accuacl.labeling.project.trust import digest_of, named_plugins
@@ -80,8 +80,8 @@ class ProjectSettings(Settings):
     sample: int = Field(
         5000,
         ge=0,
-        description="Coverage looks at so many items of a larger pool, drawn at random; 0: at all, however long it "
-        "takes.",
+        description="Coverage looks at so many items of a larger pool, at least 20 for each label of a round, drawn at "
+        "random; 0: at all, however long it takes.",
     )
     holdout: float = Field(
         0.3, ge=0, lt=1, description="Share of each task's first round that is held out for estimates."
@@ -295,7 +295,7 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     defaults: dict[str, Any] = {**_measured_best(str(kind), trained, given, embeddings)}
     strategy = str(given.get("strategy", defaults["strategy"]))
     if given.get("options") and strategy in STRATEGIES:
-        given = given | {"options": check_run_options(strategy, given["options"])}
+        given = with_sample(strategy, given, check_run_options(strategy, given["options"]))
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":
