@@ -735,8 +735,8 @@ def test_real_data_end_to_end(tmp_path, benchmark, learner):
         assert len(pairs) == settings.labels
         assert all(data.train.labels[row] == label and label // each == task for row, label in pairs)
     remembered = records(tmp_path, "001/memory")["001/memory"]
-    keeps = learner not in ("finetune", "lwf")
-    assert len(remembered["ids"]) == (min(settings.memory, 2 * settings.labels) if keeps else 0)
+    capacity = {"finetune": 0, "lwf": 0, "joint": 2 * settings.labels}.get(learner, settings.memory)
+    assert len(remembered["ids"]) == min(capacity, 2 * settings.labels)
     np.testing.assert_array_equal(remembered["labels"], data.train.labels[remembered["ids"]])
     shutil.rmtree(tmp_path)
 
