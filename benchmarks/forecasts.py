@@ -12,6 +12,8 @@ project that was killed goes on. `choose` has seeds 100 to 102 and other classes
 Columns: labels are those of the task that its model has learned from, left the items of its pool without an answer.
 accuracy and forgetting have a list [task, value, low, high, truth] for each task so far, and one for their mean (task
 -1), in percent. target, more, low, high: so many more labels for the target; empty: not foreseen. said: as a sentence.
+A forecast follows from the accuracies before it, so the table has those that the present rule gives for the recorded
+accuracies; what was said at the time stays in the file.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ from projects import answer, begin
 
 from accuacl.experiments import learners, models, read_steps
 from accuacl.labeling.project import Project, Tasks, make
-from accuacl.labeling.project.estimates import Estimate, Estimates
+from accuacl.labeling.project.estimates import Estimate, Estimates, share as share_of
 from accuacl.labeling.project.learned import Networks, prepared_tasks
+from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
 
 ROUNDS = 8
-ROUNDED = 5  # labels; forecasts are rounded to ten
 RESULTS = Path("docs/results/heads/forecasts.csv")
 NAMES = ("clinc150", "cifar100", "tiny-imagenet", "nslkdd")
 VARIANTS = ("clinc150+wrong", "cifar100+wrong")
@@ -195,19 +197,19 @@ def report(parts: list[tuple[str, int]]) -> str:
     by_data: dict[str, list[list[Row]]] = defaultdict(list)
     for name, seed in parts:
         if rows := rows_of(name, seed):
-            by_data[name].append(rows)
+            by_data[name].append(with_forecasts(rows))
     right = [project for name, projects in by_data.items() if "+" not in name for project in projects]
     if len(by_data) > 1:
         by_data["all with right answers"] = right
     estimates = [
-        "| data | seeds | accuracy of a task: truth inside | half width | mean accuracy: inside | forgetting: inside "
-        "| estimate - truth |",
-        "|---|--:|--:|--:|--:|--:|--:|",
+        "| data | seeds | accuracy of a task: truth inside | in every round, by held-out set | half width "
+        "| mean accuracy: inside | forgetting: inside | estimate - truth |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|",
     ]
     forecasts = [
-        "| data | forecasts | with an upper end | reached later | lower end not above the truth "
-        "| forecast - truth, labels | not reached | foreseen all the same |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
+        "| data | forecasts | pool too small | against the held-out items | with an upper end | lower end above 0 "
+        "| reached later | forecast - truth, labels | not reached | foreseen all the same |",
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for name, projects in by_data.items():
         estimates.append(f"| {name} | {len(projects)} | {' | '.join(estimates_of(projects))} |")
@@ -215,13 +217,40 @@ def report(parts: list[tuple[str, int]]) -> str:
     return "\n".join([*estimates, "", *forecasts])
 
 
+def with_forecasts(rows: list[Row]) -> list[Row]:
+    """The rows of a project, each with its forecast by the present rule: a `Forecast`, or None."""
+    curves: dict[str, list[Measured]] = defaultdict(list)
+    for row in rows:
+        curve = curves[row["task"]]
+        curve.append(measured(int(row["labels"]), next(one for one in row["accuracy"] if one[0] == int(row["task"]))))
+        target = next_target(curve)
+        row["forecast"] = forecast(curve, target, int(row["left"])) if target and row["left"] else None
+    return rows
+
+
+def measured(labels: int, estimate: list[float]) -> Measured:
+    """How many of how many held-out items were right: those that have the recorded interval."""
+    _, value, low, high, _ = estimate
+    for held in range(1, 1000):
+        right = round(value * held / 100)
+        found = share_of(right, held)
+        if [round(number, 2) for number in (found.value, found.low, found.high)] == [value, low, high]:
+            return Measured(labels, right, held)
+    raise ValueError(f"no number of held-out items has the interval {low} to {high} around {value} %")
+
+
 def estimates_of(projects: list[list[Row]]) -> list[str]:
     rows = [row for project in projects for row in project]
     single = [one for row in rows for one in row["accuracy"] if one[0] >= 0]
     means = [one for row in rows for one in row["accuracy"] if one[0] < 0]
     falls = [one for row in rows for one in row["forgetting"]]
+    sets: dict[tuple[int, int], list[list[float]]] = defaultdict(list)  # by project and task
+    for i, project in enumerate(projects):
+        for one in (one for row in project for one in row["accuracy"] if one[0] >= 0):
+            sets[i, int(one[0])].append(one)
     return [
         inside(single),
+        share([is_inside(found) for found in sets.values()]),
         f"{median((high - low) / 2 for _, _, low, high, _ in single):.0f}",
         inside(means),
         inside(falls),
@@ -230,28 +259,28 @@ def estimates_of(projects: list[list[Row]]) -> list[str]:
 
 
 def forecasts_of(projects: list[list[Row]]) -> list[str]:
-    """Of those whose target was reached by the task's end: whether the lower end was too high, and how many labels the
-    forecast was off by. Of the others: how many had foreseen it within the labels that the task was still given.
+    """Of those whose target was reached by the task's end: how many labels the forecast was off by. Of the others: how
+    many had foreseen it within the labels that the task was still given.
     """
-    every, not_above, off, too_early = [], [], [], []
+    off, too_early = [], []
+    forecasts: list[Forecast] = [row["forecast"] for project in projects for row in project if row["forecast"]]
     for project in projects:
         for row in project:
-            if not row["target"]:
+            if not (found := row["forecast"]):
                 continue
-            every.append(row)
-            needed = labels_needed(project, row)
+            needed = labels_needed(project, row, found.target)
             if needed is None:
-                too_early.append(bool(row["more"]) and int(row["more"]) <= labels_after(project, row))
-                continue
-            not_above.append(bool(row["low"]) and int(row["low"]) - ROUNDED <= needed)
-            if row["more"]:
-                off.append(int(row["more"]) - needed)
+                too_early.append(found.labels is not None and found.labels <= labels_after(project, row))
+            elif found.labels is not None:
+                off.append(found.labels - needed)
     quartiles = np.quantile(off, (0.25, 0.5, 0.75)) if off else []
     return [
-        str(len(every)),
-        str(sum(bool(row["high"]) for row in every)),
-        str(len(not_above)),
-        share(not_above),
+        str(len(forecasts)),
+        str(sum(found.too_few for found in forecasts)),
+        str(sum(found.in_doubt for found in forecasts)),
+        str(sum(found.high is not None for found in forecasts)),
+        str(sum(bool(found.low) for found in forecasts)),
+        str(len(forecasts) - len(too_early)),
         f"{quartiles[1]:+.0f} ({quartiles[0]:+.0f} to {quartiles[2]:+.0f})" if off else "",
         str(len(too_early)),
         str(sum(too_early)),
@@ -259,18 +288,23 @@ def forecasts_of(projects: list[list[Row]]) -> list[str]:
 
 
 def inside(found: list[list[float]]) -> str:
-    return share([low <= true <= high for _, _, low, high, true in found])
+    return share([is_inside([one]) for one in found])
+
+
+def is_inside(found: list[list[float]]) -> bool:
+    """Whether all of these intervals hold the truth."""
+    return all(low <= true <= high for _, _, low, high, true in found)
 
 
 def share(found: list[bool]) -> str:
     return f"{sum(found)} of {len(found)} ({100 * sum(found) / len(found):.0f} %)" if found else ""
 
 
-def labels_needed(project: list[Row], row: Row) -> float | None:
-    """How many labels more than in this row the task took for its target, by straight lines between rounds; 0 if it
+def labels_needed(project: list[Row], row: Row, target: int) -> float | None:
+    """How many labels more than in this row the task took for a target, by straight lines between rounds; 0 if it
     was there already, None if it has not come to it.
     """
-    task, now, target = row["task"], int(row["labels"]), float(row["target"])
+    task, now = row["task"], int(row["labels"])
     curve = [
         (int(other["labels"]), next(one[4] for one in other["accuracy"] if one[0] == int(task)))
         for other in project

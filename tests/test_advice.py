@@ -160,6 +160,40 @@ def test_the_forecast_is_compared_with_the_budget(labels, left, do):
     assert found.do == do
 
 
+def about_forecast(future, left, now=1, **settings):
+    """The advice about task 2, measured with 80 of 100; now: the index of the task whose budget has so many left."""
+    estimates = with_tasks(TaskEstimate(1, None, share(80, 100), None), forecast=future)
+    settings = make({"kind": "vectors", "learner": "er", "per_round": 20} | settings)
+    (found,) = advise(settings, estimates, None, [], NAMES, Doubts(), left, now)
+    assert found.text == f"Task 2: {future.text}."
+    return found.do, found.action, found.value
+
+
+def test_a_pool_that_falls_short_needs_more_data_and_no_round():
+    """People who skip use up the pool, not the budget."""
+    more = ("Add more of its data as the next task.", "", 0)
+    last = Measured(100, 80, 100)
+    assert about_forecast(Forecast(90, 60, 5, None, 30, 84.0, last), 45) == more
+    assert about_forecast(Forecast(90, 60, 5, None, 0, 80.0, last), 45) == more
+    assert about_forecast(Forecast(90, 60, 5, None, 0, 80.0, last), 0, now=2) == more
+    assert about_forecast(Forecast(90, 60, 5, None, 0, 80.0, last), 0, budget_total=100) == ("", "", 0)
+
+
+def test_the_budget_is_that_of_the_task_that_is_forecast():
+    future = Forecast(90, 60, 5, None, 400, 95.0, Measured(100, 80, 100))
+    assert about_forecast(future, 48)[1:] == ("round", 1)
+    assert about_forecast(future, 48, now=2) == about_forecast(future, 100, now=2) == ("", "", 0)
+    few = Forecast(90, 20, 5, None, 25, 91.0, Measured(100, 80, 100))
+    assert about_forecast(few, 48) == ("Its budget has 25 left, which is enough.", "", 0)
+
+
+def test_no_budget_is_called_enough_where_the_held_out_items_contradict_the_curve():
+    future = Forecast(90, 4, 0, None, 400, 95.0, Measured(100, 80, 100))
+    assert future.in_doubt
+    assert about_forecast(future, 1) == ("Its budget has 1 label left.", "", 0)
+    assert about_forecast(future, 0) == ("", "", 0)
+
+
 def test_how_little_is_known_of_few_held_out_items():
     few, many = (TaskEstimate(0, None, share(n // 2, n), None) for n in (12, 30))
     (text,) = texts(with_tasks(few))

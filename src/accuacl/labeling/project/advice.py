@@ -58,15 +58,16 @@ def advise(
     names: Mapping[int, str],
     doubts: Doubts,
     left: int,
+    task: int | None = None,
 ) -> list[Advice]:
-    """All advice, what needs attention first. left: labels left in the budget of the latest task."""
+    """All advice, what needs attention first. left: labels left in the budget of a task; None: the latest measured."""
     advice = [
         *_training(gain),
         *_fallen(settings, estimates),
         *_confused(estimates, names),
         *_rare(classes, names),
         *_disputed(doubts),
-        *_forecast(settings, estimates, left),
+        *_forecast(settings, estimates, left, task),
         *_precision(settings, estimates),
     ]
     order = {"bad": 0, "good": 1, "plain": 2}
@@ -161,21 +162,25 @@ def _disputed(doubts: Doubts) -> Iterator[Advice]:
         yield Advice(text, do, about=(("show", "skipped"),))
 
 
-def _forecast(settings: ProjectSettings, estimates: Estimates, left: int) -> Iterator[Advice]:
-    """How far the budget of the latest task carries."""
+def _forecast(settings: ProjectSettings, estimates: Estimates, left: int, task: int | None) -> Iterator[Advice]:
+    """How far the budget of a task carries, if that is the task that the forecast is about."""
     forecast = estimates.forecast
     if forecast is None or not estimates.tasks:
         return
-    text = f"Task {estimates.tasks[-1].task + 1}: {forecast.text}."
+    measured = estimates.tasks[-1].task
+    text = f"Task {measured + 1}: {forecast.text}."
+    left = left if forecast.left is None else min(left, forecast.left)  # the pool loses skipped items too
     if settings.budget_total:
         yield Advice(text)
-        return
-    if forecast.labels is None:
+    elif forecast.too_few:
+        yield Advice(text, "Add more of its data as the next task.")
+    elif task not in (None, measured):
+        yield Advice(text)
+    elif forecast.labels is None or forecast.in_doubt:
         yield Advice(text, f"Its budget has {counted(left, 'label')} left." if left else "")
     elif forecast.labels > left:
         do = f"Its budget has {left} left: ask for one more round, or add more of its data as the next task."
-        task = estimates.tasks[-1].task
-        yield Advice(text, do, action="round", value=task) if forecast.labels else Advice(text)
+        yield Advice(text, do, action="round", value=measured)
     else:
         yield Advice(text, f"Its budget has {left} left, which is enough." if left else "")
 

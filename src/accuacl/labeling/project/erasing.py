@@ -128,13 +128,25 @@ def _remove_uploaded(tasks: Tasks, task: TaskInfo, rows: Collection[int]) -> Non
 
 def unreadable_images(tasks: Tasks, task: TaskInfo) -> list[str]:
     """Their names. They are never asked for, and nothing is learned from them."""
+    if task.kind not in FOLDERS:
+        return []
+    names, gone = tasks.table(task.index)["name"], erased_rows(tasks, task)
+    return [names[row] for row in _unreadable_rows(tasks, task) if row not in gone]
+
+
+def _unreadable_rows(tasks: Tasks, task: TaskInfo) -> list[int]:
+    """The rows without inputs, the erased ones among them; none before the inputs are made."""
     made = tasks.folder_of(task.index) / "inputs.json"
-    if task.kind not in FOLDERS or not made.exists():
+    if not made.exists():
         return []
     with reading(made):
-        rows = json.loads(made.read_text(encoding="utf-8"))["bad"]
-    names, gone = tasks.table(task.index)["name"], erased_rows(tasks, task)
-    return [names[row] for row in rows if row not in gone]
+        return list(json.loads(made.read_text(encoding="utf-8"))["bad"])
+
+
+def usable_items(tasks: Tasks, task: TaskInfo) -> set[int]:
+    """The items of a task that people can be asked for: those that can be read and have not been erased."""
+    gone = erased_rows(tasks, task).union(_unreadable_rows(tasks, task))
+    return {task.first + row for row in range(task.count) if row not in gone}
 
 
 def why_unreadable(task: TaskInfo, name: str) -> str:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 from accuacl.experiments import read_steps
+from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
+from accuacl.labeling.project.tasks import TaskInfo, Tasks
 from accuacl.labeling.store import Store, counts_as
 
 Z = 1.959963984540054  # two-sided 95 %
@@ -153,13 +155,12 @@ class TrainingGain:
     count: int
 
 
-def estimate(store: Store, journal: Path, counts: Sequence[int] = ()) -> Estimates:
-    """From what the journal has: predictions for held-out items, judged by the labels as they are now.
-
-    counts: how many items each task has, so that no forecast needs more labels than there are items.
-    """
+def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
     tasks, tests, ends = _read_predictions(journal)
-    truth = store.labels()  # read after the predictions: by now every predicted item has a label
+    answers = {answer.item: answer.class_id for answer in store.answers()}
+    # The answers are read after the predictions: by now every predicted item has a label.
+    truth = {item: class_id for item, class_id in answers.items() if class_id is not None}
     root = counts_as(store.classes())
     last = max(tests, default=(0, 0))
     now = _mapped(tests.get(last, {}), root)
@@ -186,8 +187,9 @@ def estimate(store: Store, journal: Path, counts: Sequence[int] = ()) -> Estimat
         ]
         lost = [_fall(learnt[j], after, truth, inside[j]) if j in inside and j in learnt else None for j in range(t)]
         history.append(RoundAccuracy(t, r, tuple(row), tuple(lost)))
-    curve = _learning_curve(journal, last[0], history)
-    left = counts[last[0]] - _asked(journal, last[0]) if len(counts) > last[0] else None
+    latest = data.all()[last[0]] if tests else None
+    curve = _learning_curve(journal, latest, history) if latest else []
+    target = next_target(curve)
     return Estimates(
         tuple(each),
         mean(shares) if shares else None,
@@ -197,7 +199,7 @@ def estimate(store: Store, journal: Path, counts: Sequence[int] = ()) -> Estimat
         store.counts_by_class(),
         store.counts_by_person(),
         tuple(curve),
-        forecast(curve, target, left) if (target := next_target(curve)) else None,
+        forecast(curve, target, *_to_label(journal, data, latest, curve, answers)) if latest and target else None,
         _calibration(journal),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
@@ -217,21 +219,33 @@ def _calibration(journal: Path) -> str:
     )
 
 
-def _learning_curve(journal: Path, task: int, history: Sequence[RoundAccuracy]) -> list[Measured]:
+def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccuracy]) -> list[Measured]:
     """The task's labels and how many of its held-out items were right, after each of its rounds."""
-    labels, curve = 0, []
-    measured = {after.round: after.accuracy[task] for after in history if after.task == task}
-    for step in read_steps(journal, "label", task=task):
-        labels += len(step.result["labels"]) - len(step.result["held"])
+    labels, curve, ids = 0, [], range(task.first, task.first + task.count)
+    measured = {after.round: after.accuracy[task.index] for after in history if after.task == task.index}
+    for step in read_steps(journal, "label", task=task.index):
+        held = set(step.result["held"])  # some may have been skipped
+        learned = [item for item, _ in (*step.result["labels"], *step.result.get("late", ())) if item not in held]
+        labels += sum(item in ids for item in learned)  # late labels may be of earlier tasks
         if step.round is not None and (accuracy := measured.get(step.round)) is not None:
             curve.append(Measured(labels, round(accuracy.value * accuracy.count / 100), accuracy.count))
     return curve
 
 
-def _asked(journal: Path, task: int) -> int:
-    """How many items of a task have been labelled or skipped."""
-    steps = [step.result for step in read_steps(journal, "label", task=task)]
-    return sum(len(answer["labels"]) + len(answer["skipped"]) + len(answer.get("late", ())) for answer in steps)
+def _to_label(
+    journal: Path, data: Tasks, task: TaskInfo, curve: Sequence[Measured], answers: Mapping[int, int | None]
+) -> tuple[int, int]:
+    """How many items of a task are still to be labelled, and how many labels it has that no accuracy was measured with.
+
+    answers: of all tasks; None is a skip. What a round was closed without is not asked for again.
+    """
+    steps = read_steps(journal, "label", "query", task=task.index)
+    closed = {step.round for step in steps if step.kind == "label"}
+    held = {item for step in steps if step.kind == "label" for item in step.result["held"]}
+    picked = {item for step in steps if step.kind == "query" and step.round in closed for item in step.result["ids"]}
+    usable = usable_items(data, task)
+    labelled = sum(answers.get(item) is not None for item in usable - held)
+    return len(usable - picked - answers.keys()), max(0, labelled - curve[-1].labels)
 
 
 def training_gain(history: Sequence[RoundAccuracy]) -> TrainingGain | None:

@@ -13,10 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from accuacl.base.errors import counted
+
 TARGETS = (60, 70, 80, 90, 95, 99)  # percent
 FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
 Array = NDArray[np.float64]
 FARTHEST = 20.0  # no forecast beyond so many times the labels there are
+FEW = 10  # labels that hardly change an accuracy, or a tenth of those there are
+FAR = 5  # points: a target that is farther away than that is not reached with a few labels
+MANY = 3  # times the labels to go
 
 
 @dataclass(frozen=True)
@@ -27,12 +32,22 @@ class Measured:
     right: int
     held: int
 
+    @property
+    def percent(self) -> float:
+        return 100 * self.right / self.held
+
+    @property
+    def few(self) -> float:
+        """So few labels more hardly change an accuracy."""
+        return max(FEW, self.labels / 10)
+
 
 @dataclass(frozen=True)
 class Forecast:
     """Labels to go for an accuracy in percent, with a 95 % interval; None: more than can be foreseen.
 
-    left: how many items of the pool have no label, if that is known; most: the accuracy that all of them would give.
+    left: how many items of the pool are still to be labelled, if that is known; `high` is None where it is more than
+    these. most: the accuracy that all of them would give. last: what was measured last.
     """
 
     target: int
@@ -41,6 +56,20 @@ class Forecast:
     high: int | None
     left: int | None = None
     most: float | None = None
+    last: Measured | None = None
+
+    @property
+    def too_few(self) -> bool:
+        """Whether the target takes more items than the pool has."""
+        return self.left is not None and self.most is not None and self.most < self.target
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether the curve is at the target, or as good as there, and the held-out items do not show it."""
+        if self.last is None or self.labels is None or self.too_few:
+            return False
+        below = self.target - self.last.percent
+        return below >= FAR if 0 < self.labels <= self.last.few else below > 0 and self.labels == 0
 
     @property
     def text(self) -> str:
@@ -53,46 +82,64 @@ class Forecast:
         >>> Forecast(90, None, 0, None).text
         'how many labels 90 % takes cannot be foreseen yet'
         >>> Forecast(90, 600, 200, None, left=150, most=81.6).text
-        'the pool has too few items for 90 %: labelling the 150 that are left leads to about 82 %'
+        'the pool has too few items for 90 %: labelling the 150 items left leads to about 82 %'
         >>> Forecast(90, 600, 200, None, left=0, most=81.6).text
-        'all items are labelled; 90 % takes more data'
+        'nothing is left to label; 90 % takes more data'
+        >>> Forecast(70, 1, 0, None, last=Measured(85, 9, 15)).text
+        'by its learning curve it should be near 70 %; its 15 held-out examples say 60 %'
         """
-        if self.left is not None and (self.labels is None or self.labels > self.left):
-            if not self.left:
-                return f"all items are labelled; {self.target} % takes more data"
-            if self.labels is not None or (self.low or 0) > self.left:
-                return (
-                    f"the pool has too few items for {self.target} %: labelling the {self.left} that are left leads to "
-                    f"about {self.most:.0f} %"
-                )
+        if self.too_few:
+            return self._too_few()
+        if self.in_doubt:
+            assert self.last is not None
+            held = f"{counted(self.last.held, 'held-out example')} {'says' if self.last.held == 1 else 'say'}"
+            return f"by its learning curve it should be near {self.target} %; its {held} {self.last.percent:.0f} %"
         if self.labels is None:
             least = f" (at least {self.low} more)" if self.low else ""
             return f"how many labels {self.target} % takes cannot be foreseen yet{least}"
         about = f"about {self.labels} more label{'s' if self.labels != 1 else ''} for {self.target} %"
-        if self.high is None:
-            return f"{about} (at least {self.low})" if self.low else f"{about}, perhaps many more"
-        return f"{about} ({self.low} to {self.high})"
+        if self.high is not None:
+            return f"{about} ({self.low} to {self.high})"
+        if self.low:
+            return f"{about} (at least {self.low})"
+        if self.left is not None and self.left < MANY * self.labels:
+            return f"{about}, perhaps more than the {counted(self.left, 'item')} left"
+        return f"{about}, perhaps many more"
+
+    def _too_few(self) -> str:
+        if not self.left:
+            return f"nothing is left to label; {self.target} % takes more data"
+        assert self.most is not None
+        reached = min(round(self.most), self.target - 1)
+        leads = f"leads to about {reached} %"
+        if self.last is not None and (self.left <= self.last.few or reached <= round(self.last.percent)):
+            leads = "would hardly change the accuracy"
+        too_few = f"the pool has too few items for {self.target} %"
+        return f"{too_few}: labelling the {counted(self.left, 'item')} left {leads}"
 
 
-def forecast(curve: Sequence[Measured], target: int, left: int | None = None) -> Forecast | None:
+def forecast(curve: Sequence[Measured], target: int, left: int | None = None, since: int = 0) -> Forecast | None:
     """The labels that the target takes; None before two rounds were measured, or without held-out items.
 
-    left: how many items of the pool have no label.
+    left: how many items of the pool are still to be labelled. since: labels given after the last measurement.
     """
     points = _usable(curve)
     if not points:
         return None
-    n1, now = points[0].labels, points[-1].labels
+    last, now = points[-1], points[-1].labels + since
     e, b, weights = _weighed(points)
     with np.errstate(over="ignore"):
-        reached = n1 * (e / (1 - target / 100)) ** (1 / b)
+        reached = points[0].labels * (e / (1 - target / 100)) ** (1 / b)
     quantiles = _quantiles(np.maximum(0, reached - now), weights)
     low, middle, high = (_rounded(value, now) for value in quantiles)
-    last = points[-1]
-    if middle == 0 and 100 * last.right < target * last.held:  # what has not been reached takes a label at least
-        middle, high = 1, high and max(1, high)
-    most = predicted_accuracy(curve, [now + left])[0][1] if left is not None else None
-    return Forecast(target, middle, low, high, left, most)
+    if left is None:
+        return Forecast(target, middle, low, high, last=last)
+    most = predicted_accuracy(curve, [now + left])[0][1]
+    if quantiles[2] > left:
+        high = None
+    if most >= target:  # else it takes more than there are
+        low, middle, high = (None if labels is None else min(labels, left) for labels in (low, middle, high))
+    return Forecast(target, middle, low, high, left, most, last)
 
 
 def predicted_accuracy(curve: Sequence[Measured], labels: Sequence[float]) -> list[tuple[float, float, float]]:
@@ -137,7 +184,7 @@ def next_target(curve: Sequence[Measured]) -> int | None:
     if not curve or not curve[-1].held:
         return None
     expected = [middle for _, middle, _ in predicted_accuracy(curve, [curve[-1].labels])]
-    reached = max([100 * curve[-1].right / curve[-1].held, *expected])
+    reached = max([curve[-1].percent, *expected])
     return next((target for target in TARGETS if target > reached), None)
 
 

@@ -147,7 +147,7 @@ def advice(
     answered = sum(row.answered for row in rows)
     doubts = Doubts(sum(row.unsettled for row in rows), sum(row.skipped for row in rows), answered)
     gain = training_gain(estimates.history)
-    pieces = advise(project.settings, estimates, gain, classes, names, doubts, state.left)
+    pieces = advise(project.settings, estimates, gain, classes, names, doubts, state.left, state.task)
     if budget := describe_budget(project.settings, project.store, state.tasks):
         pieces.append(Advice(" ".join(budget)))
     return [
