@@ -27,7 +27,7 @@ STRATEGIES = {  # by what the sentence must say: the body of a strategy
         "query.pool.embeddings[:1] *= 2\n    return Selection(np.arange(query.count), {})"
     ),
     "its picks change with chunk=1": "return Selection((np.arange(query.count) + query.chunk) % len(query.pool), {})",
-    "it picks other examples where the pool has another order": "return Selection(np.arange(query.count), {})",
+    "it picks different examples when the pool is reordered": "return Selection(np.arange(query.count), {})",
     "its progress ends at 1 of 9": "query.ticker(9)(1)\n    return Selection(np.arange(query.count), {})",
 }
 LEARNER = """
@@ -49,11 +49,11 @@ class Mine(Learner):
 STEP = "return self.round.step(cross_entropy(self.round.logits(x), y))"
 LEARNERS = {
     "draws from torch's global generator": (f"torch.rand(1)\n        {STEP}", "return self.buffer"),
-    "the model is as it was before training": ("return cross_entropy(self.round.logits(x), y)", "return self.buffer"),
+    "training does not change the model": ("return cross_entropy(self.round.logits(x), y)", "return self.buffer"),
     "its memory has 40 examples, but self.round.training.capacity is 12": (STEP, "return self.keep_all()"),
     "its memory has an example that nobody labelled": (STEP, "return Memory(np.array([999]), np.array([0]))"),
     "labels that its examples do not have": (STEP, "m = self.keep_all(); return Memory(m.ids[:2], m.labels[:2] + 1)"),
-    "it keeps the same whatever the policy": (STEP, "return self.buffer"),
+    "it keeps the same examples whatever the policy": (STEP, "return self.buffer"),
     "`remember` of Mine": (STEP, "return None"),
 }
 POLICY = """

@@ -235,7 +235,7 @@ def test_a_large_jpeg_keeps_its_picture_when_made_small(folder):
 def test_names_of_classes_that_are_not_text(tmp_path):
     np.savez(tmp_path / "a.npz", **VECTORS)
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
-    with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class a line, in UTF-8"):
+    with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class per line in UTF-8"):
         load(str(tmp_path))
 
 

@@ -73,7 +73,7 @@ def test_an_empty_project_waits_for_data(tmp_path):
         assert project.state().text == "there is nothing to label yet."
         assert [one.name for one in project.store.classes()] == ["a", "b"]
         assert project.estimates().tasks == ()
-    with pytest.raises(InputError, match=r"p is a project already; add data with `accuacl project add .*p`, label"):
+    with pytest.raises(InputError, match=r"p is already a project; add data with `accuacl project add .*p`, label"):
         Project.create(tmp_path / "p", make(SMALL))
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "config.json").touch()

@@ -208,7 +208,7 @@ def _without_column(frame: Any, name: str) -> tuple[Any, list[Any]]:
     columns = getattr(frame, "column_names", None)  # of pyarrow, whose `columns` are the values
     columns = getattr(frame, "columns", None) if columns is None else columns
     if columns is None:
-        raise InputError(f"ids is {name!r}, but X is {a_type(frame)} without columns; give one id a row.")
+        raise InputError(f"ids is {name!r}, but X is {a_type(frame)} without columns; give one id per row.")
     names = list(columns)
     if name not in names:
         shown = ", ".join(map(str, names[:10]))
@@ -280,9 +280,9 @@ def _as_ids(given: Any, n: int) -> Array:
     try:
         ids = np.asarray(given)
     except ValueError:
-        raise InputError(f"ids are {a_type(given)} of unequal lists; give one number or text a row.") from None
+        raise InputError(f"ids are {a_type(given)} of unequal lists; give one number or text per row.") from None
     if ids.ndim != 1 or isinstance(given, str):
-        raise InputError(f"ids are {a_type(given)} of shape {ids.shape}; give one number or text a row.")
+        raise InputError(f"ids are {a_type(given)} of shape {ids.shape}; give one number or text per row.")
     if len(ids) != n:
         raise InputError(f"there are {len(ids)} ids for {n} rows; give one for each.")
     row_of: dict[Any, int] = {}

@@ -53,7 +53,7 @@ class CannotWrite(InputError):
         self.path, self.reason, self.full = path, reason, full
 
     def __str__(self) -> str:
-        return f"{self.path} cannot be written: {self.reason}; fix that and do it again."
+        return f"{self.path} cannot be written: {self.reason}; fix that and try again."
 
     def at(self, path: Path) -> CannotWrite:
         """The error for another path, the one that the user knows."""
@@ -130,7 +130,7 @@ def check_new_file(path: Path) -> None:
         raise InputError(f"{path} is a folder; give the name of a file in it.")
     _check_replaceable(path)
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder} to write {path.name} to; make it first.")
+        raise InputError(f"there is no folder {folder} to write {path.name} to; create it first.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"the folder {folder} may not be written to; give another.")
 
@@ -148,7 +148,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
 
 
 @contextlib.contextmanager

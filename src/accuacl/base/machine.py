@@ -140,7 +140,7 @@ def open_unlinked(path: Path) -> int:
 
 
 def raise_file_limit(wanted: int) -> None:
-    """Allow this process so many open files, or as many as the system lets it have, where it has a limit for them."""
+    """Raise this process's limit of open files to this number, or as far as the system allows."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -155,7 +155,7 @@ def raise_file_limit(wanted: int) -> None:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C in this process, of which another one is in charge."""
+    """Ignore Ctrl-C in this process, which another one controls."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -180,7 +180,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 def how_it_ended(code: int) -> str:
-    """How a process with this exit code ended, in words.
+    """Describe how a process with this exit code ended.
 
     >>> how_it_ended(3), how_it_ended(-9)
     ('exit code 3', 'killed by SIGKILL')

@@ -156,11 +156,11 @@ def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], A
         for word in [] if values else map(str.strip, text.split(",")):
             if not (meant := _meant(word, there, show)):
                 known = "; ".join(map(show, there))
-                raise InputError(f"--only {condition}: there is no {name} {word} here, only {known}.")
+                raise InputError(f"--only {condition}: no run has {name} {word}; the values are {known}.")
             values |= meant
         chosen = [run for run in chosen if setting(run, name) in values]
     if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
+        raise InputError(f"no run matches --only {' --only '.join(only)}; relax it.")
     return chosen
 
 

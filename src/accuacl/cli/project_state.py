@@ -113,7 +113,7 @@ def backup(
     directory: Directory,
     to: Annotated[Path, typer.Argument(metavar="TO", help="A new directory for the copy, which is a project itself.")],
 ) -> None:
-    """Copy the project to a new directory while people go on labelling.
+    """Copy the project to a new directory while people continue to label.
 
     A process that trains is waited for. Data that lie outside of the project's directory are not copied.
     """

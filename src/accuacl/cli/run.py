@@ -54,9 +54,9 @@ def run(
 ) -> None:
     """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
 
-    Given again, the same command goes on where it was, or shows the result at once. What is not set comes from the
-    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; what a --config file sets stays
-    set, and options here override it.
+    Run the same command again to resume, or to show the result once it is finished. What is not set comes from the
+    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; options override what a --config
+    file sets.
     """
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}
@@ -117,7 +117,7 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
     if written is not None and written != wanted and stuck:
         raise InputError(
             f"{file} is of scale {written} and sets {', '.join(stuck)}, which --scale {wanted} would not change; "
-            "delete its line scale and those that the scale shall decide, or leave out --scale."
+            "delete its line scale and those that the scale should decide, or leave out --scale."
         )
 
 

@@ -111,7 +111,7 @@ def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
 def remove_old(folder: Path, state: LoopState) -> None:
     """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
 
-    A task of which nothing was learned has no weights of its own, but may have a memory.
+    A task without training has no weights of its own, but may have a memory.
     """
     keep = {state.memory["file"]} if state.memory else set()
     for handle in (state.start, state.weights):
@@ -162,9 +162,9 @@ def _read(folder: Path, handle: Handle) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path} is gone, but the journal needs it; {what_to_do(folder.parent)}.") from None
+        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
-        raise InputError(f"{path} is damaged: it is not what was written; {what_to_do(folder.parent)}.")
+        raise InputError(f"{path} is damaged: its content is not what was written; {what_to_do(folder.parent)}.")
     return data

@@ -1,4 +1,4 @@
-"""Results of finished runs: result.json, and tables of them, one row a run, in CSV."""
+"""Results of finished runs: result.json, and tables of them in CSV, one row per run."""
 
 from __future__ import annotations
 

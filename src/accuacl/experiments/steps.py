@@ -222,8 +222,8 @@ class ExperimentSteps:
         recall = {names[c]: 100 * (sum(r for r, _ in all_) / sum(n for _, n in all_)) for c, all_ in together.items()}
         if self.stream.tests_once:
             return {"recall": recall}
-        parts = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
-        return {"recall": recall, "recall_by_task": parts}
+        recalls = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
+        return {"recall": recall, "recall_by_task": recalls}
 
     def _predict(self, model: models.Classifier, inputs: InputRows, seen: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
         h, p = models.predict(model, inputs, self.transform, seen, device=self.device)
@@ -250,7 +250,7 @@ class ExperimentSteps:
         return model.to(self.device)
 
     def _on_decoding(self, images: Progress) -> None:
-        """Decoding comes before the run itself, of which nothing is done yet."""
+        """Decoding comes before the run itself, so no step is done yet."""
         self.on_progress(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
 
     def _report(

@@ -166,7 +166,7 @@ def _embed_rows(
                     ) from None
                 how = "; float16 holds less than 65520, so leave out --half" if half else ""
                 raise InputError(
-                    f"what the model gives for {names[error.row]!r} is no pool: {error.at('')[2:]}{how}"
+                    f"the model's output for {names[error.row]!r} cannot go into a pool: {error.at('')[2:]}{how}"
                 ) from None
         ids += names
         progress(Progress(end, len(inputs), "embedding"))

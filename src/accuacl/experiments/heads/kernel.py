@@ -36,7 +36,7 @@ Which = slice | NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class KernelHead:
-    """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column a class.
+    """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column per class.
 
     sharpness: already multiplied into coefficients and bias, so that softmax of logits is calibrated. loo: the logits
     that each labelled row would get if it were left out, in the order in which rows were given, before the pool taught
@@ -142,12 +142,12 @@ def checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int)
     x, labels = np.asarray(x), np.asarray(labels)
     weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
     if x.ndim != 2 or len(x) == 0 or not len(x) == len(labels) == len(weights):
-        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label a row, and at least one row.")
+        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label per row, and at least one row.")
     classes = classes or int(labels.max()) + 1
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
         raise InputError(f"labels run from {labels.min()} to {labels.max()}; give labels from 0 to {classes - 1}.")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise InputError("the weights of rows must be finite and above 0; leave out rows that do not count.")
+        raise InputError("the weights of rows must be finite and above 0; remove rows with weight 0.")
     return x, labels.astype(np.int64), weights, classes
 
 
@@ -331,7 +331,10 @@ class Problem(_Balanced):
 
 
 class LandmarkProblem(_Balanced):
-    """The same with the kernel approximated by some of the rows (Nystrom): linear in K(x, landmarks) C^-T, CC^T = K."""
+    """Fit the kernel on landmarks (Nystrom approximation): a linear model in K(x, landmarks) C^-T.
+
+    C is the Cholesky factor: C C^T = K(landmarks, landmarks).
+    """
 
     def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
         super().__init__(own, given)

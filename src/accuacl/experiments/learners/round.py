@@ -240,7 +240,7 @@ def _check(model: Classifier, task: TaskData, memory: Memory, training: Training
     n, classes = len(task.ids), model.head.out_features
     if not n == len(task.labels) == len(task.inputs):
         raise InputError(
-            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give as many of each."
+            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give equally many of each."
         )
     if n == 0:
         raise InputError("the task has no labelled example; label at least one before training.")
@@ -321,8 +321,8 @@ def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
     classes = labels.unique()  # type: ignore[no-untyped-call]
     room, odd = divmod(len(labels), len(classes))
     parts = []
-    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
-        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
+    for position, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
+        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (position < odd)
         turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
         parts.append(torch.cat(turns)[:count])
     return torch.cat(parts)

@@ -6,7 +6,7 @@
 
 Every runtime but torch's takes BATCH inputs at a time, the last of them filled up with zeros, on one thread. So an
 input's embedding has the same bits whatever it is embedded with and however many threads call `run` at a time.
-Between runtimes embeddings differ by no more than TOLERANCE says; whoever keeps them records the runtime's name.
+Between runtimes embeddings differ by at most TOLERANCE; callers that keep them record the runtime's name.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def open_runtime(
     _check_installed(name)
     if name == "openvino-bf16" and not _is_installed(name):
         warnings.warn(
-            "this processor does not calculate in bfloat16: embeddings differ a little from those made before.",
+            "this processor does not compute in bfloat16: embeddings differ a little from those made before.",
             stacklevel=2,
         )
     return _open(name, onnx_of(network, shape, dtype), shape)
@@ -148,7 +148,7 @@ def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Modu
 
 
 class _OnRuntime(nn.Module):
-    """What a runtime gives, and a linear layer after it."""
+    """A runtime's output followed by a linear layer."""
 
     def __init__(self, runtime: Runtime, head: nn.Linear) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ NONE = "none"  # vectors are their own embeddings, rows of tables encoded column
 
 
 class ProjectSettings(Settings):
-    """Everything that a project's models depend on, besides its data and labels."""
+    """Everything that a project's models depend on, except its data and labels."""
 
     kind: Kind = Field(description="Kind of data: images, vectors, texts, tables or files.")
     strategy: str = Field(
@@ -64,7 +64,7 @@ class ProjectSettings(Settings):
         "Unset: coverage, except for uniform and for networks that are trained.",
     )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
-    rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
+    rounds: int = Field(4, ge=1, description="Rounds per task; --first-round sets how the first is chosen.")
     budget_total: int = Field(
         0,
         ge=0,
@@ -80,8 +80,8 @@ class ProjectSettings(Settings):
     sample: int = Field(
         5000,
         ge=0,
-        description="Coverage looks at so many items of a larger pool, drawn at random; 0: at all, however long it "
-        "takes.",
+        description="If the pool is larger, coverage chooses from a random sample of this many; 0: from the whole "
+        "pool, which may be slow.",
     )
     holdout: float = Field(
         0.3, ge=0, lt=1, description="Share of each task's first round that is held out for estimates."
@@ -90,7 +90,7 @@ class ProjectSettings(Settings):
         1.0,
         gt=0,
         le=1,
-        description="Share of a round at which it closes once nobody is busy with the rest, which is left out.",
+        description="Close a round once this share is labelled and nobody is working on the rest, which is dropped.",
     )
     overlap: float = Field(
         0.0,
@@ -108,8 +108,8 @@ class ProjectSettings(Settings):
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     runtime: Literal["auto", "onnxruntime", "openvino", "openvino-bf16", "torch"] = Field(
         "torch",
-        description="What runs a network on images while it stays as it is. Unset: auto, the fastest that is installed "
-        "and agrees with torch; the first images settle which one that is, for the whole project.",
+        description="Runtime for a frozen image network. Unset: auto, the fastest that is installed and agrees with "
+        "torch, chosen with the first images for the whole project.",
     )
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
     head: Literal["linear", "mlp", "projection"] = Field(
@@ -223,7 +223,7 @@ class ProjectSettings(Settings):
 
     @property
     def files(self) -> list[Path]:
-        """The files that the model is made of, besides the package's own."""
+        """The model's files, except the package's own."""
         if self.model == WORD_VECTORS:
             return list(word_vector_files() or ())
         if self.sentence_model:
@@ -239,7 +239,7 @@ class ProjectSettings(Settings):
         """Refuse files that are not those which the project began with."""
         if digest_of(*self.files) != self.digest:
             if not self.files:
-                raise InputError(f"this project sees texts through the word vectors of wordllama; {install('label')}.")
+                raise InputError(f"this project encodes texts with the word vectors of wordllama; {install('label')}.")
             which = " or ".join(map(str, self.files))
             raise InputError(f"{which} has changed since this project began; restore it.")
 
@@ -287,7 +287,7 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     if given.get("plugins"):
         given = given | {"plugins": named_plugins(given["plugins"])}
     if given.get("budget_total") and "rounds" in given:
-        raise InputError("--rounds and --budget-total exclude each other: a task has rounds until its share is used.")
+        raise InputError("--rounds and --budget-total cannot be combined: a task has rounds until its share is used.")
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = _default_model(str(kind))

@@ -98,7 +98,7 @@ def state_of(
 
 
 def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int) -> int:
-    """How many labels a round of a task may ask for under --budget-total, those that it has included.
+    """How many labels a round of a task may ask for under --budget-total, including those that it has.
 
     tasks: how many there are so far.
     """

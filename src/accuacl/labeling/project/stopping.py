@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 TARGETS = (60, 70, 80, 90, 95, 99)  # percent
 FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
 Array = NDArray[np.float64]
-FARTHEST = 20.0  # no forecast beyond so many times the labels there are
+FARTHEST = 20.0  # no forecast beyond this many times the present labels
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ ERASED = "erased.json"  # which rows of a task have been erased, and what the li
 PLACES = "places.json"  # {number of a task: where its data lie now}
 FORGOTTEN = "forgotten.json"
 KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record", "files": "file"}
-FOLDERS = ("images", "files")  # kinds of which a task is a folder, and each item a file in it
+FOLDERS = ("images", "files")  # kinds whose tasks are folders, with a file per item
 
 
 class NothingNew(InputError):
@@ -64,7 +64,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image or file (at `path`), text, or vector or record, of which people see `fields`."""
+    """Something to label. kind: image or file (at `path`), text, or vector or record, shown as its `fields`."""
 
     id: int
     task: int
@@ -251,7 +251,7 @@ def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
 
 
 def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
-    """What items are known by when they are added again: images by their paths, texts by their names and themselves."""
+    """The keys by which items added again are recognised: paths of images, names and contents of texts."""
     if kind == "texts":
         return [json.dumps(pair) for pair in zip(names, texts or (), strict=True)]
     return [os.path.join(place, name) for name in names]
@@ -332,7 +332,7 @@ def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
                 moved.append(_moved(tasks, task, after / place.relative_to(before)))
         if not moved:
             places = ", ".join(dict.fromkeys(task.place for task in tasks.all())) or "no data"
-            raise InputError(f"no data of this project lie at {before}; give one of its places: {places}.")
+            raise InputError(f"this project has no data at {before}; give one of its locations: {places}.")
         all_moved = moved_places(tasks.folder) | {task.task: task.place for task in moved}
         write_text(tasks.folder / PLACES, json.dumps(all_moved, ensure_ascii=False) + "\n")
     return moved
@@ -341,7 +341,7 @@ def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
 def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
     what, exists = ("folder", place.is_dir()) if task.kind in FOLDERS else ("file", place.is_file())
     if not exists:
-        raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give where it is.")
+        raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give its location.")
     if task.kind not in FOLDERS:
         return Moved(task.index, str(place), [])
     names = tasks.table(task.index)["name"]

@@ -293,7 +293,7 @@ def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
 MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each task
 FALLEN = 4  # lines of the plot of forgetting
 AFTER = "after task.round"
-AHEAD = 3.0  # how far the learning curve is continued, in labels that there are
+AHEAD = 3.0  # how far the learning curve is extended, as a multiple of the labels
 
 
 def held_out_of(task: int) -> str:

@@ -194,7 +194,7 @@ def deep(image: Image.Image) -> bool:
 
 @contextlib.contextmanager
 def _opened(data: bytes) -> Iterator[Image.Image]:
-    """The image, of which only the header has been read; a damaged one is a BadImage in the block, too."""
+    """The image with only its header read; reading a damaged one in the block also raises BadImage."""
     with reading_image("this"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns at a limit of its own; ours is checked by `picture`
         with Image.open(io.BytesIO(data)) as image:

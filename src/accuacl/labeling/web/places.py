@@ -49,9 +49,9 @@ class Places:
 
         >>> Places().resolve("../etc")
         Traceback (most recent call last):
-        accuacl.base.errors.InputError: there is no such place on this server; choose one from the list.
+        accuacl.base.errors.InputError: this server has no such folder or file; choose one from the list.
         """
-        missing = InputError("there is no such place on this server; choose one from the list.")
+        missing = InputError("this server has no such folder or file; choose one from the list.")
         first, *rest = place.split("/")
         root = self._roots.get(first)
         if root is None or len(place) > LONGEST or not all(map(_is_plain, rest)):

@@ -96,9 +96,7 @@ def proxy_login(
         if name and not NAME.fullmatch(name):
             raise InputError(f"{name!r} is not the name of a header; give one like Remote-User.")
     if not addresses:
-        raise InputError(
-            "--proxy-user-header needs --proxy-address, from which alone it is believed; give the proxy's address."
-        )
+        raise InputError("--proxy-user-header needs --proxy-address; the header is trusted only from there.")
     networks = []
     for address in addresses:
         try:

@@ -117,7 +117,7 @@ async def _viewer(site: Here, person: LoggedIn) -> Person:
 
 
 Limited = Annotated[Person, Depends(_limited)]
-Viewer = Annotated[Person, Depends(_viewer)]  # of images, of which a page has many
+Viewer = Annotated[Person, Depends(_viewer)]  # for images: a page has many
 
 
 async def _lead(person: Limited) -> Person:
