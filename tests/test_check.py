@@ -20,7 +20,7 @@ STRATEGIES = {  # by what the sentence must say: the body of a strategy
     "it picks differently; use np.random.default_rng(query.seed)": (
         "return Selection(np.random.default_rng().permutation(len(query.pool))[: query.count], {})"
     ),
-    "it draws from np.random, which nobody seeds": (
+    "it draws from np.random, which is not seeded": (
         "return Selection(np.random.permutation(len(query.pool))[: query.count], {})"
     ),
     "it writes into the query's arrays (": (
@@ -87,7 +87,7 @@ def test_a_strategy_that_breaks_its_contract(tmp_path, says):
     body = STRATEGIES[says]
     ended = checked(tmp_path, f'{BEGIN}@register("mine")\ndef mine(query: Query) -> Selection:\n    {body}\n')
     line = next(line for line in ended.stdout.splitlines() if says in line)
-    remark = "another order" in says
+    remark = "reordered" in says
     assert line.split()[0] == ("ok" if remark else "BROKEN")
     assert ended.returncode == (0 if remark else 1)
     if says.endswith("("):

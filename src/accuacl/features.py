@@ -98,7 +98,7 @@ class Features:
     def from_estimator(cls, classifier: Any, X: Any, *, ids: Any = None, embeddings: Any = None) -> Features:
         """Features of the examples X under a fitted classifier that has `predict_proba`, as scikit-learn's have.
 
-        X: a NumPy array or a frame of pandas, polars or pyarrow, one example a row, as `predict_proba` takes it.
+        X: a NumPy array or a frame of pandas, polars or pyarrow, one example per row, as `predict_proba` takes it.
         ids: the name of a column, which the classifier then does not see, or one id for each row; without it, the index
         of a pandas frame. embeddings: one row of numbers for each example; without it, X as the last step of a Pipeline
         sees it, or for any other classifier the columns of X.

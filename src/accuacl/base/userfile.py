@@ -90,7 +90,7 @@ def load_function(place: str, fresh: bool = False) -> Any:
 
 
 def required_arguments(function: Any) -> list[str]:
-    """The names of arguments that have no default.
+    """The names of arguments without a default.
 
     >>> required_arguments(lambda width, depth=2, *more: 0)
     ['width']
@@ -124,7 +124,7 @@ def check_function(place: str) -> tuple[str, str]:
 
 
 def place_of(function: Any) -> str:
-    """Where a user's function or class was written: file and line; "" for what is not a user's.
+    """Where a user's function or class was written: file and line; "" if it is not a user's.
 
     >>> place_of(place_of)
     ''

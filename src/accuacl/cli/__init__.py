@@ -1,6 +1,6 @@
 """The command line: parse, call, print, draw progress.
 
-The module of a command is imported when it is asked for, so that help and typing errors cost nothing.
+The module of a command is imported when it is needed, so that help and typing errors cost nothing.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _typer(**settings: Any) -> typer.Typer:
 
 
 def _not_loaded() -> None:
-    """The entry in a group's list until its command is asked for."""
+    """The entry in a group's list until its command is needed."""
 
 
 app = lazy_group(COMMANDS, "What to label next, when a model must learn new classes without forgetting the old.")
@@ -160,7 +160,7 @@ def _check_folder() -> None:
 def main() -> None:
     """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback.
 
-    That of a bug in a user's own file begins in that file: what led there says nothing to its author.
+    For a bug in a user's own file, the traceback begins in that file: the steps before it mean nothing to its author.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as with >&-
@@ -214,7 +214,7 @@ def _command() -> int | None:
 
 
 def _wrong_usage(error: typer.TyperException) -> str:
-    """What is wrong with the words of a command, without a full stop."""
+    """What is wrong with a command line, without a full stop."""
     option, cause = getattr(error, "option_name", ""), error.__cause__
     if hasattr(error, "possibilities"):  # for an unknown option typer names some that are hardly alike
         meant = near(option, error.possibilities or (), 0.75)

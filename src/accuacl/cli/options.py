@@ -33,7 +33,7 @@ DataDir = Annotated[
 Plugin = Annotated[
     list[Path] | None,
     typer.Option(
-        help="A Python file that registers strategies, learners, memory policies or streams of yours; may be repeated."
+        help="A Python file that registers your own strategies, learners, memory policies or streams; may be repeated."
     ),
 ]
 OptionWords = Annotated[
@@ -41,7 +41,7 @@ OptionWords = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="An option of the strategy, such as sample=5000, also of a plugin's; may be repeated.",
+        help="An option of the strategy (or of a plugin's), such as sample=5000; may be repeated.",
     ),
 ]
 Workers = Annotated[
@@ -57,7 +57,7 @@ Address = Annotated[
 Gpus = Annotated[float, typer.Option(min=0, help="Ray: the share of a GPU that each run takes, such as 0.5.")]
 Results = Annotated[
     Path | None,
-    typer.Option(help="The table of results (default: OUT/results.csv); runs that it has are not done again."),
+    typer.Option(help="The table of results (default: OUT/results.csv); runs already in it are not repeated."),
 ]
 Only = Annotated[
     list[str] | None,

@@ -49,7 +49,7 @@ Texts = Annotated[
 ]
 LabelColumn = Annotated[
     str,
-    typer.Option(help="A column with labels that texts, vectors or tables have already; learned at once, and free."),
+    typer.Option(help="A column of existing labels in texts, vectors or tables; learned at once, outside the budget."),
 ]
 
 

@@ -98,12 +98,12 @@ def push(directory: Directory, label_studio: Server) -> None:
 def pull(
     directory: Directory,
     label_studio: Server,
-    watch: Annotated[bool, typer.Option("--watch", help="Ask again until the round is complete.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until the round is complete.")] = False,
     train: Annotated[
         bool,
         typer.Option("--train", help="Train when the round is complete, then push the next; with --watch, repeat."),
     ] = False,
-    every: Annotated[float, typer.Option(min=1, help="With --watch: seconds from one question to the next.")] = 10.0,
+    every: Annotated[float, typer.Option(min=1, help="With --watch: seconds between requests.")] = 10.0,
     new_classes: Annotated[
         bool, typer.Option("--new-classes", help="Make a class of every choice that the project does not know.")
     ] = False,

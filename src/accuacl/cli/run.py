@@ -110,7 +110,7 @@ def _print_classes(result: dict[str, Any]) -> None:
 
 
 def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str, Any]) -> None:
-    """Refuse a --scale that would change nothing: it gives defaults, and a file by --print-config sets everything."""
+    """Refuse a --scale that would change nothing: it sets defaults, and a file from --print-config sets everything."""
     written, wanted = from_file.get("scale"), chosen.get("scale")
     decided = decided_by_scale(str(chosen.get("benchmark", "split-digits")))
     stuck = [name for name in decided if name in from_file]
@@ -122,7 +122,7 @@ def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str,
 
 
 def _print_accuracy(result: dict[str, Any]) -> None:
-    """The accuracy matrix, and below it what it comes to."""
+    """The accuracy matrix, and below it its summary."""
     c, matrix = result["config"], result["accuracy_matrix"]
     stream = f", {words}" if (words := describe_stream(c)) else ""
     run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"

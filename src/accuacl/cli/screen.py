@@ -82,7 +82,7 @@ def command(*words: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """In the unit that suits it.
+    """A duration in a suitable unit.
 
     >>> duration(0.004), duration(42), duration(90), duration(5400), duration(1e6)
     ('0.00 s', '42 s', '1.5 min', '1.5 h', '278 h')

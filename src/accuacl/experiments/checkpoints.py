@@ -104,7 +104,7 @@ class Learning:
 
 
 def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
-    """What the journal has of a memory: all but DER++'s logits, which stay in its file."""
+    """What the journal records of a memory: all but DER++'s logits, which stay in its file."""
     return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
 
 
@@ -143,12 +143,12 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Handle:
 
 
 def load_tensors(folder: Path, handle: Handle) -> dict[str, torch.Tensor]:
-    """What the handle stands for, checked to the last bit."""
+    """The tensors of a handle, checked to the last bit."""
     return safetensors.torch.load(_read(folder, handle))
 
 
 def load_arrays(folder: Path, handle: Handle) -> dict[str, np.ndarray]:
-    """The NumPy arrays that the handle stands for, checked to the last bit."""
+    """The NumPy arrays of a handle, checked to the last bit."""
     return safetensors.numpy.load(_read(folder, handle))
 
 

@@ -80,7 +80,7 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Files name `options` only where there are some."""
+        """Write `options` to files only if there are any."""
         settings: dict[str, Any] = handler(self)
         if not settings.get("options", True):
             del settings["options"]
@@ -162,7 +162,7 @@ class Config(Settings):
         "paper", description="The learner as in the paper's experiments (paper), or as first published (original)."
     )
     replay: Literal["once", "cycled"] = Field(
-        "once", description="ER: replay the memory once an epoch, as in the paper (once), or at every step (cycled)."
+        "once", description="ER: replay the memory once per epoch, as in the paper (once), or at every step (cycled)."
     )
     alpha: float = Field(
         0.1, ge=0, description="DER++: weight of the squared error to the stored logits; lwf: of distillation."
@@ -298,7 +298,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
 
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with what its strategy and learner do not use put back to its default.
+    """The config with settings that its strategy and learner do not use reset to their defaults.
 
     >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
     True
@@ -323,7 +323,7 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def usual_sample_of(config: Config) -> int:
-    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all.
+    """The default size of coverage's sample of a larger pool; 0: the whole pool.
 
     The digits are few; a sample that is given as an option of the strategy is drawn by the strategy.
     """
@@ -352,7 +352,7 @@ def own_model(place: str, digest: str | None) -> dict[str, str]:
 
 
 def decided_by_scale(benchmark: str) -> list[str]:
-    """The settings that --scale gives defaults for."""
+    """The settings for which --scale sets defaults."""
     scales = DEFAULTS.get(benchmark, OWN).values()
     return [name for name in Config.model_fields if any(name in scale for scale in scales)]
 

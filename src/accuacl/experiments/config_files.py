@@ -96,7 +96,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
+    """Settings under their canonical names; YAML may spell them as the command line does, or use an alias.
 
     >>> renamed({"classes-per-task": 2, "budget": 50, "options": {"sample": 100}})
     {'classes_per_task': 2, 'labels': 50, 'options.sample': 100}

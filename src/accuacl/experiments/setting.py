@@ -294,7 +294,7 @@ def _as_setting(name: str, value: Any) -> Any:
 
 
 def uses(strategy: str, name: str) -> bool:
-    """Whether a setting that is an option holds for a strategy: by the same name it may mean something else.
+    """Whether a setting that is an option applies to a strategy, which may use the same name for something else.
 
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)

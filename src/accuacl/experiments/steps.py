@@ -202,7 +202,7 @@ class ExperimentSteps:
         return result
 
     def _confusion(self, answers: Ids) -> dict[str, dict[str, int]]:
-        """How often each class was taken for which, by name. answers: the true classes, and the predicted ones."""
+        """How often each class was taken for each other one, by name. answers: the true and the predicted classes."""
         names = [self.data.classes[c] for c in self.stream.order]
         confusion: dict[str, dict[str, int]] = {}
         for (truth, predicted), count in zip(*np.unique(answers.T, axis=0, return_counts=True), strict=True):
@@ -232,7 +232,7 @@ class ExperimentSteps:
         return h, p
 
     def _part(self, rows: Ids, count: int, task: Task, purpose: int) -> Ids:
-        """So many of the rows, drawn by the seed; 0: all."""
+        """This many of the rows, drawn by the seed; 0: all."""
         rng = numpy_generator(self.config.seed, task.index, 0, purpose)
         return np.sort(rng.choice(rows, count, replace=False)) if 0 < count < len(rows) else rows
 

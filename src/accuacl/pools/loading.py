@@ -24,7 +24,7 @@ USUAL_LIMIT = 4 << 30  # bytes that a pool in memory may take, if they are free
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Rows of a pool in the order of their ids, and those that are left out because they have labels already."""
+    """Rows of a pool in the order of their ids, and those left out because they are already labelled."""
 
     ids: NDArray[Any]
     features: Features

@@ -177,7 +177,7 @@ def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnP
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Rows that may be picked: their ids, values (smaller is better), the errors of these, and the rows themselves."""
+    """Rows that may be picked: their ids, values (smaller is better) with errors, and the rows themselves."""
 
     ids: NDArray[Any]
     value: NDArray[Any]

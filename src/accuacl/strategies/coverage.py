@@ -163,7 +163,7 @@ def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -
 
 
 def usual_sample(budget: int) -> int:
-    """How many examples of a larger pool the commands `run` and `select` look at, if nothing else is said.
+    """The default sample size of the commands `run` and `select` for a larger pool.
 
     >>> usual_sample(100), usual_sample(1000)
     (5000, 20000)

@@ -40,7 +40,7 @@ def kcenter(query: Query) -> Selection:
 
 @embeddings_only
 def kcenter_memory(query: Query) -> Selection:
-    """k-center greedy that also keeps its distance from the replay memory, whose examples have labels already.
+    """k-center greedy that also keeps its distance from the replay memory, whose examples are already labelled.
 
     The memory's examples are centres from the start, as the labelled ones are. Score: `distance`.
 

@@ -68,7 +68,7 @@ def _inside(path: Path) -> Fields:
 
 
 def _chosen(there: Fields) -> Fields | None:
-    """Inputs and labels, and what else is known by its name; None unless inputs and labels are there."""
+    """Inputs, labels and other known arrays; None unless inputs and labels are there."""
     fields = _named(there, SPELLINGS)
     if not {"train_inputs", "train_labels"} <= set(fields):
         fields = _named(there, WHOLE)

@@ -123,7 +123,7 @@ class Cached:
 
 
 def read_cache(home: Path, fingerprint: str) -> Cached | None:
-    """What is in the cache, if it was made from these very files and is whole; else None."""
+    """The cached data, if they were made from these very files and are complete; else None."""
     index = _read_index(home)
     if index is None or index.version != VERSION or index.fingerprint != fingerprint:
         return None

@@ -132,7 +132,7 @@ def table_suffix(path: Path) -> str:
 
 
 def column_names(path: Path) -> list[str]:
-    """The names of the columns; of most formats only the beginning is read."""
+    """The names of the columns; only the beginning is read for most formats."""
     suffix = _format(path)
     if suffix in COLUMNAR:
         return list(open_columnar(path).schema_arrow.names)
@@ -323,7 +323,7 @@ def _read_lines(path: Path) -> list[str]:
 
 @contextmanager
 def _open_text(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
-    """A file of text, compressed or not; InputError where it is not."""
+    """A text file, compressed or not; InputError if it is not text."""
     opener = COMPRESSED.get(path.suffix.lower(), open)
     try:
         with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:

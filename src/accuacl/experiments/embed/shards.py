@@ -1,7 +1,7 @@
 """From inputs and a model to a pool: Parquet shards of ids, embeddings and probabilities.
 
 Each shard is a file. `manifest.json` names the finished shards, and the data, model, runtime and settings that made
-them. The same command, given again, continues with the first shard that is missing. The next inputs are read and
+them. Running the same command again continues with the first missing shard. The next inputs are read and
 decoded while the model runs.
 """
 

@@ -196,7 +196,7 @@ def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float]:
 
 
 def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
-    """So many rows, in their order, as evenly of all classes as there are rows, spread over each class."""
+    """This many rows, in order, as evenly from all classes as possible, spread over each class."""
     if len(own) <= count:
         return np.arange(len(own))
     turn = np.empty(len(own))
@@ -220,7 +220,7 @@ def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
 
 
 def prepare_gram(rows: NDArray[Any], terms: Terms) -> None:
-    """Keep the kernel between rows for a `fit` of the same rows, in this order, which then has less to do."""
+    """Keep the kernel between rows, so that a `fit` of the same rows in this order has less to do."""
     _prepared.clear()  # one is kept at a time
     if CHOSEN_ON < len(rows) <= EXACT:
         _prepared.append((terms, rows, gram_of(rows, terms)))
@@ -300,7 +300,7 @@ class Problem(_Balanced):
         return log_loss(*known, best_sharpness(*known))
 
     def left_out(self, ridge: float) -> Floats:
-        """What a fit without it, with the same weights, would give each row (n x K); NaN if its class has no other."""
+        """The output for each row of a fit without it, with the same weights (n x K); NaN if its class has no other."""
         half, _ = lapack.dtrtri(self._factor(ridge), lower=1, overwrite_c=1)
         diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse
         u_share = self.share / (2 * ridge + self.mean_length)
@@ -360,7 +360,7 @@ class LandmarkProblem(_Balanced):
         return self._factors[ridge]
 
     def left_out(self, ridge: float, which: Which = slice(None)) -> Floats:
-        """What a fit without it would give each row, or each of some rows."""
+        """The output for each row, or for some rows, of a fit without it."""
         factor = self._factor(ridge)
         half = solve_triangular(factor, self.centred[which].T, lower=True)
         residual = self.wanted[which] - half.T @ self._inner(ridge)

@@ -175,7 +175,7 @@ def _left_out_by_folds(
 
 
 def _outputs(gram: Floats, rows: NDArray[np.intp], labels: Ints, given: Floats, ridge: float, classes: int) -> Floats:
-    """What a head that is fitted to some of the rows gives all of them."""
+    """The outputs for all rows of a head fitted to some of them."""
     seen, own = np.unique(labels, return_inverse=True)
     _, coefficients, bias = Problem(gram[np.ix_(rows, rows)], own, given).solution(ridge)
     return widened(gram[:, rows] @ coefficients + bias, seen, classes, -1.0)

@@ -1,6 +1,6 @@
 """Learners that fit a head on frozen features in one step: the best for all labels so far.
 
-Ridge regression, and kernel ridge regression, which may learn from the pool that nobody labelled too.
+Ridge regression, and kernel ridge regression, which may also learn from the unlabelled pool.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def installed() -> list[str]:
 
 
 def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "cpu", name: str = AUTO) -> Runtime:
-    """The first of IN_ORDER that gives, for the first inputs, what torch gives; a warning says why another does not.
+    """The first of IN_ORDER that agrees with torch on the first inputs; a warning says why others were rejected.
 
     name: another one than that is not tried, except for torch, which never fails.
     """
@@ -130,7 +130,7 @@ def open_runtime(
 def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Module:
     """A copy of a model, for `accuacl.torch.features`, that a runtime runs up to the last linear layer, on all cores.
 
-    example: a few inputs as the model takes them, on the CPU, which settle the runtime as those of a project do. If no
+    example: a few inputs as the model takes them, on the CPU, which decide the runtime as those of a project do. If no
     runtime agrees with torch on them, a warning says so, and torch runs the copy. It has the weights that the model has
     now: after training, make another.
 

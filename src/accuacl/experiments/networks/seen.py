@@ -1,6 +1,6 @@
 """Data sets of images as a pretrained network sees them: embedded once, kept in the cache, scaled by the first task.
 
-Runs with `--model pretrained` learn on these: the network stays as it is, so nothing has to be embedded again.
+Runs with `--model pretrained` learn on these: the network is frozen, so nothing has to be embedded again.
 """
 
 from __future__ import annotations

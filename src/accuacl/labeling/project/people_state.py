@@ -18,7 +18,7 @@ Labels = dict[int, int]  # item: its class, as last corrected
 
 @dataclass(frozen=True, eq=False)
 class PeopleState(LoopState):
-    """The state of a project: beside that of an experiment, labels change when people correct them, and some are held
+    """The state of a project: unlike in an experiment, labels change when people correct them, and some are held
     out.
     """
 

@@ -67,7 +67,7 @@ def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget:
 def _draw(
     config: Config, task: int, items: Ids, count: int, usable: Callable[[int], bool]
 ) -> tuple[list[int], list[float]]:
-    """So many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
+    """This many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
     state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
     picked = choose(config, state, "uniform", len(items))
     ids: list[int] = []

@@ -1,4 +1,4 @@
-"""What leads change while a project runs, in `plan.json`: the settings that need not stay as the project began."""
+"""What leads change while a project runs, in `plan.json`: the settings that may differ from those at the start."""
 
 from __future__ import annotations
 

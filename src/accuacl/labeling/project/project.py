@@ -85,7 +85,7 @@ class Project:
     def begin(
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
-        """A new project with its first tasks; the directory has it as a whole or not at all."""
+        """A new project with its first tasks; the directory holds all of it or nothing."""
         with _whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
@@ -344,7 +344,7 @@ def check_free(directory: Path) -> None:
 
 
 def load_learning() -> None:
-    """Import torch and everything else that learning needs, which takes a second or two; once, then nothing.
+    """Import torch and everything else that learning needs, which takes a second or two the first time.
 
     An import keeps all other threads waiting while it loads a library, half a second for torch's, so that one is loaded
     first, by a call that does not. And the garbage collector stops all threads, a tenth of a second each time, to go

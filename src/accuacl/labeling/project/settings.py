@@ -38,7 +38,7 @@ class ProjectSettings(Settings):
     learner: str = Field(
         "",
         description=f"Learner: {', '.join(learners.NAMES)}. Unset: kernel for texts, embeddings and images under a "
-        "network that stays as it is, er for columns of numbers, tables and networks that are trained.",
+        "frozen network, er for columns of numbers, tables and networks that are trained.",
     )
     pool_learning: Literal["off", "self", "smooth"] = Field(
         "off",
@@ -52,7 +52,7 @@ class ProjectSettings(Settings):
     )
     ridge_by: Literal["examples"] = Field(
         "examples",
-        description="Where ridge keeps statistics alone, its regularisation is chosen by the examples that are there.",
+        description="Where ridge keeps statistics alone, its regularisation is chosen on the examples that are left.",
     )
     memory_policy: str = Field(
         "",
@@ -124,11 +124,11 @@ class ProjectSettings(Settings):
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
     words: Literal["spaces", "scripts"] = Field(
         "spaces",
-        description="For texts: where TF-IDF words end, at spaces and signs alone (spaces), or characters and pairs of "
-        "them where a script has no spaces, as Chinese, Japanese and Thai (scripts). Unset: scripts.",
+        description="For texts: where TF-IDF words end, at spaces and punctuation (spaces), or characters and pairs of "
+        "them where a script has no spaces, like Chinese, Japanese and Thai (scripts). Unset: scripts.",
     )
     epochs: int = Field(
-        50, ge=1, description="Epochs of training after each round. Unset: 50, for networks that are trained 30."
+        50, ge=1, description="Epochs of training after each round. Unset: 50, or 30 for networks that are trained."
     )
     batch: int = Field(32, ge=1, description="Batch size.")
     lr: float = Field(
@@ -140,7 +140,7 @@ class ProjectSettings(Settings):
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
     seed: int = Field(0, ge=0, description="Seed of all randomness.")
-    threads: int = Field(1, ge=1, description="Threads; results are identical to the bit only for the same number.")
+    threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("cpu", description="cpu, cuda, cuda:1 or auto.")
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
     options: dict[str, bool | int | float | str | None] = Field(
@@ -150,7 +150,7 @@ class ProjectSettings(Settings):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Files name `options` and `plugins` only where there are some."""
+        """Write `options` and `plugins` to files only if there are any."""
         return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
 
     _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
@@ -236,7 +236,7 @@ class ProjectSettings(Settings):
         return all(is_loaded(Path(path)) for path in self.plugins)
 
     def check_files(self) -> None:
-        """Refuse files that are not those which the project began with."""
+        """Refuse files that have changed since the project began."""
         if digest_of(*self.files) != self.digest:
             if not self.files:
                 raise InputError(f"this project encodes texts with the word vectors of wordllama; {install('label')}.")

@@ -18,7 +18,7 @@ Waiting = Literal["labels", "training", "data"]
 
 @dataclass(frozen=True)
 class ProjectState:
-    """What a project is waiting for, and how much of the budget is used: the present task's, or the whole project's."""
+    """What a project is waiting for, and how much of the budget is used: the current task's, or the whole project's."""
 
     waiting: Waiting
     task: int  # from 0; -1 before there is one

@@ -124,7 +124,7 @@ def _encoded(
 
 
 class FirstRows:
-    """Some rows of an array as if all were there; any other row is an IndexError."""
+    """Some rows of an array as if all were there; any other row raises IndexError."""
 
     def __init__(self, path: Path, shape: Sequence[int]) -> None:
         first = _load(path)
@@ -309,7 +309,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
 
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors as the project's network sees them, if it has one that stays as it is."""
+    """Vectors embedded by the project's network, if it has a frozen one."""
     if not settings.has_network or not settings.frozen:
         return vectors
     return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)

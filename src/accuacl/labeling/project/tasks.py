@@ -41,7 +41,7 @@ FOLDERS = ("images", "files")  # kinds whose tasks are folders, with a file per 
 
 
 class NothingNew(InputError):
-    """The project has all of the data already, or nothing of them can be read."""
+    """The project already has all of the data, or none of them can be read."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Tasks:
         return self.folder / f"{index:03}"
 
     def add(self, items: NewItems) -> TaskInfo:
-        """Make the items the next task, as a whole or not at all. Images and texts of earlier tasks are left out."""
+        """Make the items the next task, all of them or none. Images and texts of earlier tasks are left out."""
         make_folder(self.folder)
         with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
             for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
@@ -364,7 +364,7 @@ def moved_places(folder: Path) -> dict[int, str]:
 
 
 def _relative_inside(place: str, directory: Path) -> str:
-    """The path as a task keeps it: relative if it is inside of the project's directory."""
+    """The path as a task keeps it: relative if it is inside the project's directory."""
     path, root = Path(place).resolve(), directory.resolve()
     return str(path.relative_to(root)) if path.is_relative_to(root) else place
 

@@ -162,7 +162,7 @@ def is_blind(site: Site, person: Person) -> bool:
 
 
 def stamp(site: Site) -> str:
-    """A text that is another one when something has changed. A page takes it before it gathers what it shows."""
+    """A text that changes whenever something has. A page takes it before it gathers what it shows."""
     now = site.trainer.now
     busy = "busy" if now.busy else now.trouble
     return f"{site.store.latest_change()}/{len(site.project.tasks.all())}/{busy}"

@@ -167,7 +167,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes the same message once in a while only: nobody can fill the disk with warnings of their requests."""
+    """Passes the same message only once in a while, so that requests cannot fill the disk with warnings."""
 
     def __init__(self, quiet: float = QUIET) -> None:
         super().__init__()

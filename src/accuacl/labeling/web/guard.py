@@ -148,7 +148,7 @@ class Guard:
             await self.app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str]:
-        """Status and reason of a refusal; status 0 if the request may go on."""
+        """Status and reason of a refusal; status 0 if the request may proceed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self.hosts.admit(host):

@@ -114,7 +114,7 @@ class Decoder:
         kept: int = KEPT,
         large: int = LARGE,
     ) -> None:
-        """read: the bytes of an item's image file; stamp: something that is another when the file has changed."""
+        """read: the bytes of an item's image file; stamp: something that changes with the file."""
         self._read, self._stamp, self._kept, self._large = read, stamp, kept, large
         self._made: OrderedDict[Hashable, Made] = OrderedDict()
         self._bytes = 0
@@ -188,7 +188,7 @@ def pixels(data: bytes) -> int:
 
 
 def deep(image: Image.Image) -> bool:
-    """Whether it has more than 8 bits a channel, which browsers show as nearly black if few of them are used."""
+    """Whether it has more than 8 bits per channel, which browsers show as nearly black if few of them are used."""
     return image.mode in ("I", "F") or image.mode.startswith("I;16")
 
 

@@ -1,4 +1,4 @@
-"""Folders on the server from which leads may add data: those that were named when it was started, and what is in them.
+"""Folders on the server from which leads may add data: those named at its start, and their contents.
 
 A place is written as the name of such a folder and names below it, such as `photos/spring`. No path from a request
 touches the disk before it has been checked, and links that lead out are not followed.
@@ -45,7 +45,7 @@ class Places:
         return bool(self._roots)
 
     def resolve(self, place: str) -> Path:
-        """The folder or file of a place; InputError if it is not there, or not inside of a folder that was named.
+        """The folder or file of a place; InputError if it is not there, or not inside one of the named folders.
 
         >>> Places().resolve("../etc")
         Traceback (most recent call last):

@@ -1,7 +1,7 @@
-"""Log-in by a proxy before the server, such as oauth2-proxy or Authelia, which says in a header who is asking.
+"""Log-in by an authenticating proxy, such as oauth2-proxy or Authelia, which names the user in a header.
 
-Anybody can write a header, so it counts only in requests that come from the proxy's own address. Off unless the person
-who starts the server names the header and the address.
+Anybody can send a header, so it is trusted only in requests that come from the proxy's own address. Off unless the
+person who starts the server names the header and the address.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ class Wanted(BaseModel):
     page: Annotated[int, Field(ge=1, le=10**6)] = 1
 
     def address(self, page: int) -> str:
-        """The address of another page of the same."""
+        """The address of another page of the same results."""
         given = self.model_dump(exclude={"page"})
         fields = {name: value for name, value in given.items() if value not in ("", "all", "new")}
         return "/review?" + urlencode(fields | {"page": page})

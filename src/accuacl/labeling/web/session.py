@@ -58,7 +58,7 @@ def logged_in(request: Request) -> Person | None:
 
 
 def page_after_login(wanted: str) -> str:
-    """The page to go on to: the wanted one if it is a page of this server, otherwise the labelling page.
+    """The page to open after the login: the wanted one if it is a page of this server, otherwise the labelling page.
 
     Browsers read `//evil.example` and `/\\evil.example` as another site, without tabs and line breaks.
 
@@ -80,7 +80,7 @@ def cookie_name(directory: Path, secure: bool = False) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the browser is connected by HTTPS, to this server or to the proxy before it."""
+    """Whether the browser is connected by HTTPS, to this server or to the proxy in front of it."""
     site: Entrance = request.app.state.site
     return request.scope["scheme"] == "https" or site.hosts.public_url.startswith("https://")
 
