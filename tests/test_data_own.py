@@ -178,7 +178,7 @@ def test_a_float32_file_is_mapped_not_read(tmp_path):
         ({"y_test": np.array([0, 1, 3])}, "test: row 2 has the unknown class 3; the classes are 0 to 2"),
         ({"y_train": np.arange(12) % 3 - 1}, "train: row 0 has the unknown class -1"),
         ({"y_train": np.arange(11) % 3}, "train has 12 inputs and 11 labels"),
-        ({"y_train": np.ones(12)}, r"train labels are float64 of shape \(12,\); give one integer an input"),
+        ({"y_train": np.ones(12)}, r"train labels are float64 of shape \(12,\); give one integer per input"),
         ({"x_test": np.ones((3, 4))}, r"training inputs have shape \(5,\) and test inputs \(4,\)"),
         ({"x_test": np.ones((3, 4, 4, 3))}, r"test inputs are float64 of shape \(3, 4, 4, 3\); give uint8 images"),
         ({"x_test": np.full((3, 5), np.nan)}, "test inputs: row 0 is not finite"),

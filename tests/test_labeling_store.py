@@ -296,7 +296,7 @@ def test_the_same_request_again_adds_nothing(store, ada, bob):
         with pytest.raises(InputError, match="already used for something else"):
             wrong()
     for wrong in ("", "x" * 101):
-        with pytest.raises(InputError, match="a request is named by"):
+        with pytest.raises(InputError, match="a request id has"):
             store.label(ada, 12, 0, wrong)
 
 

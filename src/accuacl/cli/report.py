@@ -30,7 +30,7 @@ def report(
     baseline: Annotated[
         str,
         typer.Option(
-            help="What everything else is compared with, paired by seed: a strategy, learner, memory policy or path, or "
+            help="What everything else is compared with, paired by seed: a strategy, learner, memory policy, path, or "
             "a setting such as labels=100, or several separated by commas (default: what the first of several "
             "paths has, else uniform)."
         ),
