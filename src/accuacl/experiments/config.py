@@ -141,14 +141,8 @@ class Config(Settings):
         None, ge=0, description="Seed of corruptions, recurrence, blur, imbalance and label noise; unset: the seed."
     )
     labels: int = Field(100, ge=1, description="Labels per task.")
-    rounds: int = Field(
-        2,
-        ge=1,
-        description="Number of rounds in which these labels are requested; --first-round sets how the first is chosen.",
-    )
-    last_rounds: int = Field(
-        0, ge=0, description="Rounds in the last task, each of the usual size; 0: as in the other tasks."
-    )
+    rounds: int = Field(2, ge=1, description="Rounds for these labels; --first-round sets how the first is chosen.")
+    last_rounds: int = Field(0, ge=0, description="Rounds of the last task, of the usual size; 0: as in other tasks.")
     pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
     test: int = Field(0, ge=0, description="Only this many test examples of each task, drawn by the seed; 0: all.")
     epochs: int = Field(1, ge=1, description="Epochs of training in each round.")
