@@ -115,7 +115,7 @@ def measure(
 
 
 def megabytes() -> int:
-    """The most memory that this process ever had, on Linux; getrusage counts that of its parent too."""
+    """The peak memory of this process, on Linux; getrusage counts that of its parent too."""
     (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return round(int(line.split()[1]) / 1024)
 

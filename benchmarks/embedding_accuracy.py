@@ -1,4 +1,4 @@
-"""Which network sees best: accuracy with few labels a class, by network, image size and runtime.
+"""Which network sees best: accuracy with few labels per class, by network, image size and runtime.
 
     python benchmarks/embedding_accuracy.py --data-dir DATA --out docs/results/eyes/accuracy.csv
 

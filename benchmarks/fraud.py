@@ -4,7 +4,7 @@
 
 DATA (or ACCUACL_DATA) holds tabular/fraud_oracle.csv.xz: 15,420 claims of three years, of which 6 % are frauds. Each
 project is that of docs/fraud.md, with a person who always knows the answer. RESULTS gets a row for each strategy and
-seed as soon as it is finished; given again, the same command goes on where it was. Columns: `found` after each round
+seed as soon as it is finished; run the same command again to resume. Columns: `found` after each round
 (labels spent, frauds among them), and `ranked`: of the 500 claims that were not labelled and that the model at the end
 holds to be frauds most likely, how many are.
 """

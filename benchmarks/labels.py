@@ -203,7 +203,7 @@ def run(
 ) -> tuple[list[Annotator], Server]:
     """Let them work until there are so many labels, or for so long; kill the server at even distances.
 
-    rate: labels a second that all of them together give at most; 0: as many as they can.
+    rate: the most labels per second of all together; 0: as many as they can.
     """
     project = Project.open(directory)
     server = Server(directory, https)
@@ -289,7 +289,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--per-round", type=int, default=1000)
     parser.add_argument(
-        "--rate", type=float, default=0.0, help="labels a second of all together; 0: as many as they can"
+        "--rate", type=float, default=0.0, help="labels per second of all together; 0: as many as they can"
     )
     parser.add_argument("--https", action="store_true", help="encrypted, with a certificate of its own")
     options = parser.parse_args()

@@ -2,11 +2,11 @@
 
     python benchmarks/large_projects.py
 
-Makes 50,000 random images of 32 x 32 pixels and a small network for them (three convolutions, 64 numbers an image: what
+Makes 50,000 random images of 32 x 32 pixels and a small network for them (three convolutions, 64 numbers each: what
 a large network costs for each image, benchmarks/embedding.py says), and 50,000 random texts (TF-IDF, 256 columns),
 makes a project of each in a process of its own, and lets a scripted person label two rounds of 50. Prints the seconds
 from the start of the work to the first example, the rate at which the pool is embedded, the seconds from the last
-label of a round to the next batch, and the most memory that the process has had.
+label of a round to the next batch, and the peak memory of the process.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def measure(kind: str, folder: Path, count: int) -> None:
             project.advance()
             print(f"from the last label of round {number} to the next batch: {time.monotonic() - begun:.1f} s")
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"most memory: {memory:.0f} MB", flush=True)
+    print(f"peak memory: {memory:.0f} MB", flush=True)
 
 
 def main() -> None:

@@ -6,7 +6,7 @@ and ER-ACE about 63. Here: the small net and few epochs, so lower everywhere; th
 
     ACCUACL_DATA=... python benchmarks/learners.py --workers 2
 
-Interrupted, it goes on where it was; the table in docs/results is written anew after every run.
+If interrupted, run it again to resume; the table in docs/results is rewritten after every run.
 """
 
 from __future__ import annotations

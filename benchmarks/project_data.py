@@ -110,7 +110,7 @@ def cifar100(folder: Path, place: Path, first: int = 0, tested: int = 100, **opt
 
 
 def tiny_imagenet(folder: Path, place: Path, **options: Any) -> Data:
-    """The same of TinyImageNet; its validation images are the test."""
+    """Photographs of TinyImageNet; its validation images are the test."""
     return photographs(folder / "tiny-imagenet", place, ("train", "valid"), ("image", "label"), 0, tested=50, **options)
 
 
@@ -152,7 +152,7 @@ def photographs(
 
 
 def long_tailed(made: Callable[[Path, Path], Data], folder: Path, place: Path) -> Data:
-    """The same with pools in which the rarest class has a twentieth of the commonest, and tests weighted alike."""
+    """Data with pools in which the rarest class has a twentieth of the commonest, and tests weighted alike."""
     data = made(folder, place)
     truth, kept_truth, weights = iter(data.truth), [], []
     for t, pool in enumerate(list(data.pools)):
@@ -171,7 +171,7 @@ def long_tailed(made: Callable[[Path, Path], Data], folder: Path, place: Path) -
 
 
 def tenth_wrong(made: Callable[[Path, Path], Data], folder: Path, place: Path) -> Data:
-    """The same with an annotator who is wrong one time in ten."""
+    """Data with an annotator who is wrong one time in ten."""
     return replace(made(folder, place), wrong=0.1)
 
 

@@ -9,7 +9,7 @@ large test set that no project ever has.
 
 DATA (or ACCUACL_DATA) holds text/clinc150_data_full.json.xz, tabular/nslkdd_train20.csv.xz, and cifar100/ and
 tiny-imagenet/ as Parquet.
-Given again, the same command goes on where it was. OUT/results.csv gets a row for each data set, learner, strategy and
+Run the same command again to resume. OUT/results.csv gets a row for each data set, learner, strategy and
 seed as soon as it is finished; several such commands may share OUT, one for each data set or some seeds. Embeddings
 are computed once, in OUT/data. The strategy `NAME/first` has a first round that covers the pool. Columns of a row:
 

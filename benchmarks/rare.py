@@ -5,7 +5,7 @@
     python benchmarks/rare.py table --csv docs/results/streams/rare.csv
 
 One pool with all classes, frozen features, a ridge head on all labels so far: the first round is drawn at random, then
-a strategy picks, 100 labels a round, 20 rounds. A class is rare if it has less than a quarter of an even share of the
+a strategy picks, 100 labels per round, 20 rounds. A class is rare if it has less than a quarter of an even share of the
 pool. Recall is measured after 1,000 labels, by the head that these give.
 NSL-KDD has 15 kinds of connections, the fraud table 6 % frauds; of CLINC150's 150 intents the rarest has a hundredth of
 the commonest (a long tail, drawn by the seed). Strategies that can look at a sample look at one of 2,500. Rows that the

@@ -154,7 +154,7 @@ def test_tasks_have_equal_shares(tmp_path):
         finish(project)
         assert [project.store.used(task) for task in (0, 1)] == [12, 12]
         assert project.state().text == "everything is learned, and the budget of 24 labels is used."
-        assert said_of_budget(project) == ["The whole budget of 24 labels is used."]
+        assert described(project) == ["The whole budget of 24 labels is used."]
 
 
 def test_when_it_is_used_up_later_tasks_are_not_asked_for(tmp_path):
@@ -188,28 +188,28 @@ def test_the_memory_has_examples_of_every_task(tmp_path, learner):
     assert any(item >= 60 for item in kept[1])
 
 
-def said_of_budget(project):
+def described(project):
     return describe_budget(project.settings, project.store, len(project.tasks.all()))
 
 
-def test_what_is_said_of_it(tmp_path):
+def test_how_the_budget_is_described(tmp_path):
     with whole(tmp_path / "p", 60, per_round=10) as project:
-        assert said_of_budget(project) == ["0 of 60 labels are used, 60 are left."]
+        assert described(project) == ["0 of 60 labels are used, 60 are left."]
         state = project.advance()
         assert (state.used, state.budget, state.left, state.rounds) == (0, 60, 60, 0)
         assert state.text == "task 1, round 1: 10 of 10 to be labelled."
         answer(project)
         project.advance()
         share = "The share of task 1 is 30 labels, of which 10 are used."
-        assert said_of_budget(project) == ["10 of 60 labels are used, 50 are left.", share]
+        assert described(project) == ["10 of 60 labels are used, 50 are left.", share]
         shown = accuacl("project", "status", project.directory).stdout
         assert "labels of task 1: 10; 1 task\n" in shown
         assert share in shown
         finish(project)
-        assert said_of_budget(project)[1] == "The share of task 1 is 30 labels, of which 30 are used."
+        assert described(project)[1] == "The share of task 1 is 30 labels, of which 30 are used."
         project.add(blobs(1)[0])
         finish(project)
-        assert said_of_budget(project) == [
+        assert described(project) == [
             "45 of 60 labels are used, 15 are left.",
             "The share of task 2 is 15 labels, of which 15 are used.",
         ]
@@ -220,7 +220,7 @@ def test_the_page_says_the_same(tmp_path):
         project.advance()
         answer(project)
         project.advance()
-        said = " ".join(said_of_budget(project))
+        said = " ".join(described(project))
         with running(project) as server, browse(server) as client:
             log_in(client, project, "Grace", lead=True)
             assert said in client.get("/project").text
@@ -236,14 +236,14 @@ def test_a_project_without_one_is_as_ever(tmp_path):
     with new_project(tmp_path / "p") as project:
         assert project.settings.budget_total == 0
         project.advance()
-        assert said_of_budget(project) == []
+        assert described(project) == []
         finish(project)
         assert not any("over" in query for query in records(project, "*/query").values())
         assert len(records(project, "*/query")) == 2
 
 
 def test_wrong_settings():
-    with pytest.raises(InputError, match="--rounds and --budget-total exclude each other"):
+    with pytest.raises(InputError, match="--rounds and --budget-total cannot be combined"):
         make({"kind": "vectors", "budget_total": 100, "rounds": 3})
     with pytest.raises(InputError, match="--budget-tasks says how many tasks share --budget-total"):
         make({"kind": "vectors", "budget_tasks": 3})

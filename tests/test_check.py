@@ -20,14 +20,14 @@ STRATEGIES = {  # by what the sentence must say: the body of a strategy
     "it picks differently; use np.random.default_rng(query.seed)": (
         "return Selection(np.random.default_rng().permutation(len(query.pool))[: query.count], {})"
     ),
-    "it draws from np.random, which nobody seeds": (
+    "it draws from np.random, which is not seeded": (
         "return Selection(np.random.permutation(len(query.pool))[: query.count], {})"
     ),
     "it writes into the query's arrays (": (
         "query.pool.embeddings[:1] *= 2\n    return Selection(np.arange(query.count), {})"
     ),
     "its picks change with chunk=1": "return Selection((np.arange(query.count) + query.chunk) % len(query.pool), {})",
-    "it picks other examples where the pool has another order": "return Selection(np.arange(query.count), {})",
+    "it picks different examples when the pool is reordered": "return Selection(np.arange(query.count), {})",
     "its progress ends at 1 of 9": "query.ticker(9)(1)\n    return Selection(np.arange(query.count), {})",
 }
 LEARNER = """
@@ -49,11 +49,11 @@ class Mine(Learner):
 STEP = "return self.round.step(cross_entropy(self.round.logits(x), y))"
 LEARNERS = {
     "draws from torch's global generator": (f"torch.rand(1)\n        {STEP}", "return self.buffer"),
-    "the model is as it was before training": ("return cross_entropy(self.round.logits(x), y)", "return self.buffer"),
+    "training does not change the model": ("return cross_entropy(self.round.logits(x), y)", "return self.buffer"),
     "its memory has 40 examples, but self.round.training.capacity is 12": (STEP, "return self.keep_all()"),
     "its memory has an example that nobody labelled": (STEP, "return Memory(np.array([999]), np.array([0]))"),
     "labels that its examples do not have": (STEP, "m = self.keep_all(); return Memory(m.ids[:2], m.labels[:2] + 1)"),
-    "it keeps the same whatever the policy": (STEP, "return self.buffer"),
+    "it keeps the same examples whatever the policy": (STEP, "return self.buffer"),
     "`remember` of Mine": (STEP, "return None"),
 }
 POLICY = """
@@ -87,7 +87,7 @@ def test_a_strategy_that_breaks_its_contract(tmp_path, says):
     body = STRATEGIES[says]
     ended = checked(tmp_path, f'{BEGIN}@register("mine")\ndef mine(query: Query) -> Selection:\n    {body}\n')
     line = next(line for line in ended.stdout.splitlines() if says in line)
-    remark = "another order" in says
+    remark = "reordered" in says
     assert line.split()[0] == ("ok" if remark else "BROKEN")
     assert ended.returncode == (0 if remark else 1)
     if says.endswith("("):

@@ -82,7 +82,7 @@ def test_over_https_with_the_file_that_signed_the_certificate(project, tmp_path)
         ("127.0.0.1:8765", "x", {}, "not the address of a server"),
         ("http://user:secret@127.0.0.1", "x", {}, "not the address of a server"),
         ("http://127.0.0.1:99999", "x", {}, "not the address of a server"),
-        ("http://127.0.0.1:8765", "", {}, "there is no token"),
+        ("http://127.0.0.1:8765", "", {}, "no token was given"),
         ("http://127.0.0.1:8765", "x", {"ca": "a.pem"}, "leave it out"),
         ("https://127.0.0.1:8765", "x", {"ca": "missing.pem"}, "missing.pem cannot be used: no such file"),
     ],

@@ -178,7 +178,7 @@ def test_a_float32_file_is_mapped_not_read(tmp_path):
         ({"y_test": np.array([0, 1, 3])}, "test: row 2 has the unknown class 3; the classes are 0 to 2"),
         ({"y_train": np.arange(12) % 3 - 1}, "train: row 0 has the unknown class -1"),
         ({"y_train": np.arange(11) % 3}, "train has 12 inputs and 11 labels"),
-        ({"y_train": np.ones(12)}, r"train labels are float64 of shape \(12,\); give one integer an input"),
+        ({"y_train": np.ones(12)}, r"train labels are float64 of shape \(12,\); give one integer per input"),
         ({"x_test": np.ones((3, 4))}, r"training inputs have shape \(5,\) and test inputs \(4,\)"),
         ({"x_test": np.ones((3, 4, 4, 3))}, r"test inputs are float64 of shape \(3, 4, 4, 3\); give uint8 images"),
         ({"x_test": np.full((3, 5), np.nan)}, "test inputs: row 0 is not finite"),
@@ -235,7 +235,7 @@ def test_a_large_jpeg_keeps_its_picture_when_made_small(folder):
 def test_names_of_classes_that_are_not_text(tmp_path):
     np.savez(tmp_path / "a.npz", **VECTORS)
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
-    with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class a line, in UTF-8"):
+    with pytest.raises(InputError, match=r"classes\.txt cannot be read \(.*\); write one class per line in UTF-8"):
         load(str(tmp_path))
 
 

@@ -288,7 +288,10 @@ def test_bad_images(tmp_path, images, net, monkeypatch, capsys):
         (["--data", "empty", "--model", "net.py:build"], "empty holds no images and no Parquet files"),
         (["--data", "net.py", "--model", "net.py:build"], r"net.py is not a folder, a table \(Parquet"),
         (["--data", "a.parquet", "--model", "net.py:build"], "has the columns key; say with --column which one"),
-        (["--data", "x.npy", "--model", "net.py:huge", "--half"], "is no pool: .*float16 holds less than 65520"),
+        (
+            ["--data", "x.npy", "--model", "net.py:huge", "--half"],
+            "cannot go into a pool: .*float16 holds less than",
+        ),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cuda:9"], "'cuda:9', but torch finds no GPU"),
         (["--data", "x.npy", "--model", "net.py:build", "--device", "cpux"], "device is 'cpux'; give cpu, cuda"),
         (["--data", "full", "--model", "net.py:build", "--out", "full/pool"], "full/pool is inside full"),
@@ -441,7 +444,7 @@ def test_idx_files_that_are_not_images(tmp_path, net, damage, monkeypatch, capsy
     data = file.read_bytes()
     file.write_bytes({"short": data[:-1], "of floats": data[:2] + b"\x0d" + data[3:], "labels": data}[damage])
     code, said = accuacl(monkeypatch, capsys, "embed", "--data", file, "--model", net, "--out", tmp_path / "pool")
-    says = "give vectors (n, d) or uint8 images" if damage == "labels" else "is not a whole idx file of bytes"
+    says = "give vectors (n, d) or uint8 images" if damage == "labels" else "is not a complete idx file of bytes"
     assert (code, says in " ".join(said.split())) == (2, True), said
 
 

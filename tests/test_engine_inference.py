@@ -214,7 +214,7 @@ def test_an_unknown_runtime_is_refused() -> None:
 def test_a_processor_without_bfloat16_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("openvino")
     monkeypatch.setattr(runtimes, "_is_installed", lambda name: name != "openvino-bf16")
-    with pytest.warns(UserWarning, match="does not calculate in bfloat16"):
+    with pytest.warns(UserWarning, match="does not compute in bfloat16"):
         open_runtime("openvino-bf16", small_network(), (16, 16, 3))
 
 

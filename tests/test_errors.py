@@ -79,7 +79,7 @@ def test_bait_refuses_before_allocating_and_says_how_many_bytes():
         select("bait", pool=pool, budget=5)
     assert isinstance(refusal.value, InputError)
     assert least <= refusal.value.bytes < 1.01 * least
-    with pytest.raises(ValueError, match="may use 1,000"):
+    with pytest.raises(ValueError, match="only 1,000 bytes are allowed"):
         select("bait", pool=POOL, budget=5, memory_limit=1000)
 
 

@@ -284,7 +284,7 @@ def test_a_number_that_is_another_items_name_is_refused(tmp_path):
     with pytest.raises(InputError, match="'15' can mean 2 items"):
         project.forget(["15"])  # item 15 is gone; another is called that
     for again in ("#9", "9", "25"):
-        with pytest.raises(InputError, match=r"item .* has been forgotten already; leave it out"):
+        with pytest.raises(InputError, match=r"item .* has already been forgotten; leave it out"):
             project.forget([again])
     for nobody in ("2:9", "(forgotten)", "3:1", "#", "1:"):
         with pytest.raises(InputError, match="there is no item"):

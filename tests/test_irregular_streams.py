@@ -278,12 +278,12 @@ def test_a_class_that_is_only_tested_has_a_place_in_the_model():
         (
             with_columns({"domain": np.arange(18) % 2}),
             StreamOptions(domains=2),
-            "a column domain in the training split alone",
+            "a column domain only in the training split",
         ),
         (
             with_columns({"task": np.arange(18) % 2}, {"task": np.arange(9)}),
             StreamOptions(),
-            "has the task '2', of which",
+            "has the task '2', which has no",
         ),
         (with_columns({"task": np.arange(18) % 2}, {"task": np.zeros(9, int)}), StreamOptions(), "0 test examples"),
     ],

@@ -109,7 +109,7 @@ def test_fresh_removes_the_run_and_nothing_else(tmp_path):
     ("name", "content", "says"),
     [
         ("config.json", "{", "config.json is not JSON"),
-        ("config.json", "[]", "config.json is not that of a run"),
+        ("config.json", "[]", "config.json does not belong to a run"),
         ("config.json", None, "has a journal but no config.json"),
         ("journal.sqlite", "not a database, but long enough to be looked at" * 50, "journal.sqlite cannot be read"),
     ],
@@ -128,7 +128,7 @@ def test_damaged_files_are_named_and_kept(tmp_path, name, content, says):
 def test_somebody_elses_config_is_kept_even_by_fresh(tmp_path):
     (tmp_path / "config.json").write_text('{"architectures": ["ViT"]}')
     for fresh in (False, True):
-        with pytest.raises(ValueError, match="is not that of a run"):
+        with pytest.raises(ValueError, match="does not belong to a run"):
             opened(tmp_path, fresh=fresh)
     assert (tmp_path / "config.json").read_text() == '{"architectures": ["ViT"]}'
 
@@ -185,7 +185,7 @@ def test_tensors_come_back_and_damage_is_noticed(tmp_path):
     with pytest.raises(ValueError, match=r"a\.safetensors is damaged"):
         checkpoints.load_tensors(tmp_path, handle)
     (tmp_path / "a.safetensors").unlink()
-    with pytest.raises(ValueError, match=r"a\.safetensors is gone"):
+    with pytest.raises(ValueError, match=r"a\.safetensors is missing"):
         checkpoints.load_tensors(tmp_path, handle)
 
 

@@ -280,7 +280,7 @@ def test_the_sharpness_is_that_of_the_smallest_loss():
 
 def test_wrong_input_is_named():
     x = np.ones((2, 2))
-    with pytest.raises(InputError, match="2 rows came with 1 labels; give one label a row"):
+    with pytest.raises(InputError, match="2 rows came with 1 labels; give one label per row"):
         fit(x, np.array([0]), 1)
     with pytest.raises(InputError, match="0 rows came with 0 labels"):
         fit(x[:0], np.array([], np.int64), 1)

@@ -359,8 +359,8 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
 
     says("not the address", url="label-studio")
     says("not the address", url=f"http://{TOKEN}@host")
-    says("there is no token; set LABEL_STUDIO_API_KEY", client=None, token="")
-    says("there is no token", client=None, token=f"{TOKEN}\n{TOKEN}")
+    says("no access token is set; set LABEL_STUDIO_API_KEY", client=None, token="")
+    says("no access token is set", client=None, token=f"{TOKEN}\n{TOKEN}")
     monkeypatch.setitem(sys.modules, "label_studio_sdk", None)
     with pytest.raises(InputError, match=r"the extra `labelstudio`; install it: pip install 'accuacl\[labelstudio\]'"):
         connect(URL, TOKEN)
@@ -392,8 +392,8 @@ def test_what_is_wrong_is_said_in_a_sentence(project, server, tmp_path, monkeypa
             call(project, **both(server))
         server.broken = None
     kept, server.made = server.made, {}
-    says("http://127.0.0.1:8091 has no project 5 any more; remove .*label_studio.json", pull)
-    says("has no project 5 any more")
+    says("http://127.0.0.1:8091 no longer has project 5; remove .*label_studio.json", pull)
+    says("no longer has project 5")
     server.made = kept
     kept[5].label_config = "<View/>"
     says('no <Choices name="class"> any more')

@@ -130,7 +130,7 @@ def test_many_labels_are_kept_once_and_what_is_refused_is_said(store, ada, bob):
     assert kinds(store, 1) == ["lease", "guess", "label"]
     other = store.label_batch(bob, {4: 0}, "a-batch")  # somebody else's request of that name
     assert other.saved == [4]
-    assert "was used before for something else" in store.label_batch(bob, {1: 0, 5: 0}, "a-batch").refused[5]
+    assert "was already used for something else" in store.label_batch(bob, {1: 0, 5: 0}, "a-batch").refused[5]
 
 
 @pytest.mark.parametrize("count", [0, 101])

@@ -231,7 +231,7 @@ def test_damaged_files_are_named(project):
     place = project.tasks.folder_of(0)
     np.save(place / "inputs.npy", np.zeros((3, 16, 16, 3), np.uint8))
     answer(project, name=colour)
-    with pytest.raises(InputError, match=r"inputs\.npy is damaged: it is not what was written"):
+    with pytest.raises(InputError, match=r"inputs\.npy is damaged: its content is not what was written"):
         project.advance()
     (place / "items.parquet").write_bytes(b"x")
     with pytest.raises(InputError, match=r"items\.parquet is damaged"), Project.open(project.directory) as opened:

@@ -265,7 +265,7 @@ def test_the_commands_from_new_to_export(tmp_path):
     code, text, _ = cli("export", folder, "--out", tmp_path / "early")
     assert "note: nothing has been learned yet, so there is no model; label a round first.\n" in text
     code, text, _ = cli("add", folder, "--vectors", two)
-    assert text == "task 2: 60 vectors\nit begins when the tasks before are done\n"
+    assert text == "task 2: 60 vectors\nit begins when the earlier tasks are done\n"
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()).name == "Ada"
         assert [c.name for c in project.store.classes()] == ["class 0", "class 1"]
@@ -296,7 +296,7 @@ def test_the_commands_from_new_to_export(tmp_path):
     assert cli("person", folder, "lead", "Bob")[1] == "Bob is a lead now.\n"
     assert cli("person", folder, "annotator", "Bob")[1] == "Bob is an annotator now.\n"
     said, warned = cli("person", folder, "revoke", "Ada")[1].splitlines()
-    assert said == "Ada has no access any more; their labels stay."
+    assert said == "Ada no longer has access; their labels stay."
     assert warned.startswith("nobody leads the project now; ")
     with Project.open(folder) as project:
         assert project.store.person_of(token.strip()) is None
@@ -346,7 +346,7 @@ def test_of_two_who_make_the_same_project_one_does(tmp_path, monkeypatch):
         return add(self, source)
 
     monkeypatch.setattr(Tasks, "add", slowly)
-    with pytest.raises(InputError, match="p is a project already"):
+    with pytest.raises(InputError, match="p is already a project"):
         Project.begin(tmp_path / "p", make(SMALL), ["second"], blobs(0)[0])
     assert [one.name for one in tmp_path.iterdir()] == ["p"]
     with Project.open(tmp_path / "p") as project:

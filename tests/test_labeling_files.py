@@ -164,7 +164,7 @@ def test_links_that_lead_out_and_empty_folders_are_refused(sounds, tmp_path):
     with Project.create(tmp_path / "p", settings(tmp_path)) as project:
         with pytest.raises(InputError, match="has no files; give a folder that has some"):
             project.add(read_files(tmp_path / "empty"))
-        with pytest.raises(InputError, match="embed takes no project of files"):
+        with pytest.raises(InputError, match="embed cannot use a project of files"):
             open_for_embedding(tmp_path / "p", str(sounds), None)
 
 

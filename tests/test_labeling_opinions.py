@@ -160,7 +160,7 @@ def test_the_first_label_is_undone_after_the_second_opinion(store, ada, bob):
     assert store.undo(ada, request()) == 0
     store.release(ada, 0)
     assert store.lease(bob) is None  # his opinion stands
-    with pytest.raises(InputError, match="you have given your opinion about item 0 already"):
+    with pytest.raises(InputError, match="you have already given your opinion about item 0"):
         store.label(bob, 0, 1, request())
     assert answer(store, ada, 2) == 0
     assert store.labels() == {0: 2}

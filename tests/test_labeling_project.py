@@ -73,7 +73,7 @@ def test_an_empty_project_waits_for_data(tmp_path):
         assert project.state().text == "there is nothing to label yet."
         assert [one.name for one in project.store.classes()] == ["a", "b"]
         assert project.estimates().tasks == ()
-    with pytest.raises(InputError, match=r"p is a project already; add data with `accuacl project add .*p`, label"):
+    with pytest.raises(InputError, match=r"p is already a project; add data with `accuacl project add .*p`, label"):
         Project.create(tmp_path / "p", make(SMALL))
     (tmp_path / "r").mkdir()
     (tmp_path / "r" / "config.json").touch()
@@ -365,7 +365,7 @@ def test_a_backup_is_a_project_that_goes_on_alike(tmp_path):
             "tasks",
             "weights",
         ]
-        with pytest.raises(InputError, match="copy is a project already"):
+        with pytest.raises(InputError, match="copy is already a project"):
             project.backup(tmp_path / "copy")
         finish(project)
         expected = outcome(project)
@@ -382,7 +382,7 @@ def test_the_command_backup(tmp_path):
     with Project.open(tmp_path / "copy") as copy:
         assert copy.state().tasks == 1
     ended = accuacl("project", "backup", "p", "copy", cwd=tmp_path, width=300)
-    assert (ended.returncode, "copy is a project already" in ended.stderr) == (2, True)
+    assert (ended.returncode, "copy is already a project" in ended.stderr) == (2, True)
 
 
 def test_a_backup_waits_for_a_training_and_does_not_stop_people(tmp_path, monkeypatch):

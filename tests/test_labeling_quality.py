@@ -210,7 +210,7 @@ def test_gold_items_of_one_name_are_told_apart(tmp_path):
         assert set(project.store.gold()) == {69, 129, 4, 5}
         for row, said in (
             ("9,class 0,,", "line 2: 2 items are called '9'; say which with a column `task` or `item`"),
-            ("9,class 0,70,", "line 2: item 70 is called '10', not '9'; fix either"),
+            ("9,class 0,70,", "line 2: item 70 is called '10', not '9'; fix one of them"),
             (",class 0,180,", "line 2: there is no item '180' in this project; fix it"),
         ):
             file.write_text(f"name,class,item,task\n{row}\n")

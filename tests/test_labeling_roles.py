@@ -56,11 +56,11 @@ def test_changes_of_classes_are_undone_one_after_another(store, ada):
 def test_only_the_latest_change_is_undone_and_only_once(store, ada):
     first = store.class_changes()[0].event
     store.add_class("lion", ada)
-    with pytest.raises(InputError, match="this is not the latest change of classes any more"):
+    with pytest.raises(InputError, match="a later change has been made to the classes"):
         store.undo_class_change(ada, first)
     latest = store.class_changes()[0].event
     store.undo_class_change(ada, latest)
-    with pytest.raises(InputError, match="this is not the latest change"):
+    with pytest.raises(InputError, match="a later change has been made"):
         store.undo_class_change(ada, latest)
 
 
@@ -92,7 +92,7 @@ def test_a_merge_is_undone_although_a_class_was_added_and_used_since(store, ada)
     assert store.undo_class_change(ada, merge).kind == "merged"
     assert store.labels() == {0: 0, 1: lion}
     assert store.undoable_class_changes() == {store.class_changes()[0].event}
-    with pytest.raises(InputError, match="not the latest change"):
+    with pytest.raises(InputError, match="a later change has been made"):
         store.undo_class_change(ada, merge)  # again
 
 
@@ -121,9 +121,9 @@ def test_the_last_relabelling_is_undone_unless_somebody_has_changed_it(store, ad
     assert store.last_relabel(bob) is None
     store.relabel(bob, [1, 2, 3], 1, "first-one")
     store.relabel(bob, [0, 1], 1, "second-one")
-    with pytest.raises(InputError, match="these labels have been changed since, or undone"):
+    with pytest.raises(InputError, match="these labels have since been changed or undone"):
         store.undo_relabel(bob, "first-one", "undo-1")
-    with pytest.raises(InputError, match="these labels have been changed since"):
+    with pytest.raises(InputError, match="these labels have since been changed"):
         store.undo_relabel(ada, "second-one", "undo-2")  # not hers
     assert [store.undo_relabel(bob, "second-one", "undo-3") for _ in range(2)] == [2, 0]  # sent again
     assert store.labels() == {0: 0, 1: 1, 2: 1, 3: 1}
@@ -133,7 +133,7 @@ def test_the_last_relabelling_is_undone_unless_somebody_has_changed_it(store, ad
     store.relabel(bob, [0, 1], 1, "third-one")
     store.correct(ada, 1, 0, "ada-corrects")
     assert store.last_relabel(bob) is None
-    with pytest.raises(InputError, match="these labels have been changed since"):
+    with pytest.raises(InputError, match="these labels have since been changed"):
         store.undo_relabel(bob, "third-one", "undo-5")
 
 
@@ -193,7 +193,7 @@ def test_proposals_wait_until_they_are_settled_once(store, ada):
     assert store.settle(ada, bear.id, None) is None
     assert store.proposals() == []
     assert store.classes()[-1] == Class(2, "Lion")
-    with pytest.raises(InputError, match="this proposal has been settled already"):
+    with pytest.raises(InputError, match="this proposal has already been settled"):
         store.settle(ada, bear.id, "bear")
     with pytest.raises(InputError, match="there is already a class 'Lion'; use it"):
         store.propose(bob, "Lion", "propose-lion-again")
@@ -217,7 +217,7 @@ def test_flags_stay_until_they_are_taken_down(store, ada):
     assert next(row for row in store.everything() if row.item == 2).flagged
     with pytest.raises(InputError, match="item 99 has not been picked"):
         store.flag(ada, 99, "", "flag-99")
-    with pytest.raises(InputError, match="was used before for something else"):
+    with pytest.raises(InputError, match="was already used for something else"):
         store.flag(ada, 3, "", "flag-2")
 
 

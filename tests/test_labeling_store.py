@@ -293,10 +293,10 @@ def test_the_same_request_again_adds_nothing(store, ada, bob):
         lambda: store.skip(ada, 10, one),
         lambda: store.undo(ada, one),
     ):
-        with pytest.raises(InputError, match="used before for something else"):
+        with pytest.raises(InputError, match="already used for something else"):
             wrong()
     for wrong in ("", "x" * 101):
-        with pytest.raises(InputError, match="a request is named by"):
+        with pytest.raises(InputError, match="a request id has"):
             store.label(ada, 12, 0, wrong)
 
 

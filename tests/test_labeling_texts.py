@@ -105,7 +105,7 @@ def test_a_model_of_ones_own_embeds_texts(tmp_path):
     ("made", "says"),
     [
         ("3", "returned int; return a function that takes a list of texts"),
-        ("lambda texts: np.zeros(len(texts))", r"gave float64 \(12,\) for 12 texts; give numbers, one row a text"),
+        ("lambda texts: np.zeros(len(texts))", r"gave float64 \(12,\) for 12 texts; give one row of numbers each"),
         ("lambda texts: np.zeros((1, 4))", r"gave float64 \(1, 4\) for 12 texts"),
         ("lambda texts: np.full((len(texts), 2), np.nan)", "gave numbers that are not finite"),
     ],
@@ -139,6 +139,6 @@ def test_without_the_extra_words_alone_count_and_it_is_said(tmp_path, monkeypatc
         make({"kind": "texts", "model": "word-vectors"})
     with (
         Project.open(tmp_path / "before" / "p") as project,
-        pytest.raises(InputError, match="sees texts through the word vectors of wordllama; "),
+        pytest.raises(InputError, match="encodes texts with the word vectors of wordllama; "),
     ):
         project.advance()

@@ -43,7 +43,7 @@ def test_one_folder_above_moves_all_of_its_tasks_also_for_whoever_has_the_projec
 
 
 def test_a_folder_above_that_begins_alike_is_another(project, tmp_path):
-    with pytest.raises(InputError, match=r"no data of this project lie at .*photo; give one of its places: .*task-1"):
+    with pytest.raises(InputError, match=r"this project has no data at .*photo; give one of its locations: .*task-1"):
         relocate_data(project.tasks, tmp_path / "photo", tmp_path)
 
 
@@ -66,7 +66,7 @@ def test_the_command_says_what_has_moved_and_what_is_missing(project, tmp_path):
     assert f"task 2: {tmp_path}/pictures/task-2" in ended.stdout
     assert "missing there: 1 images: 004.png" in ended.stdout
     ended = command("project", "relocate", "p", "photos", "nowhere", cwd=tmp_path, width=300)
-    assert (ended.returncode, "no data of this project lie at" in ended.stderr) == (2, True)
+    assert (ended.returncode, "this project has no data at" in ended.stderr) == (2, True)
 
 
 def upload(project, photos):

@@ -90,7 +90,7 @@ def test_a_larger_budget_reopens_a_task_that_has_used_up_the_old_one(tmp_path):
     with a_project(tmp_path / "p", budget_total=10, budget_tasks=1) as project:
         label_all(project)
         assert project.store.used_in_all() == 10
-        with pytest.raises(InputError, match="10 labels are used already"):
+        with pytest.raises(InputError, match="10 labels are already used"):
             project.change(budget_total=9)
         with pytest.raises(InputError, match="raise the budget"):
             project.one_more_round(0)

@@ -611,7 +611,7 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
     code, _, error = command("run", "--config", tmp_path / "c.yaml", "--scale", "paper")
     assert code == 2
     assert "c.yaml is of scale smoke and sets memory, labels, rounds, epochs, batch, lr, which --scale paper" in error
-    assert "delete its line scale and those that the scale shall decide, or leave out --scale" in error
+    assert "delete its line scale and those that the scale should decide, or leave out --scale" in error
     (tmp_path / "d.yaml").write_text("scale: smoke\nstrategy: badge\n")  # nothing that the scale decides
     code, text, _ = command("run", "--config", tmp_path / "d.yaml", "--scale", "paper", "--print-config")
     assert code == 0
@@ -622,7 +622,7 @@ def test_command_takes_yaml_and_gives_it(tmp_path, command):
     assert code == 0
     (tmp_path / "e.yaml").write_text(text)
     assert make(read_yaml(tmp_path / "e.yaml")) == make({"scale": "paper", "labels": 77})
-    for content, says in (("a: [", "is not YAML"), ("hello", "holds no settings"), ("1: 2", "holds no settings")):
+    for content, says in (("a: [", "is invalid YAML"), ("hello", "has no settings"), ("1: 2", "has no settings")):
         (tmp_path / "bad.yaml").write_text(content)
         code, _, error = command("run", "--config", tmp_path / "bad.yaml")
         assert code == 2

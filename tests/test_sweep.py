@@ -433,7 +433,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path):
     process.interrupt()
     ended = process.wait()
     assert ended.returncode == 130
-    assert ended.stderr == "accuacl: interrupted; the same command goes on where it was.\n"
+    assert ended.stderr == "accuacl: interrupted; run the same command again to resume.\n"
 
 
 @pytest.mark.posix

@@ -333,8 +333,8 @@ def test_the_exported_model_takes_rows_without_the_package(project, tmp_path):
     (tmp_path / "other.csv").write_text("where\nhome\n")
     wrong = run_alone(MAIN, tmp_path / "other.csv", cwd=tmp_path / "out")
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith("model.py: there is no column ")
-    with pytest.raises(ValueError, match="no column amount"):
+    assert wrong.stderr.startswith("model.py: columns of the first task are missing: ")
+    with pytest.raises(ValueError, match="are missing: amount"):
         loader.load(tmp_path / "out").probabilities([{"where": "home"}])
 
 

@@ -156,7 +156,7 @@ def test_a_folder_of_the_server_is_listed_and_added_and_nothing_else_is(lead, te
         for call in ("preview", "add"):
             answer = lead.post(f"/api/places/{call}", json={"place": place})
             assert answer.status_code == 409, (call, place)
-            assert answer.json()["detail"] == "There is no such place on this server; choose one from the list."
+            assert answer.json()["detail"] == "This server has no such folder or file; choose one from the list."
     assert lead.post("/api/places/preview", json={"place": "data/notes.md"}).status_code == 409
     shown = lead.post("/api/places/preview", json={"place": "data/more/second.csv"}).json()
     assert [column["name"] for column in shown["columns"]] == ["body", "kind"]

@@ -68,7 +68,7 @@ def test_many_are_relabelled_unskipped_and_commented_at_once(client, project):
     for wrong in ([], [10**9], picks[:1] * 501):
         assert client.post("/api/relabel", json=refused | {"items": wrong}).status_code in (409, 422)
     answer = client.post("/api/relabel", json=said | {"class_id": 0})
-    assert "was used before for something else" in answer.json()["detail"]
+    assert "was already used for something else" in answer.json()["detail"]
 
 
 def test_people_disagree_when_they_gave_different_labels(client, project):

@@ -70,7 +70,7 @@ def test_a_decision_is_the_label_is_exported_as_one_and_is_undone(people, tmp_pa
         ("decision", "Ada", "dog", "False"),
     ]
     again = people.post("Ada", "/api/settle", item=0, class_id=0)
-    assert (again.status_code, "is not disputed any more" in again.json()["detail"]) == (409, True)
+    assert (again.status_code, "is no longer disputed" in again.json()["detail"]) == (409, True)
     people.post("Ada", "/api/relabel/undo", batch="decision-0001").raise_for_status()
     assert people.store.labels()[0] == 0
     assert disputes(people)["count"] == 2

@@ -162,5 +162,5 @@ def test_the_index_stops_and_everything_is_in_its_file(folder):
     assert not trainer._thread.is_alive()
     with pytest.raises(httpx.TransportError):
         httpx.get(address)
-    with pytest.raises(InputError, match="is a project already"):
+    with pytest.raises(InputError, match="is already a project"):
         Project.begin(folder / "kitchen", None, [])

@@ -274,7 +274,7 @@ def test_idx_files_as_they_are_published(names, tmp_path):
         np.testing.assert_array_equal(found.labels, LABELS[split])
     path = tmp_path / names.format("t10k", "images", 3)
     path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(InputError, match=rf"{path.name} (is not a whole idx file of bytes|cannot be read .*); get it"):
+    with pytest.raises(InputError, match=rf"{path.name} (is not a complete idx file|cannot be read .*)"):
         load(str(tmp_path))
 
 
@@ -407,7 +407,7 @@ WRONG = {
     "empty": ("a.csv", "", "a.csv is empty; give a table"),
     "header": ("a.csv", "n,label\n", r"a\.csv has no rows"),
     "split": ("a.csv", "n,label,split\n1,a,train\n2,a,exam\n", "line 3 has the split 'exam'; give train or test"),
-    "one split": ("a.csv", "n,label,split\n1,a,train\n2,a,train\n", "names one split alone"),
+    "one split": ("a.csv", "n,label,split\n1,a,train\n2,a,train\n", "names only one split"),
     "texts": ("a.csv", "text,label\nhello,a\nyou,b\n", "holds texts, and a run learns from images or numbers"),
     "nothing": ("a.csv", "city,label\nUlm,a\nRom,b\n", "neither a column `embedding` nor columns of numbers"),
     "no object": ("a.jsonl", '{"label": 1}\n[2]\n', "line 2 is not a JSON object"),

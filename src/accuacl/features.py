@@ -98,7 +98,7 @@ class Features:
     def from_estimator(cls, classifier: Any, X: Any, *, ids: Any = None, embeddings: Any = None) -> Features:
         """Features of the examples X under a fitted classifier that has `predict_proba`, as scikit-learn's have.
 
-        X: a NumPy array or a frame of pandas, polars or pyarrow, one example a row, as `predict_proba` takes it.
+        X: a NumPy array or a frame of pandas, polars or pyarrow, one example per row, as `predict_proba` takes it.
         ids: the name of a column, which the classifier then does not see, or one id for each row; without it, the index
         of a pandas frame. embeddings: one row of numbers for each example; without it, X as the last step of a Pipeline
         sees it, or for any other classifier the columns of X.
@@ -208,7 +208,7 @@ def _without_column(frame: Any, name: str) -> tuple[Any, list[Any]]:
     columns = getattr(frame, "column_names", None)  # of pyarrow, whose `columns` are the values
     columns = getattr(frame, "columns", None) if columns is None else columns
     if columns is None:
-        raise InputError(f"ids is {name!r}, but X is {a_type(frame)} without columns; give one id a row.")
+        raise InputError(f"ids is {name!r}, but X is {a_type(frame)} without columns; give one id per row.")
     names = list(columns)
     if name not in names:
         shown = ", ".join(map(str, names[:10]))
@@ -280,9 +280,9 @@ def _as_ids(given: Any, n: int) -> Array:
     try:
         ids = np.asarray(given)
     except ValueError:
-        raise InputError(f"ids are {a_type(given)} of unequal lists; give one number or text a row.") from None
+        raise InputError(f"ids are {a_type(given)} of unequal lists; give one number or text per row.") from None
     if ids.ndim != 1 or isinstance(given, str):
-        raise InputError(f"ids are {a_type(given)} of shape {ids.shape}; give one number or text a row.")
+        raise InputError(f"ids are {a_type(given)} of shape {ids.shape}; give one number or text per row.")
     if len(ids) != n:
         raise InputError(f"there are {len(ids)} ids for {n} rows; give one for each.")
     row_of: dict[Any, int] = {}

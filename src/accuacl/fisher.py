@@ -179,8 +179,8 @@ def _exact_sum(values: Vector) -> int:
     whole = (mantissa * 2.0**53).astype(np.int64)
     total = 0
     for e in np.unique(exponent):
-        some = whole[exponent == e]
-        total += ((int((some >> 27).sum()) << 27) + int((some & (2**27 - 1)).sum())) << (int(e) + POINT - 53)
+        rows = whole[exponent == e]
+        total += ((int((rows >> 27).sum()) << 27) + int((rows & (2**27 - 1)).sum())) << (int(e) + POINT - 53)
     return total
 
 

@@ -62,7 +62,7 @@ def features(
     check_progress(progress)
     columns = _columns(classes)
     total = float(len(loader)) if isinstance(loader, Sized) else 0.0
-    scale = 0.0  # of the model's output, in multiples of what the layer gives; 0: not known yet
+    scale = 0.0  # of the model's output, in multiples of the layer's output; 0: not known yet
     embeddings: list[NDArray[Any]] = []
     probabilities: list[NDArray[Any]] = []
     with torch.inference_mode(), evaluating(model):
@@ -316,10 +316,10 @@ def softmax_of(returned: Tensor) -> str:
     """
     p = returned.detach().double()
     if p.ndim == 2 and len(p):
-        one = torch.ones(len(p), dtype=p.dtype, device=p.device)
-        if bool((p >= 0).all()) and torch.allclose(p.sum(1), one, atol=1e-2):
+        ones = torch.ones(len(p), dtype=p.dtype, device=p.device)
+        if bool((p >= 0).all()) and torch.allclose(p.sum(1), ones, atol=1e-2):
             return "probabilities: it ends in a softmax"
-        if bool((p <= 0).all()) and torch.allclose(p.exp().sum(1), one, atol=1e-2):
+        if bool((p <= 0).all()) and torch.allclose(p.exp().sum(1), ones, atol=1e-2):
             return "logarithms of probabilities: it ends in a log_softmax"
     return ""
 

@@ -209,7 +209,7 @@ def round_trip(folder: Path, url: str, token: str) -> None:
         assert len({one.name for one in project.store.people()}) == 1
         print("labelled by", *(one.name for one in project.store.people()))
         person.client.projects.delete(id=place)
-    assert "any more; remove" in accuacl("pull", home, *at, token=token, code=2)
+    assert "no longer has project" in accuacl("pull", home, *at, token=token, code=2)
 
 
 def others(folder: Path, url: str, token: str) -> None:

@@ -77,7 +77,7 @@ def alternatives(words: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
-    """Names in a sentence; of very many, such as a table's columns, the first.
+    """Names in a sentence; only the first of very many, such as a table's columns.
 
     >>> listed(["a", "b"]), listed(["a", "b", "c", "d"], most=2)
     ('a, b', 'a, b and 2 more')
@@ -202,7 +202,7 @@ def check_new_name(what: str, name: object, taken: Iterable[str]) -> None:
 
 
 def counted(count: int, what: str) -> str:
-    """A number of things.
+    """A number with its noun.
 
     >>> counted(1, "label"), counted(2, "strategy"), counted(0, "held-out example")
     ('1 label', '2 strategies', '0 held-out examples')

@@ -1,6 +1,6 @@
-"""Files that are whole or absent (written aside, made durable, then renamed), and locks between processes.
+"""Files that are complete or absent (written aside, made durable, then renamed), and locks between processes.
 
-What the system refuses, such as a full disk or a name that is too long, becomes an InputError here.
+System errors, such as a full disk or a name that is too long, become an InputError here.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class CannotWrite(InputError):
         self.path, self.reason, self.full = path, reason, full
 
     def __str__(self) -> str:
-        return f"{self.path} cannot be written: {self.reason}; fix that and do it again."
+        return f"{self.path} cannot be written: {self.reason}; fix that and try again."
 
     def at(self, path: Path) -> CannotWrite:
-        """The error for another path, the one that the user knows."""
+        """The same error for another path, the one that the user knows."""
         return CannotWrite(path, self.reason, self.full)
 
 
@@ -73,9 +73,9 @@ def cannot_write(path: Path, error: OSError) -> CannotWrite:
 
 
 def path_error(error: OSError) -> InputError | None:
-    """The InputError for an OSError that a path of the user's caused; None for any other.
+    """The InputError for an OSError that one of the user's paths caused; None for any other.
 
-    The command line calls it for what nothing else has caught, such as a look whether a file is there.
+    The command line calls it for what nothing else has caught, such as a check whether a file exists.
 
     >>> print(path_error(PermissionError(errno.EACCES, "Permission denied", "runs/a")))
     runs/a: permission denied; change its permissions, or give another path.
@@ -130,7 +130,7 @@ def check_new_file(path: Path) -> None:
         raise InputError(f"{path} is a folder; give the name of a file in it.")
     _check_replaceable(path)
     if not folder.is_dir():
-        raise InputError(f"there is no folder {folder} to write {path.name} to; make it first.")
+        raise InputError(f"there is no folder {folder} to write {path.name} to; create it first.")
     if not os.access(folder, os.W_OK):
         raise InputError(f"the folder {folder} may not be written to; give another.")
 
@@ -148,7 +148,7 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
 
 
 @contextlib.contextmanager
@@ -161,7 +161,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it, if it is not there yet. An OSError becomes an InputError."""
+    """Make a folder and those above it, if it does not exist yet. An OSError becomes an InputError."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The machine and its system: all that only some systems have is here, each with what is done on the others.
+"""The machine and its system: everything that only some systems have, with a fallback for the others.
 
 Linux has all of it. macOS has no /proc and no GNU C library, Windows neither these nor signals, limits of processes and
 flags of `open`. `tests/test_portability.py` checks that nothing of the kind is used elsewhere.
@@ -54,19 +54,19 @@ def available_memory() -> int:
 
 
 def reset_peak_memory() -> int:
-    """Reset the peak of this process's resident memory; returns how many bytes are resident now, 0 if nobody knows."""
+    """Reset the peak of this process's resident memory; returns how many bytes are resident now, 0 if unknown."""
     with contextlib.suppress(OSError):  # then the peak is that of the whole process
         CLEAR_REFS.write_text("5", encoding="ascii")
     return _status("VmRSS")
 
 
 def peak_memory() -> int:
-    """The most bytes that this process has had resident, 0 if nobody knows."""
+    """The most bytes that this process has had resident, 0 if unknown."""
     return _status("VmHWM")
 
 
 def one_heap() -> None:
-    """Let all threads that are still to come share the main heap, which alone can be kept as a whole."""
+    """Let all future threads share the main heap, the only one that can be kept as a whole."""
     if (library := _gnu()) is not None:
         library.mallopt(ARENA_MAX, 1)
 
@@ -140,7 +140,7 @@ def open_unlinked(path: Path) -> int:
 
 
 def raise_file_limit(wanted: int) -> None:
-    """Allow this process so many open files, or as many as the system lets it have, where it has a limit for them."""
+    """Raise this process's limit of open files to this number, or as far as the system allows."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -155,7 +155,7 @@ def raise_file_limit(wanted: int) -> None:
 
 
 def ignore_interrupts() -> None:
-    """Ignore Ctrl-C in this process, of which another one is in charge."""
+    """Ignore Ctrl-C in this process, which another one controls."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -180,7 +180,7 @@ def interrupts_held() -> Iterator[None]:
 
 
 def how_it_ended(code: int) -> str:
-    """How a process with this exit code ended, in words.
+    """Describe how a process with this exit code ended.
 
     >>> how_it_ended(3), how_it_ended(-9)
     ('exit code 3', 'killed by SIGKILL')

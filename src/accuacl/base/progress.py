@@ -36,7 +36,7 @@ Tick = Callable[[int], None]  # called with how much more has been done
 
 
 def check_progress(progress: OnProgress | None) -> None:
-    """Refuse what cannot be called, such as True, before the work begins.
+    """Raise InputError if `progress` is not callable.
 
     >>> check_progress(True)
     Traceback (most recent call last):

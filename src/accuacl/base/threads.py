@@ -48,7 +48,7 @@ def spread(function: Callable[[Item], Result], items: Iterable[Item], work: floa
 
 
 def count(work: float) -> int:
-    """How many threads pay off for so many floating-point operations, of those that may be used."""
+    """How many of the allowed threads pay off for this many floating-point operations."""
     return max(1, min(_allowed.get(), int(work / WORTH)))
 
 

@@ -84,13 +84,13 @@ def load_function(place: str, fresh: bool = False) -> Any:
     if not callable(function):
         raise InputError(f"{file} has no function {name}; define it there or give another name.")
     if required := required_arguments(function):
-        place = place_of(function) or file
-        raise InputError(f"{name} ({place}) has a required argument {required[0]}; give it a default.")
+        location = place_of(function) or file
+        raise InputError(f"{name} ({location}) has a required argument {required[0]}; give it a default.")
     return function
 
 
 def required_arguments(function: Any) -> list[str]:
-    """The names of arguments that have no default.
+    """The names of arguments without a default.
 
     >>> required_arguments(lambda width, depth=2, *more: 0)
     ['width']
@@ -101,7 +101,7 @@ def required_arguments(function: Any) -> list[str]:
 
 
 def takes(function: Any, count: int) -> bool:
-    """Whether something can be called with so many positional arguments; False if Python cannot tell.
+    """Whether something can be called with this many positional arguments; False if Python cannot tell.
 
     >>> takes(lambda a, b, c=0: 0, 2), takes(lambda a: 0, 2), takes(int, 1), takes(3, 0)
     (True, False, False, False)
@@ -124,7 +124,7 @@ def check_function(place: str) -> tuple[str, str]:
 
 
 def place_of(function: Any) -> str:
-    """Where a user's function or class was written: file and line; "" for what is not a user's.
+    """Where a user's function or class was written: file and line; "" if it is not a user's.
 
     >>> place_of(place_of)
     ''
@@ -147,8 +147,8 @@ def with_place(what: str, function: Any) -> str:
     >>> with_place("the strategy badge", with_place)
     'the strategy badge'
     """
-    place = place_of(function)
-    return f"{what} ({place})" if place else what
+    location = place_of(function)
+    return f"{what} ({location})" if location else what
 
 
 def module_name(path: Path) -> str:

@@ -1,6 +1,6 @@
 """The command line: parse, call, print, draw progress.
 
-The module of a command is imported when it is asked for, so that help and typing errors cost nothing.
+The module of a command is imported when it is needed, so that help and typing errors cost nothing.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ COMMANDS = {  # by name: its module, and the line that the list of commands show
         "Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.",
     ),
     "project": ("accuacl.cli.project", "Let people label while a model learns: labelling projects."),
-    "sweep": ("accuacl.cli.sweep", "Do a grid of runs in parallel, only those that are missing, into one table."),
+    "sweep": (
+        "accuacl.cli.sweep",
+        "Run a grid of settings in parallel, skip finished runs, and collect the results in one table.",
+    ),
     "paper": (
         "accuacl.cli.sweep",
         "Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.",
@@ -54,13 +57,13 @@ COMMANDS = {  # by name: its module, and the line that the list of commands show
         "Show what accuacl finds here: versions, extras, cores, memory, GPU, data sets and caches.",
     ),
 }
-CONTINUED = ("run", "sweep", "paper", "embed", "project")  # given again, these go on where they were
+CONTINUED = ("run", "sweep", "paper", "embed", "project")  # these resume when run again
 
 KINDS = {bool: "", int: "INTEGER", float: "NUMBER", Path: "PATH"}  # of values, as help names them; others are TEXT
 
 
 def lazy_group(commands: Mapping[str, tuple[str, str]], help: str) -> typer.Typer:
-    """A group of commands, of which only the one that is asked for is imported.
+    """A group of commands that imports only the requested one.
 
     commands: by name, the module that has a function or group of that name, and the line that the group's help shows.
     """
@@ -140,7 +143,7 @@ def _typer(**settings: Any) -> typer.Typer:
 
 
 def _not_loaded() -> None:
-    """The entry in a group's list until its command is asked for."""
+    """The entry in a group's list until its command is needed."""
 
 
 app = lazy_group(COMMANDS, "What to label next, when a model must learn new classes without forgetting the old.")
@@ -157,7 +160,7 @@ def _check_folder() -> None:
 def main() -> None:
     """Run a command. Wrong input ends it with one sentence and exit code 2; a bug shows its traceback.
 
-    That of a bug in a user's own file begins in that file: what led there says nothing to its author.
+    For a bug in a user's own file, the traceback begins in that file: the steps before it mean nothing to its author.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed, as with >&-
@@ -182,7 +185,7 @@ def main() -> None:
     except InputError as error:
         _end(2, str(error))
     except (KeyboardInterrupt, typer.Abort):
-        goes_on = "; the same command goes on where it was" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
+        goes_on = "; run the same command again to resume" if sys.argv[1:2] and sys.argv[1] in CONTINUED else ""
         _end(130, f"interrupted{goes_on}.")
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and (refusal := missing_extra(error)):
@@ -207,11 +210,11 @@ def _command() -> int | None:
     except SystemExit as error:
         if not (place := users_line(error)):
             raise
-        raise InputError(f"{place} ended the whole program, with exit code {error.code!r}; take that out.") from error
+        raise InputError(f"{place} ended the whole program, with exit code {error.code!r}; remove that.") from error
 
 
 def _wrong_usage(error: typer.TyperException) -> str:
-    """What is wrong with the words of a command, without a full stop."""
+    """What is wrong with a command line, without a full stop."""
     option, cause = getattr(error, "option_name", ""), error.__cause__
     if hasattr(error, "possibilities"):  # for an unknown option typer names some that are hardly alike
         name = option.removeprefix("--").replace("-", "_")

@@ -41,8 +41,8 @@ def check(
         for result in checked(name):
             done, broken = done + 1, broken + bool(result.fault)
             mark = "[red]BROKEN[/red]" if result.fault else "[green]ok[/green]    "
-            told = result.fault or result.remark
-            detail = f": {told.rstrip('.')}." if told else "."
+            detail_text = result.fault or result.remark
+            detail = f": {detail_text.rstrip('.')}." if detail_text else "."
             console.print(f"  {mark} {escape(result.contract + detail)}", soft_wrap=True, highlight=False)
     if broken:
         console.print(f"{broken} of {counted(done, 'check')} failed.")

@@ -91,7 +91,7 @@ def _gpu() -> str:
 
 
 def size(count: float) -> str:
-    """Bytes in the unit that suits them.
+    """Bytes in a suitable unit.
 
     >>> size(0), size(2048), size(5.5 * 2**30)
     ('0 B', '2 KiB', '5.5 GiB')

@@ -22,7 +22,7 @@ def embed(
             "texts a .csv file or JSON lines, of tables .csv, .tsv or Parquet."
         ),
     ],
-    out: Annotated[Path, typer.Option(help="The folder that the pool goes to.")],
+    out: Annotated[Path, typer.Option(help="Folder to write the pool to.")],
     run: Annotated[
         Path | None, typer.Option(help="Embed with the model of this finished run or project (its directory).")
     ] = None,
@@ -34,9 +34,9 @@ def embed(
         ),
     ] = None,
     weights: Annotated[Path | None, typer.Option(help="Weights for --model, a safetensors file.")] = None,
-    half: Annotated[bool, typer.Option("--half", help="Write float16: half of the bytes.")] = False,
+    half: Annotated[bool, typer.Option("--half", help="Write float16: half the size.")] = False,
     image_size: Annotated[
-        int, typer.Option(min=0, help="Bring images to this side; 0: the run's, or as they are.")
+        int, typer.Option(min=0, help="Resize images to this side; 0: the run's size, or unchanged.")
     ] = 0,
     column: Annotated[
         str,
@@ -62,8 +62,8 @@ def embed(
 ) -> None:
     """Turn images, vectors or texts into a pool for `accuacl select`: ids, embeddings and probabilities.
 
-    Given again after it was stopped, the same command goes on where it was. Ids are the paths of images within their
-    folder, the id column of tables, or else row numbers.
+    Run the same command again to resume. Ids are the paths of images within their folder, the id column of tables, or
+    else row numbers.
 
     `accuacl embed --data photos/ --run runs/a --out pool/`
     """

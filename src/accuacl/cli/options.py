@@ -33,7 +33,7 @@ DataDir = Annotated[
 Plugin = Annotated[
     list[Path] | None,
     typer.Option(
-        help="A Python file that registers strategies, learners, memory policies or streams of yours; may be repeated."
+        help="A Python file that registers your own strategies, learners, memory policies or streams; may be repeated."
     ),
 ]
 OptionWords = Annotated[
@@ -41,7 +41,7 @@ OptionWords = Annotated[
     typer.Option(
         "--option",
         metavar="NAME=VALUE",
-        help="An option of the strategy, such as share=0.3, also of a plugin's; may be repeated.",
+        help="An option of the strategy (or of a plugin's), such as share=0.3; may be repeated.",
     ),
 ]
 Workers = Annotated[
@@ -57,7 +57,7 @@ Address = Annotated[
 Gpus = Annotated[float, typer.Option(min=0, help="Ray: the share of a GPU that each run takes, such as 0.5.")]
 Results = Annotated[
     Path | None,
-    typer.Option(help="The table of results (default: OUT/results.csv); runs that it has are not done again."),
+    typer.Option(help="The table of results (default: OUT/results.csv); runs already in it are not repeated."),
 ]
 Only = Annotated[
     list[str] | None,
@@ -156,11 +156,11 @@ def narrow(runs: Sequence[T], only: Sequence[str], setting: Callable[[T, str], A
         for word in [] if values else map(str.strip, text.split(",")):
             if not (meant := _meant(word, there, show)):
                 known = "; ".join(map(show, there))
-                raise InputError(f"--only {condition}: there is no {name} {word} here, only {known}.")
+                raise InputError(f"--only {condition}: no run has {name} {word}; the values are {known}.")
             values |= meant
         chosen = [run for run in chosen if setting(run, name) in values]
     if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} leaves no run; give less.")
+        raise InputError(f"no run matches --only {' --only '.join(only)}; relax it.")
     return chosen
 
 

@@ -27,10 +27,16 @@ COMMANDS = {  # by name: its module, and the line that the group's help shows
     "gold": (LABELS, "Name items whose answers are known, to see how often people are right."),
     "status": (STATE, "Show what the project is waiting for, what people have done, and how good the model is."),
     "train": (STATE, "Do what can be done now: close a complete round, train, choose the next batch."),
-    "label": (LABELS, "Take labels that you have already from a file; those that no round asks for cost nothing."),
+    "label": (
+        LABELS,
+        "Import existing labels from a file. Labels that no round asked for do not count against the budget.",
+    ),
     "forget": (STATE, "Remove items, their labels and what was learned from them."),
-    "relocate": (DATA, "Say where data are that were moved: a folder of images, or one with those of several tasks."),
-    "backup": (STATE, "Copy the project to a new directory while people go on labelling."),
+    "relocate": (
+        DATA,
+        "Tell the project where moved data are now: a folder of images, or one with those of several tasks.",
+    ),
+    "backup": (STATE, "Copy the project to a new directory while people continue to label."),
     "export": (STATE, "Write the labels, the model with a file that loads it, and predictions for new data."),
     "push": (LABELS, "Let people label the open round in Label Studio."),
     "pull": (LABELS, "Take what people have answered in Label Studio: labels, corrections and skips."),
@@ -97,5 +103,5 @@ def printable(text: str) -> str:
 
 
 def print_state(state: ProjectState, directory: Path) -> None:
-    """What the project waits for, and the command that goes on where it has all it needs."""
+    """What the project waits for, and the command that continues it."""
     console.print(escape(state.text) + (next_step(directory) if state.ready else ""), soft_wrap=True)

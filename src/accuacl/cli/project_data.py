@@ -49,7 +49,7 @@ Texts = Annotated[
 ]
 LabelColumn = Annotated[
     str,
-    typer.Option(help="A column with labels that texts, vectors or tables have already; learned at once, and free."),
+    typer.Option(help="A column of existing labels in texts, vectors or tables; learned at once, outside the budget."),
 ]
 
 
@@ -137,7 +137,7 @@ def add(
             print_added(task, items, directory)
         status = project.state().status
     if status is not None and status.open:
-        console.print(f"{'it begins' if len(added) == 1 else 'they begin'} when the tasks before are done")
+        console.print(f"{'it begins' if len(added) == 1 else 'they begin'} when the earlier tasks are done")
     else:
         console.print(f"next: {command('serve', directory)}", soft_wrap=True)
 
@@ -147,10 +147,10 @@ def relocate(
     old: Annotated[Path, typer.Argument(metavar="OLD", help="The folder or file that the data were in.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="Where it is now.")],
 ) -> None:
-    """Say where data are that were moved: a folder of images, or one with those of several tasks.
+    """Tell the project where moved data are now: a folder of images, or one with those of several tasks.
 
-    Names below the folder must be as they were. A server that is running goes on with the new place. What was uploaded
-    on the page is in the project's directory and moves with it.
+    Names below the folder must be unchanged. A running server continues with the new location. What was uploaded on
+    the page is in the project's directory and moves with it.
     """
     with projects.Project.open(directory) as project:
         for moved in projects.relocate_data(project.tasks, old, new):
@@ -194,7 +194,7 @@ def read_pools(
     kind, path = kinds[0], paths[kinds[0]]
     if kind in ("images", "files") and given.options.label:
         raise InputError(
-            f"{kind} have no column of labels; give their labels with `accuacl project label --from FILE`."
+            f"{kind} have no column of labels; import their labels with `accuacl project label --from FILE`."
         )
     if kind in ("images", "files") and given.task:
         raise InputError(
@@ -244,7 +244,7 @@ def _warn_of_similar(names: list[str]) -> None:
 
 
 def _warn_of_answers(columns: list[str], otherwise: str) -> None:
-    """Warn of columns that the model learns from and that may have what people shall answer."""
+    """Warn of columns that the model learns from but that may hold the answer."""
     for name in columns:
         if name.lower() in data.LABELS:
             typed = shlex.quote(name)

@@ -35,17 +35,19 @@ def label(
             "--from", help="A table (CSV, TSV, JSON, JSON lines, Parquet) with `name` (texts: `text`) and `class`."
         ),
     ],
-    by: Annotated[str, typer.Option(help="Whose labels they are, where no column `person` says it.")] = "imported",
+    by: Annotated[str, typer.Option(help="Whose labels they are, unless a column `person` says so.")] = "imported",
     label_column: Annotated[str, typer.Option(help="The column of classes (default: class or label).")] = "",
-    new_classes: Annotated[bool, typer.Option("--new-classes", help="Add classes that the project has not.")] = False,
+    new_classes: Annotated[
+        bool, typer.Option("--new-classes", help="Add classes that the project does not have.")
+    ] = False,
     train: Annotated[bool, typer.Option("--train", help="Then learn from them and choose what to label next.")] = False,
     trust_code: TrustCode = False,
 ) -> None:
-    """Take labels that you have already from a file; those that no round asks for cost nothing.
+    """Import existing labels from a file. Labels that no round asked for do not count against the budget.
 
-    Rows that cannot be taken are named and the others taken; the same file again changes nothing. Labels of items that
-    the open round asks for are answers to it, and count in the budget; those of items that nobody has been asked for
-    are learned with the present round; those of later tasks wait for theirs. Exit code 2: some rows were refused.
+    Rows that cannot be imported are named and skipped; importing the same file again changes nothing. Labels of items
+    that the open round asks for answer it and count against the budget; those of items that nobody has been asked for
+    are learned with the current round; those of later tasks wait for theirs. Exit code 2: some rows were refused.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
         taken = projects.take_label_file(project, file, by, new_classes, label_column)
@@ -96,11 +98,12 @@ def push(directory: Directory, label_studio: Server) -> None:
 def pull(
     directory: Directory,
     label_studio: Server,
-    watch: Annotated[bool, typer.Option("--watch", help="Ask again until the round is complete.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until the round is complete.")] = False,
     train: Annotated[
-        bool, typer.Option("--train", help="Train when the round is complete, and push the next; with --watch, go on.")
+        bool,
+        typer.Option("--train", help="Train when the round is complete, then push the next; with --watch, repeat."),
     ] = False,
-    every: Annotated[float, typer.Option(min=1, help="With --watch: seconds from one question to the next.")] = 10.0,
+    every: Annotated[float, typer.Option(min=1, help="With --watch: seconds between requests.")] = 10.0,
     new_classes: Annotated[
         bool, typer.Option("--new-classes", help="Make a class of every choice that the project does not know.")
     ] = False,

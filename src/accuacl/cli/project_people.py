@@ -37,7 +37,7 @@ def serve(
     cert: Annotated[Path | None, typer.Option(help="The certificate, for HTTPS.")] = None,
     key: Annotated[Path | None, typer.Option(help="The certificate's private key.")] = None,
     public_url: Annotated[
-        str, typer.Option(metavar="URL", help="The address that people open, if a proxy stands before this server.")
+        str, typer.Option(metavar="URL", help="The address that people open, if this server is behind a proxy.")
     ] = "",
     overlap: Annotated[
         float | None,
@@ -49,14 +49,15 @@ def serve(
     ] = None,
     proxy_user_header: Annotated[
         str,
-        typer.Option(metavar="NAME", help="A header in which a proxy that logs people in says who is asking."),
+        typer.Option(metavar="NAME", help="Request header in which an authenticating proxy names the user."),
     ] = "",
     proxy_address: Annotated[
         list[str] | None,
-        typer.Option(help="The proxy's address or network, from which alone the header counts. May be repeated."),
+        typer.Option(help="The proxy's address or network; the header is trusted only from there. May be repeated."),
     ] = None,
     proxy_groups_header: Annotated[
-        str, typer.Option(metavar="NAME", help="A header in which the proxy names their groups, with commas between.")
+        str,
+        typer.Option(metavar="NAME", help="Request header in which it names their groups, separated by commas."),
     ] = "",
     proxy_lead: Annotated[
         list[str] | None,
@@ -94,7 +95,7 @@ def serve(
     )
     if web.holds_projects(directory):
         if overlap is not None:
-            raise InputError("--overlap is for one project; change it on the page of each.")
+            raise InputError("--overlap is for one project; change it on each project's page.")
         one_heap()  # before there are threads
         run(directory)
         return
@@ -126,7 +127,7 @@ def person(
             print(f"{name} can log in with this token once, within a week, on {where}.", file=sys.stderr)
         elif action == "revoke":
             store.revoke(name)
-            print(f"{name} has no access any more; their labels stay.")
+            print(f"{name} no longer has access; their labels stay.")
             if not any(person.lead and not person.revoked for person in store.people()):
                 print("nobody leads the project now; make somebody a lead with `lead NAME`, or `add` someone.")
         else:

@@ -113,9 +113,9 @@ def backup(
     directory: Directory,
     to: Annotated[Path, typer.Argument(metavar="TO", help="A new directory for the copy, which is a project itself.")],
 ) -> None:
-    """Copy the project to a new directory while people go on labelling.
+    """Copy the project to a new directory while people continue to label.
 
-    A process that trains is waited for. Data that lie outside of the project's directory are not copied.
+    Waits for a training process. Data outside the project's directory are not copied.
     """
     with projects.Project.open(directory) as project:
         project.backup(to)
@@ -132,7 +132,7 @@ def forget(
 
     For projects with --learner ridge or kernel. The model is then that of a project without the items. Of a task whose
     examples are erased (--keep statistics) an item is read again from where it came from, so that its share can be
-    taken out of the sums. Your own files are not touched: delete them yourself.
+    subtracted from the sums. Your own files are not touched: delete them yourself.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
         forgot = project.forget(items, column, draw)
@@ -143,7 +143,7 @@ def forget(
 
 
 def _next(state: projects.ProjectState, directory: Path) -> str:
-    """The command that goes on, to be printed; "" if the project waits for data."""
+    """The command that continues, to be printed; "" if the project waits for data."""
     if state.waiting == "labels":
         return f" Next: {command('serve', directory)}"
     return next_step(directory) if state.ready else ""

@@ -21,7 +21,7 @@ def report(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The file to write (default: report.html; of a single run, in its directory).")
+        Path | None, typer.Option(help="The file to write (default: report.html; for a single run, in its directory).")
     ] = None,
     format: Annotated[
         str, typer.Option(help=f"One of {', '.join(reports.FORMATS)} (default: by the suffix of --out, or html).")
@@ -30,8 +30,8 @@ def report(
     baseline: Annotated[
         str,
         typer.Option(
-            help="What all else is compared with, paired by seed: a strategy, learner, memory policy or path, or a "
-            "setting such as labels=100, or several with commas between them (default: what the first of several "
+            help="What everything else is compared with, paired by seed: a strategy, learner, memory policy, path, or "
+            "a setting such as labels=100, or several separated by commas (default: what the first of several "
             "paths has, else uniform)."
         ),
     ] = "",

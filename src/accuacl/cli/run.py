@@ -55,9 +55,9 @@ def run(
 ) -> None:
     """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
 
-    Given again, the same command goes on where it was, or shows the result at once. What is not set comes from the
-    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; what a --config file sets stays
-    set, and options here override it.
+    Run the same command again to resume, or to show the result once it is finished. What is not set comes from the
+    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; options override what a --config
+    file sets.
     """
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}
@@ -112,19 +112,19 @@ def _print_classes(result: dict[str, Any]) -> None:
 
 
 def _check_scale(file: Path | None, from_file: dict[str, Any], chosen: dict[str, Any]) -> None:
-    """Refuse a --scale that would change nothing: it gives defaults, and a file by --print-config sets everything."""
+    """Refuse a --scale that would change nothing: it sets defaults, and a file from --print-config sets everything."""
     written, wanted = from_file.get("scale"), chosen.get("scale")
     decided = decided_by_scale(str(chosen.get("benchmark", "split-digits")))
     stuck = [name for name in decided if name in from_file]
     if written is not None and written != wanted and stuck:
         raise InputError(
             f"{file} is of scale {written} and sets {', '.join(stuck)}, which --scale {wanted} would not change; "
-            "delete its line scale and those that the scale shall decide, or leave out --scale."
+            "delete its line scale and those that the scale should decide, or leave out --scale."
         )
 
 
 def _print_accuracy(result: dict[str, Any]) -> None:
-    """The accuracy matrix, and below it what it comes to."""
+    """The accuracy matrix, and below it its summary."""
     c, matrix = result["config"], result["accuracy_matrix"]
     stream = f", {words}" if (words := describe_stream(c)) else ""
     run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"

@@ -16,7 +16,7 @@ from rich.table import Column
 
 from accuacl.base.progress import OnProgress, Progress as Done
 
-EVERY = 30.0  # seconds between lines about long work, where there is no terminal
+EVERY = 30.0  # seconds between progress lines without a terminal
 PIPED = 500  # columns where no terminal says how many there are; nothing of ours is wider
 if not os.environ.get("COLUMNS", "").strip("0"):  # as some servers have it, where nothing would be shown
     os.environ.pop("COLUMNS", None)
@@ -41,7 +41,7 @@ def progress_bar(*more: ProgressColumn) -> Progress:
 
 @contextmanager
 def drawn(*more: ProgressColumn) -> Iterator[OnProgress]:
-    """A function that draws the progress it is given, or prints a line now and then where there is no terminal.
+    """A function that draws the progress it is given, or prints a line now and then without a terminal.
 
     Meanwhile Python's warnings are shown as notes.
     """
@@ -82,7 +82,7 @@ def command(*words: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """In the unit that suits it.
+    """A duration in a suitable unit.
 
     >>> duration(0.004), duration(42), duration(90), duration(5400), duration(1e6)
     ('0.00 s', '42 s', '1.5 min', '1.5 h', '278 h')

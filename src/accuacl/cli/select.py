@@ -41,16 +41,16 @@ def select(
     ] = None,
     past: Annotated[
         int | None,
-        typer.Option(min=0, help="With --memory: how many examples, labelled or not, all finished tasks had together."),
+        typer.Option(min=0, help="With --memory: total number of examples, labelled or not, in all finished tasks."),
     ] = None,
     labelled: Annotated[
         list[str] | None,
-        typer.Option(help="Parquet with examples of this task that are labelled already and not in the pool."),
+        typer.Option(help="Parquet with examples of this task that are already labelled and not in the pool."),
     ] = None,
     exclude: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Rows of the pool that are labelled already: a text file with an id a line, or a .csv, .jsonl or "
+            help="Rows of the pool that are already labelled: a text file with one id per line, or a .csv, .jsonl or "
             ".parquet with a column id, such as earlier picks; may be repeated."
         ),
     ] = None,
@@ -162,11 +162,11 @@ LEAST_BYTES = 2**20
 
 
 def _bytes(size: str) -> int:
-    parts = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
-    count = int(float(parts[1]) * BYTES[parts[2].upper()]) if parts else 0
-    if parts and parts[2] and 0 < count < LEAST_BYTES:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", size, re.IGNORECASE)
+    count = int(float(match[1]) * BYTES[match[2].upper()]) if match else 0
+    if match and match[2] and 0 < count < LEAST_BYTES:
         raise InputError(f"memory-limit is {size!r}; give at least 1MiB.")
-    if not parts or 0 < count < LEAST_BYTES:  # nobody means so few bytes
+    if not match or 0 < count < LEAST_BYTES:  # nobody means so few bytes
         raise InputError(f"memory-limit is {size!r}; give a size with its unit, such as 500MB or 2GiB.")
     return count
 
@@ -208,11 +208,11 @@ def _lines(path: Path) -> list[str]:
     try:
         lines = [line.rstrip("\r") for line in path.read_text(encoding="utf-8-sig").split("\n")]
     except FileNotFoundError:
-        raise InputError(f"there is no file {path}; write the ids to leave out there, one a line.") from None
+        raise InputError(f"there is no file {path}; write the ids to leave out there, one per line.") from None
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}; give a text file of ids, {tables}.") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path} is not text; write the ids to leave out there, one a line, {tables}.") from None
+        raise InputError(f"{path} is not text; write the ids to leave out there, one per line, {tables}.") from None
     return [line for line in lines if line.strip()]
 
 

@@ -61,10 +61,10 @@ def sweep(
     address: Address = None,
     gpus: Gpus = 0.0,
 ) -> None:
-    """Do a grid of runs in parallel, only those that are missing, into one table.
+    """Run a grid of settings in parallel, skip finished runs, and collect the results in one table.
 
-    A file is as simple as `benchmark: split-digits`, `strategy: [uniform, accuacl]`, `seeds: [0, 1, 2]`. Given again,
-    the same command goes on where it was. A run that fails is reported at the end and does not stop the others.
+    A file is as simple as `benchmark: split-digits`, `strategy: [uniform, accuacl]`, `seeds: [0, 1, 2]`. Run the same
+    command again to resume. A run that fails is reported at the end and does not stop the others.
     """
     load_plugins(plugin or ())
     runs = _narrow_runs(runs_of(read_yaml(file), data_dir=data_dir), only or [])
@@ -97,7 +97,7 @@ def paper(
 ) -> None:
     """Reproduce a table or figure of the paper and write its report, our numbers beside the paper's.
 
-    Given again it goes on where it was; recipes share their runs. `accuacl paper list` says what each costs here.
+    Run the same command again to resume; recipes share their runs. `accuacl paper list` shows what each costs here.
     """
     if scale not in SCALES:
         raise InputError(f"scale is {scale!r}; give one of {', '.join(SCALES)}.")
@@ -205,7 +205,7 @@ def _narrow_strategies(strategies: Sequence[str], only: Sequence[str]) -> list[s
             raise InputError(f"there is no strategy {unknown[0]} here, only {', '.join(strategies)}.")
         chosen = [name for name in chosen if name in names]
     if not chosen:
-        raise InputError(f"--only {' --only '.join(only)} leaves nothing to measure; give less.")
+        raise InputError(f"--only {' --only '.join(only)} leaves nothing to measure; relax it.")
     return chosen
 
 
@@ -231,7 +231,7 @@ def _run_and_show(
     data_dir: Path | None,
     plugins: Sequence[Path],
 ) -> Outcome:
-    """Do the runs that are missing; draw one bar for all of them, and below it those that have ended."""
+    """Do the missing runs; draw one bar for all of them, and below it the finished ones."""
     from accuacl.experiments.sweeps import run_missing  # loads torch
 
     bar = progress_bar(MofNCompleteColumn(), TimeLeftColumn())
@@ -267,7 +267,7 @@ def _print_failures(outcome: Outcome, out: Path) -> None:
 
 
 class _Screen:
-    """On a terminal a bar and a table of the runs that have ended; elsewhere a line for each of them."""
+    """On a terminal, a bar and a table of finished runs; elsewhere, a line per finished run."""
 
     def __init__(self, runs: Sequence[SweepRun], bar: Any, live: Live) -> None:
         self.titles, self.total, self.bar, self.live = titles(runs), len(runs), bar, live
@@ -325,7 +325,7 @@ class TimeLeftColumn(ProgressColumn):
 
 
 def _ended_runs(ended: Sequence[tuple[str, Row | None, str]], most: int) -> Table:
-    """The last runs that have ended, at most so many."""
+    """The latest finished runs, at most this many."""
     table = Table(
         Column("finished", ratio=1, no_wrap=True), "A (%)", "F (%)", Column("time", no_wrap=True), expand=True
     )

@@ -107,7 +107,7 @@ def check(name: str, address: str | None = None, gpus: float = 0.0) -> None:
     if name == "local" and address:
         raise InputError(f"address is {address!r} but the engine is local; give --engine ray to use a cluster.")
     if name == "local" and gpus:
-        raise InputError(f"gpus is {gpus:g} but the engine is local; give --engine ray to share GPUs out.")
+        raise InputError(f"gpus is {gpus:g} but the engine is local; give --engine ray to share GPUs.")
 
 
 class KeepsWorkers:

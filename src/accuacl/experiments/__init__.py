@@ -1,4 +1,4 @@
-"""Experiments: Algorithm 1 over a stream of tasks, resumable to the bit.
+"""Experiments: Algorithm 1 over a stream of tasks, resumable bit for bit.
 
     from accuacl.experiments import make, run
     result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))

@@ -104,14 +104,14 @@ class Learning:
 
 
 def memory_result(memory: Memory, handle: Handle | None) -> dict[str, Any]:
-    """What the journal has of a memory: all but DER++'s logits, which stay in its file."""
+    """What the journal records of a memory: all but DER++'s logits, which stay in its file."""
     return {name: array.tolist() for name, array in memory.to_arrays().items() if name != "logits"} | {"file": handle}
 
 
 def remove_old(folder: Path, state: LoopState) -> None:
     """Delete the weights and memories that no later step can need: all but the last task's and the last round's.
 
-    A task of which nothing was learned has no weights of its own, but may have a memory.
+    A task without training has no weights of its own, but may have a memory.
     """
     keep = {state.memory["file"]} if state.memory else set()
     for handle in (state.start, state.weights):
@@ -143,12 +143,12 @@ def save_arrays(path: Path, arrays: dict[str, np.ndarray]) -> Handle:
 
 
 def load_tensors(folder: Path, handle: Handle) -> dict[str, torch.Tensor]:
-    """What the handle stands for, checked to the last bit."""
+    """The tensors of a handle, checked to the last bit."""
     return safetensors.torch.load(_read(folder, handle))
 
 
 def load_arrays(folder: Path, handle: Handle) -> dict[str, np.ndarray]:
-    """The NumPy arrays that the handle stands for, checked to the last bit."""
+    """The NumPy arrays of a handle, checked to the last bit."""
     return safetensors.numpy.load(_read(folder, handle))
 
 
@@ -162,9 +162,9 @@ def _read(folder: Path, handle: Handle) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path} is gone, but the journal needs it; {what_to_do(folder.parent)}.") from None
+        raise InputError(f"{path} is missing, but the journal needs it; {what_to_do(folder.parent)}.") from None
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and do it again.") from error
+        raise InputError(f"{path} cannot be read: {reason(error)}; fix that and try again.") from error
     if hashlib.sha256(data).hexdigest() != handle["sha256"]:
-        raise InputError(f"{path} is damaged: it is not what was written; {what_to_do(folder.parent)}.")
+        raise InputError(f"{path} is damaged: its content is not what was written; {what_to_do(folder.parent)}.")
     return data

@@ -89,7 +89,7 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Files name `options` only where there are some."""
+        """Write `options` to files only if there are any."""
         settings: dict[str, Any] = handler(self)
         if not settings.get("options", True):
             del settings["options"]
@@ -132,12 +132,12 @@ class Config(Settings):
     order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
     arrival: str = Field(
         "classes",
-        description="Tasks: classes, a few new ones at a time; given, as your own data name them; or a --plugin's.",
+        description="Tasks: classes (a few new ones at a time), given (as your own data name them), or a --plugin's.",
     )
     domains: int = Field(
-        0, ge=0, description="Number of tasks that have all classes, each with another corruption of images; 0: none."
+        0, ge=0, description="Number of tasks with all classes, each with another corruption of the images; 0: none."
     )
-    recurring: int = Field(0, ge=0, description="How often everything comes back, in tasks that are mixed anew.")
+    recurring: int = Field(0, ge=0, description="How many times all classes recur, in other combinations.")
     blur: float = Field(0.0, ge=0, lt=1, description="The share of each class that arrives in other tasks.")
     imbalance: float = Field(
         1.0, gt=0, le=1, description="Long tail: the rarest class has this share of the commonest; 1: unchanged."
@@ -147,11 +147,11 @@ class Config(Settings):
         "uniform", description="Wrong answers: uniform (any class so far), or alike (the one with the nearest mean)."
     )
     stream_seed: int | None = Field(
-        None, ge=0, description="Seed of corruptions, returns, blur, imbalance and label noise; unset: the seed."
+        None, ge=0, description="Seed of corruptions, recurrence, blur, imbalance and label noise; unset: the seed."
     )
     labels: int = Field(100, ge=1, description="Labels per task.")
-    rounds: int = Field(2, ge=1, description="Rounds in which they are asked for; --first-round says how the first is.")
-    last_rounds: int = Field(0, ge=0, description="Rounds of the last task, each as large as before; 0: as many.")
+    rounds: int = Field(2, ge=1, description="Rounds for these labels; --first-round sets how the first is chosen.")
+    last_rounds: int = Field(0, ge=0, description="Rounds of the last task, of the usual size; 0: as in other tasks.")
     pool: int = Field(0, ge=0, description="Only this many examples of each task's pool, drawn by the seed; 0: all.")
     test: int = Field(0, ge=0, description="Only this many test examples of each task, drawn by the seed; 0: all.")
     epochs: int = Field(1, ge=1, description="Epochs of training in each round.")
@@ -160,12 +160,12 @@ class Config(Settings):
     momentum: float = Field(0.8, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
     model: str = Field("mlp", description=f"Network: {', '.join(models.NAMES)}, or your own: net.py:build.")
-    width: int = Field(0, ge=0, description="Its width; 0: its own default.")
+    width: int = Field(0, ge=0, description="The network's width; 0: its default.")
     learner_variant: Literal["paper", "original"] = Field(
         "paper", description="The learner as in the paper's experiments (paper), or as first published (original)."
     )
     replay: Literal["once", "cycled"] = Field(
-        "once", description="ER: replay the memory once an epoch, as in the paper (once), or at every step (cycled)."
+        "once", description="ER: replay the memory once per epoch, as in the paper (once), or at every step (cycled)."
     )
     alpha: float = Field(
         0.1, ge=0, description="DER++: weight of the squared error to the stored logits; lwf: of distillation."
@@ -176,8 +176,8 @@ class Config(Settings):
     )
     sampling: Literal["plain", "balanced", "repeated"] = Field(
         "plain",
-        description="An epoch has every label once (plain), as many of each class (balanced), or what the first epoch "
-        "had, with the same crops and flips, as the authors' data loader gives it (repeated).",
+        description="Each epoch uses every label once (plain), equally many per class (balanced), or what the first "
+        "epoch used, with the same crops and flips, as the authors' data loader does (repeated).",
     )
     memory_policy: str = Field(
         "paper",
@@ -191,13 +191,13 @@ class Config(Settings):
     sample: int = Field(
         0,
         ge=0,
-        description="Coverage looks at so many examples of a larger pool, drawn by the seed; 0: at all, however long "
-        "it takes. Unset: 5000, or 20 times the labels of a round if these are more.",
+        description="If the pool is larger, coverage chooses from a random sample of this many; 0: from the whole "
+        "pool, which may be slow. Unset: 5000, or 20 times the labels of a round if that is more.",
     )
     variant: Literal["released", "paper"] = option_field("variant")
     keep: int = option_field("keep")
     lam: float | None = option_field("lam")
-    lam_from: int = Field(1, ge=1, description="The first task that --lam holds for.")
+    lam_from: int = Field(1, ge=1, description="The first task to which --lam applies.")
     oversample: float = option_field("oversample")
     share: float | None = option_field("share")
     uncertainty: Literal["weighed", "ignored"] = option_field("uncertainty")
@@ -205,7 +205,7 @@ class Config(Settings):
         {}, description="Other options of the strategy by name, such as {ridge: 2}."
     )
     evaluate: Literal["task", "round"] = Field(
-        "task", description="Test after every task (task), or after every round too (round)."
+        "task", description="Test after every task (task), or also after every round (round)."
     )
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("auto", description="Where it runs: cpu, cuda, cuda:1 or auto.")
@@ -279,11 +279,11 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     if isinstance(benchmark, str) and benchmark not in data.BENCHMARKS:
         if benchmark in data.PUBLISHED:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        place = data.own_data(benchmark, data_dir, "benchmark", data.BENCHMARKS)
-        vectors = data.holds_vectors(place)
+        data_path = data.own_data(benchmark, data_dir, "benchmark", data.BENCHMARKS)
+        vectors = data.holds_vectors(data_path)
         defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
         split = given.get("classes_per_task") or given.get("domains")
-        if not split and (given.get("task_column") or data.holds_tasks(place)):
+        if not split and (given.get("task_column") or data.holds_tasks(data_path)):
             defaults = defaults | {"arrival": "given"}
         elif not split and vectors and "arrival" not in given:
             column = str(given.get("label_column") or "")
@@ -316,7 +316,7 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
 
 
 def canonical(config: dict[str, Any]) -> dict[str, Any]:
-    """The config with what its strategy and learner do not use put back to its default.
+    """The config with settings that its strategy and learner do not use reset to their defaults.
 
     >>> canonical(Config(strategy="uniform", lam=0.5).model_dump())["lam"] is None
     True
@@ -341,7 +341,7 @@ def canonical(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def usual_sample_of(config: Config) -> int:
-    """How many examples of a larger pool coverage looks at, if nothing else is said; 0: at all. The digits are few."""
+    """The default size of coverage's sample of a larger pool; 0: the whole pool. The digits are few."""
     if not looks_at_sample(dict(config)) or config.benchmark == "split-digits":
         return 0
     return usual_sample(_labels_of_round(config))

@@ -37,7 +37,7 @@ def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
     known = model.model_fields
     if not isinstance(content, dict) or "learner" not in content or ("kind" in content) != ("kind" in known):
         kind = "project" if "kind" in known else "run"
-        raise InputError(f"{path} is not that of a {kind}; choose another directory.")
+        raise InputError(f"{path} does not belong to a {kind}; choose another directory.")
     version = content.pop(SCHEMA, VERSION)
     new = sorted(content.keys() - set(known))
     if not isinstance(version, int) or version > VERSION or new:
@@ -89,7 +89,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None) or one_line(error)
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise InputError(f"{path} is not YAML ({where}{problem}); write lines like 'learner: er'.") from None
+        raise InputError(f"{path} is invalid YAML ({where}{problem}); write lines like 'learner: er'.") from None
     except RecursionError:
         raise InputError(f"{path} is nested too deeply; write lines like 'learner: er'.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -99,12 +99,12 @@ def read_yaml(path: Path) -> dict[str, Any]:
         why = reason(error).partition(";")[0]
         raise InputError(f"{path} has a value that cannot be read ({why}); correct it.") from None
     if not isinstance(content, dict) or not all(isinstance(key, str) for key in content):
-        raise InputError(f"{path} holds no settings; write lines like 'learner: er'.")
+        raise InputError(f"{path} has no settings; write lines like 'learner: er'.")
     return content
 
 
 def renamed(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by the names that they have here; YAML may spell them as the command line does, or use an alias.
+    """Settings under their canonical names; YAML may spell them as the command line does, or use an alias.
 
     >>> renamed({"classes-per-task": 2, "budget": 50, "options": {"sample": 100}})
     {'classes_per_task': 2, 'labels': 50, 'options.sample': 100}
@@ -143,7 +143,7 @@ class _EachKeyOnce(yaml.SafeLoader):
     """YAML's safe loader, which lets the last of several equal keys win, but refusing these."""
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
-        node = super().compose_mapping_node(anchor)  # before `<<` merges others, whose keys may be given anew
+        node = super().compose_mapping_node(anchor)  # before `<<` merges others, whose keys may be overridden
         keys = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value != "<<":

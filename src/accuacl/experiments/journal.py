@@ -102,7 +102,7 @@ class Journal:
 
     @property
     def environment_change(self) -> str:
-        """Where the environment is not the one that the run began in, in words; "" if it is."""
+        """Describe how the environment differs from the one in which the run began; "" if it does not."""
         return difference(self._begun_in, self.environment)
 
     def once(
@@ -215,7 +215,7 @@ class Journal:
         """Remove what a run writes, and nothing else that may lie there."""
         config = self.directory / "config.json"
         if config.exists() and not self.path.exists() and b'"learner"' not in config.read_bytes():
-            raise InputError(f"{config} is not that of a run; choose another --out.")
+            raise InputError(f"{config} does not belong to a run; choose another --out.")
         for path in [self.directory / name for name in WRITTEN] + weight_files(self.weights):
             path.unlink(missing_ok=True)
 
@@ -242,7 +242,7 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
 
 
 def difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    """Where an environment is not as it was, in words; what was not recorded then counts as the same.
+    """Describe how an environment has changed; what was not recorded before counts as unchanged.
 
     >>> difference({"torch": "2.9", "cpu": "AVX2"}, {"torch": "2.13", "cpu": "AVX2", "processor": "x"})
     'torch 2.9 (now 2.13)'

@@ -1,7 +1,7 @@
-"""Logs of a run for TensorBoard: what is recorded in its journal, as curves over the labels that were given.
+"""Logs of a run for TensorBoard: what is recorded in its journal, as curves over the number of labels.
 
-The journal is the record; the log is made from it. A run that is resumed writes its log anew, so that no event is in it
-twice, and goes on with it.
+The journal is the record; the log is made from it. A resumed run rewrites its log, so that no event is in it twice, and
+then continues it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a run is judged by: from its accuracy matrix alone, and by class, from the recall that it recorded."""
+"""Metrics of a run: from its accuracy matrix alone, and by class, from the recorded recall."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def average_accuracy(matrix: Matrix) -> float:
 
 
 def forgetting(matrix: Matrix) -> float:
-    """F_T: by how much earlier tasks have fallen since they were learned, on average; 0 with a single task.
+    """F_T: how far accuracy on earlier tasks has fallen since they were learned, on average; 0 with a single task.
 
     >>> forgetting([[90, None], [60, 80]])
     30.0
@@ -36,7 +36,7 @@ def forgetting(matrix: Matrix) -> float:
 
 
 def forgetting_max(matrix: Matrix) -> float:
-    """By how much earlier tasks have fallen since their best, whenever that was, on average.
+    """How far accuracy on earlier tasks has fallen since its best, whenever that was, on average.
 
     >>> forgetting_max([[90, None, None], [95, 80, None], [60, 70, 50]])
     22.5

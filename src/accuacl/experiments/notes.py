@@ -1,6 +1,6 @@
 """Notes about settings and streams that are allowed but seldom meant, given before a run begins.
 
-What was measured, and is said here, stands in measured.csv: mean differences over paired seeds in points of average
+The measured effects quoted here come from measured.csv: mean differences over paired seeds in points of average
 accuracy and of forgetting, from the table that each line names.
 """
 
@@ -106,7 +106,7 @@ def _where(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[str]:
-    """Sentences about a stream, of which `tasks` are learned."""
+    """Notes about a stream of which `tasks` are learned."""
     data, sentences = stream.dataset, []
     classes = len(data.classes)
     groups = groups_of(config, classes)

@@ -1,4 +1,4 @@
-"""Results of finished runs: result.json, and tables of them, one row a run, in CSV."""
+"""Results of finished runs: result.json, and tables of them in CSV, one row per run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def read_result(run: Path) -> dict[str, Any]:
 
 
 def run_row(run: Path) -> Row:
-    """What the run in this directory came to."""
+    """The results row of the run in this directory."""
     result = read_result(run)
     steps = read_steps(run / "journal.sqlite", "environment", "data", "label", "test", "result")
     of_run = {step.kind: step for step in steps if step.task is None}
@@ -116,7 +116,7 @@ def run_row(run: Path) -> Row:
 
 
 def _machine(environment: dict[str, Any]) -> str:
-    """The machine and libraries in a line."""
+    """The machine and libraries in one line."""
     parts = [environment[key] for key in ("processor", "machine", "cpu", "device")]
     return ", ".join([*parts, f"torch {environment['torch']}", f"numpy {environment['numpy']}"])
 
@@ -210,7 +210,7 @@ def add_to_csv(path: Path, rows: Iterable[Row]) -> None:
 
 
 def write_csv(path: Path, rows: Iterable[Row]) -> None:
-    """Write the rows, sorted by what was run, whole or not at all."""
+    """Write the rows, sorted by their runs; the file is complete or absent."""
     rows = sorted((row_settings(row) | row for row in rows), key=_place)
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()

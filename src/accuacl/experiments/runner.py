@@ -123,7 +123,7 @@ def _finish(
     """What result.json has."""
     spent, cpu = journal.seconds(), journal.cpu_seconds()
     spent["evaluate"] = spent.get("evaluate", 0.0) + spent.pop("test", 0.0)
-    parts = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
+    seconds = {kind: spent.pop(kind, 0.0) for kind in ("query", "train", "evaluate")}
     return {
         **metrics.summary(matrix),
         "accuracy_matrix": matrix,
@@ -132,7 +132,7 @@ def _finish(
         **_by_class(steps, journal),
         "weights": weights["file"] if weights else None,
         "config": steps.config.model_dump(),
-        "seconds": parts | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
+        "seconds": seconds | {"load": loading, "other": sum(spent.values()), "cpu": cpu},
         "version": accuacl.__version__,
     }
 

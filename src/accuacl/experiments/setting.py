@@ -54,7 +54,7 @@ def check_stream(config: Config) -> None:
         _leave_out(ignored, f"{config.benchmark} has its own images and labels")
     by_classes = [name for name in ("order", "classes_per_task") if getattr(config, name) not in ("fixed", 0)]
     if config.arrival not in (*ARRIVALS, *OWN_STREAMS):
-        raise no_such("arrival", config.arrival, (*ARRIVALS, *OWN_STREAMS))
+        raise no_such("arrival mode", config.arrival, (*ARRIVALS, *OWN_STREAMS))
     if config.task_column and config.arrival != "given":
         raise InputError(
             "--task-column says what arrives when; leave it out, or --classes-per-task, --domains and --arrival."
@@ -84,7 +84,7 @@ def is_class_incremental(settings: Mapping[str, Any]) -> bool:
 
 
 def describe_stream(settings: Mapping[str, Any]) -> str:
-    """How a stream differs from a class-incremental one, in words; "" if it does not.
+    """Describe how a stream differs from a class-incremental one; "" if it does not.
 
     >>> describe_stream({"arrival": "given", "blur": 0.1, "label_noise": 0.2, "noise": "alike"})
     'tasks as given, blur 0.1, label noise 0.2 (alike)'
@@ -100,7 +100,7 @@ def describe_stream(settings: Mapping[str, Any]) -> str:
 
 
 def groups_of(config: Config, classes: int) -> list[list[int]] | None:
-    """The classes of each task; None where they do not say what arrives together."""
+    """The classes of each task; None if tasks are not defined by classes."""
     if config.arrival != "classes" or config.domains:
         return None
     return data.benchmark_tasks(config.benchmark, classes, config.classes_per_task, config.order, config.order_seed)
@@ -155,7 +155,7 @@ def transform_of(name: str, inputs: NDArray[Any]) -> learners.Transform:
 
 
 def training_of(config: Config, classes: int, device: str) -> learners.Training:
-    """How to train a head of so many classes."""
+    """How to train a head with this many classes."""
     return learners.Training(
         epochs=config.epochs,
         batch=config.batch,
@@ -187,7 +187,7 @@ def device_of(device: str) -> str:
 
 
 def environment(device: str) -> dict[str, Any]:
-    """What the last bits of a result depend on besides the settings. device: that of the settings."""
+    """What the last bits of a result depend on, apart from the settings. device: as in the settings."""
     import torch  # slow to load
 
     return {
@@ -346,7 +346,7 @@ def _as_setting(name: str, value: Any) -> Any:
 
 
 def uses(strategy: str, name: str) -> bool:
-    """Whether a setting that is an option holds for a strategy: by the same name it may mean something else.
+    """Whether a setting that is an option applies to a strategy, which may use the same name for something else.
 
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)

@@ -69,7 +69,7 @@ class LoopState:
     def progress(
         self, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None
     ) -> Progress:
-        """How far a run of so many tasks is.
+        """How far a run of this many tasks is.
 
         A round costs as much as it has labels: round r of R begins at r (r + 1) / (R (R + 1)).
         """

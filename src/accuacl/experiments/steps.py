@@ -202,7 +202,7 @@ class ExperimentSteps:
         return result
 
     def _confusion(self, answers: Ids) -> dict[str, dict[str, int]]:
-        """How often each class was taken for which, by name. answers: the true classes, and the predicted ones."""
+        """How often each class was taken for each other one, by name. answers: the true and the predicted classes."""
         names = [self.data.classes[c] for c in self.stream.order]
         confusion: dict[str, dict[str, int]] = {}
         for (truth, predicted), count in zip(*np.unique(answers.T, axis=0, return_counts=True), strict=True):
@@ -222,8 +222,8 @@ class ExperimentSteps:
         recall = {names[c]: 100 * (sum(r for r, _ in all_) / sum(n for _, n in all_)) for c, all_ in together.items()}
         if self.stream.tests_once:
             return {"recall": recall}
-        parts = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
-        return {"recall": recall, "recall_by_task": parts}
+        recalls = [{names[c]: 100 * (r / n) for c, (r, n) in counts.items()} for counts in by_task]
+        return {"recall": recall, "recall_by_task": recalls}
 
     def _predict(self, model: models.Classifier, inputs: InputRows, seen: Ids) -> tuple[NDArray[Any], NDArray[Any]]:
         h, p = models.predict(model, inputs, self.transform, seen, device=self.device)
@@ -232,7 +232,7 @@ class ExperimentSteps:
         return h, p
 
     def _part(self, rows: Ids, count: int, task: Task, purpose: int) -> Ids:
-        """So many of the rows, drawn by the seed; 0: all."""
+        """This many of the rows, drawn by the seed; 0: all."""
         rng = numpy_generator(self.config.seed, task.index, 0, purpose)
         return np.sort(rng.choice(rows, count, replace=False)) if 0 < count < len(rows) else rows
 
@@ -250,7 +250,7 @@ class ExperimentSteps:
         return model.to(self.device)
 
     def _on_decoding(self, images: Progress) -> None:
-        """Decoding comes before the run itself, of which nothing is done yet."""
+        """Decoding comes before the run itself, so no step is done yet."""
         self.on_progress(Progress(0.0, 1.0, f"{images.text} {images.done:.0f}/{images.total:.0f}", images.stage))
 
     def _report(

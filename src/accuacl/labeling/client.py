@@ -56,7 +56,7 @@ class Example:
     text: str = ""
     fields: tuple[tuple[str, str], ...] = ()
     path: str = ""  # of its image or file on the server: see `Client.image`
-    classes: tuple[str, ...] = ()  # the names of the classes that there are
+    classes: tuple[str, ...] = ()  # the names of all classes
 
 
 class Client:
@@ -67,7 +67,7 @@ class Client:
 
         url: where `accuacl project serve` serves, or a login link, which has its token behind a #. token: as
         `accuacl project person DIR add NAME` prints it; it works once. ca: a file with the certificate that signed the
-        server's, if no public authority did. patience: for so many seconds a server that does not answer is asked
+        server's, if no public authority did. patience: for this many seconds a server that does not answer is asked
         again.
         """
         address, self._root, given = _split(url)
@@ -80,7 +80,7 @@ class Client:
         self._state: dict[str, Any] = {}
         self._held: Example | None = None
         if not (token or given):
-            raise InputError("there is no token; give that of `accuacl project person DIR add NAME`, or a login link.")
+            raise InputError("no token was given; give that of `accuacl project person DIR add NAME`, or a login link.")
         try:
             self._post("/api/login", {"token": token or given})
         except BaseException:

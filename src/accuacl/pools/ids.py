@@ -72,14 +72,14 @@ def keys(ids: Column) -> Keys:
     text = np.frombuffer(data, np.uint8)[ends[0] : ends[-1]] if data else np.empty(0, np.uint8)
     text = np.append(text, np.zeros(8, np.uint8))
     words = np.ndarray(len(text) - 7, "<u8", text, strides=(1,))  # the eight bytes from each position on
-    found = mix64(length.astype(np.uint64))
+    hashed = mix64(length.astype(np.uint64))
     rows = np.arange(len(ids))
-    for place in range(0, int(length.max(initial=0)), 8):
-        rows = rows[length[rows] > place]
-        left = np.minimum(length[rows] - place, 8).astype(np.uint64)
-        word = words[start[rows] + place] & (np.uint64(2**64 - 1) >> (np.uint64(64) - np.uint64(8) * left))
-        found[rows] = mix64((found[rows] ^ word) * GOLDEN)
-    return found
+    for offset in range(0, int(length.max(initial=0)), 8):
+        rows = rows[length[rows] > offset]
+        left = np.minimum(length[rows] - offset, 8).astype(np.uint64)
+        word = words[start[rows] + offset] & (np.uint64(2**64 - 1) >> (np.uint64(64) - np.uint64(8) * left))
+        hashed[rows] = mix64((hashed[rows] ^ word) * GOLDEN)
+    return hashed
 
 
 def as_uint64(ids: Column) -> Keys:
@@ -138,9 +138,9 @@ class Excluded:
         if not len(self):
             return np.zeros(len(ids), bool)
         wanted = keys(ids)
-        place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        found = np.asarray(self.keys[place] == wanted)
+        index = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        inside = np.asarray(self.keys[index] == wanted)
         if self.text is not None:  # another text may have the same key
-            rows = np.flatnonzero(found)
-            found[rows] = [text in self.text for text in take(ids, rows)]
-        return found
+            rows = np.flatnonzero(inside)
+            inside[rows] = [text in self.text for text in take(ids, rows)]
+        return inside

@@ -24,7 +24,7 @@ USUAL_LIMIT = 4 << 30  # bytes that a pool in memory may take, if they are free
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Rows of a pool in the order of their ids, and those that are left out because they have labels already."""
+    """Rows of a pool in the order of their ids, and those left out because they are already labelled."""
 
     ids: NDArray[Any]
     features: Features
@@ -51,8 +51,8 @@ def check_fits(strategy: str, pool: Pool, sample: int | None, others: int, limit
     may = min(USUAL_LIMIT, available_memory()) if limit is None else whole_number("memory_limit", limit, 0)
     if need > may:
         raise TooLarge(
-            f"{strategy} needs {what} with d={d} and K={K}, and may use {may:,}; allow more with --memory-limit, or "
-            f"{instead}.",
+            f"{strategy} needs {what} with d={d} and K={K}, but only {may:,} bytes are allowed; allow more with "
+            f"--memory-limit, or {instead}.",
             need,
         )
 
@@ -103,7 +103,7 @@ def load_sample(pool: Pool, size: int, left_out: Excluded, trust_ids: bool, prog
         samples.append(_Sample(hashes[kept], take(chunk.ids, kept), features.rows(kept)))
         if gone.any():
             labelled.append(features.rows(np.flatnonzero(gone)))
-        if sum(len(some.ids) for some in samples) > 2 * size:
+        if sum(len(sample.ids) for sample in samples) > 2 * size:
             samples = [_Sample.smallest(samples, size)]
             cut = samples[0].hashes.max()
         done, rows = done + len(chunk), rows + int((~gone).sum())
@@ -126,9 +126,9 @@ class _Sample:
     @classmethod
     def smallest(cls, samples: list[_Sample], size: int) -> _Sample:
         """The rows with the smallest hashes, and of equal ones those with the smaller ids."""
-        hashes, ids = (np.concatenate([getattr(some, name) for some in samples]) for name in ("hashes", "ids"))
+        hashes, ids = (np.concatenate([getattr(sample, name) for sample in samples]) for name in ("hashes", "ids"))
         order = np.lexsort((ids, hashes))[:size]
-        return cls(hashes[order], ids[order], Features.concat([some.features for some in samples]).rows(order))
+        return cls(hashes[order], ids[order], Features.concat([sample.features for sample in samples]).rows(order))
 
 
 def _over_shards(function: Function, pool: Pool) -> Iterator[Any]:

@@ -137,15 +137,15 @@ def sorted_keys(layout: Layout, shard: Shard, report: OnProgress) -> ids.Keys:
 
 def places(layout: Layout, wanted: NDArray[np.uint64], shard: Shard, report: OnProgress) -> list[tuple[Any, str]]:
     """The first two rows of each id that has one of these keys, as (id, where it is)."""
-    found: list[tuple[Any, str]] = []
+    duplicates: list[tuple[Any, str]] = []
     seen: dict[Any, int] = {}
     for chunk in _reported(layout, shard, ("id",), report):
         rows = np.flatnonzero(np.isin(ids.keys(chunk.ids), wanted))
         for row, id_ in zip(rows, ids.take(chunk.ids, rows).tolist(), strict=True):
             seen[id_] = seen.get(id_, 0) + 1
             if seen[id_] <= 2:
-                found.append((id_, chunk.group.at(chunk.first + int(row))))
-    return found
+                duplicates.append((id_, chunk.group.at(chunk.first + int(row))))
+    return duplicates
 
 
 class _RowFilter:
@@ -177,7 +177,7 @@ def _reported(layout: Layout, shard: Shard, wanted: tuple[str, ...], report: OnP
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Rows that may be picked: their ids, values (smaller is better), the errors of these, and the rows themselves."""
+    """Rows that may be picked: their ids, values (smaller is better) with errors, and the rows themselves."""
 
     ids: NDArray[Any]
     value: NDArray[Any]
@@ -251,7 +251,7 @@ class Sieve:
         near = least <= cut.reach
         if np.isfinite(cut.reach):  # rows that the cut leaves undecided are computed exactly here, in parallel
             undecided = np.flatnonzero(near & (most > cut.reach))
-            value, bound = made_exact(value, bound, undecided, lambda some: self.ranking.exact(rows.take(some)))
+            value, bound = made_exact(value, bound, undecided, lambda chunk: self.ranking.exact(rows.take(chunk)))
             near[undecided] = cut.admits(round_off(value[undecided]), take(ids, kept[undecided]))
         passed = np.flatnonzero(near)
         return Candidates(take(ids, kept[passed]), value[passed], bound[passed], rows.take(passed))
@@ -260,7 +260,7 @@ class Sieve:
         """The `count` smallest of several parts, in the order of their ids."""
         all_ = Candidates.joined(parts)
         kept, value, bound = among_smallest(
-            self.count, all_.value, all_.bound, lambda some: self.ranking.exact(all_.rows.take(some))
+            self.count, all_.value, all_.bound, lambda chunk: self.ranking.exact(all_.rows.take(chunk))
         )
         return Candidates(all_.ids[kept], value, bound, all_.rows.take(kept))
 
@@ -320,8 +320,8 @@ def check_unique(layout: Layout, rows: int, over_shards: Map) -> None:
 def _refuse_equal_ids(layout: Layout, keys: NDArray[np.uint64], over_shards: Map) -> None:
     """Refuse if rows with the same key also have the same id; different text may share a key by chance."""
     where: dict[Any, list[str]] = {}
-    for found in over_shards(functools.partial(places, layout, keys), "finding ids"):
-        for id_, place in found:
+    for duplicates in over_shards(functools.partial(places, layout, keys), "finding ids"):
+        for id_, place in duplicates:
             where.setdefault(id_, []).append(place)
     twice = {id_: sorted(places) for id_, places in where.items() if len(places) > 1}
     if twice:

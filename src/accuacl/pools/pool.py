@@ -66,7 +66,7 @@ class RowGroup:
         return f"{self.file}, row group {self.number}"
 
     def at(self, row: int) -> str:
-        """Where a row of the file is, in words."""
+        """Where a row of the file is, for messages."""
         return f"{self}, row {row}"
 
 
@@ -97,7 +97,7 @@ def unchanged(group: RowGroup) -> pq.ParquetFile:
     parquet = open_parquet(group.file)
     stat = os.stat(group.file)
     if (stat.st_size, stat.st_mtime_ns) != (group.size, group.changed):
-        raise InputError(f"{group.file} was changed while it was being read; start again when it is finished.")
+        raise InputError(f"{group.file} was changed while it was being read; start again when it is complete.")
     return parquet
 
 

@@ -109,9 +109,9 @@ class Scan:
 
     def best(self, ranking: Ranking, count: int) -> tuple[NDArray[Any], Rows]:
         """The `count` best rows, best first, and their ids."""
-        found = self._smallest(Sieve(ranking, ranking.wanted(count, len(self)), self.by_id))
-        picks = ranking.pick(found.rows, np.arange(len(found)), count)
-        return found.ids[picks], found.rows.take(picks)
+        candidates = self._smallest(Sieve(ranking, ranking.wanted(count, len(self)), self.by_id))
+        picks = ranking.pick(candidates.rows, np.arange(len(candidates)), count)
+        return candidates.ids[picks], candidates.rows.take(picks)
 
     def _smallest(self, sieve: Sieve) -> Candidates:
         """The smallest rows of all shards."""

@@ -169,7 +169,7 @@ def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, op
     else:
         loaded = load_sample(pool, sample, query.left_out, query.trust_ids, query.progress)
         options = {name: value for name, value in options.items() if name != "sample"}
-    labelled = [some for some in (_in_memory(query.labelled), loaded.left_out) if some is not None]
+    labelled = [features for features in (_in_memory(query.labelled), loaded.left_out) if features is not None]
     if memory_limit is not None and "memory_limit" in strategies.options_of(strategy):
         options = {"memory_limit": memory_limit} | options
     picked = strategies.select(
@@ -271,11 +271,11 @@ def check_place(path: Path, others: Sequence[Path] = (), **sources: Sequence[str
     places = [(source, name) for name, several in sources.items() for source in several]
     read |= {Path(file).resolve() for source, name in places for file in files_of(source, name)}
     if path.resolve() in read or any(_would_find(source, path) for source, _ in places):
-        raise InputError(f"{path} is among the files that are read; give another --out.")
+        raise InputError(f"{path} is one of the input files; give another --out.")
 
 
 def write_picks(path: Path, picked: Picked) -> None:
-    """id, rank (from 1) and scores, one row a pick, in selection order."""
+    """id, rank (from 1) and scores, one row per pick, in selection order."""
     check_place(path)
     if not picked.rows and not picked.excluded:
         raise InputError("the pool has no rows, so there is nothing to pick; give another pool.")

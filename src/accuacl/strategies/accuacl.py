@@ -281,15 +281,15 @@ def accuacl_coverage(
     (array([294, 181, 100, 384]), array([1., 0., 1., 0.]))
     """
     options = {"variant": variant, "keep": keep, "total_classes": total_classes, "lam": lam, "oversample": oversample}
-    some, n, d = part(share, query.count), len(query.pool), query.pool.d
+    first_count, n, d = part(share, query.count), len(query.pool), query.pool.d
     check_fits("accuacl+coverage", needed(n, d, query.pool.K), n, d)
     tick = query.ticker(4 * query.count)
     passes = portion(tick, 2 * query.count, accuacl.passes * max(1, n))
     context = context_of(query, passes)
     ranking = accuacl.prepare(context, **options)
-    first, _ = context.pool.best(ranking, some)
+    first, _ = context.pool.best(ranking, first_count)
     covered = cover(query, first=first.tolist(), tick=tick)
-    order = in_turn(some, query.count - some)
+    order = in_turn(first_count, query.count - first_count)
     picks = covered.indices[order]
-    scores = {"accuacl": (order < some).astype(np.float64), "gain": covered.scores["gain"][order]}
+    scores = {"accuacl": (order < first_count).astype(np.float64), "gain": covered.scores["gain"][order]}
     return Selection(picks, scores | ranking.explain(Rows(picks.astype(np.uint64), query.pool.rows(picks))))

@@ -244,7 +244,7 @@ def _check_scores(who: str, picked: Selection) -> None:
     for score, values in picked.scores.items():
         if not isinstance(values, np.ndarray) or values.shape != picked.indices.shape or values.dtype.kind not in "fiu":
             raise InputError(
-                f"{who} gave the score {score!r} as {_shape(values)}; give an array, one number for a pick."
+                f"{who} gave the score {score!r} as {_shape(values)}; give an array with one number per pick."
             )
         if not np.isfinite(values).all():
             pick = int(np.argmax(~np.isfinite(values)))

@@ -102,8 +102,8 @@ class _Gradients:
         """Lower `squared` to the distance from the nearest of many centres."""
         for start, block in self.pool.blocks(self.rows):
             out = squared[start : start + len(block)]
-            for _, some in centres.blocks(ROWS):
-                np.minimum(out, _squares(*_factors(block), *_factors(some)).min(axis=1), out=out)
+            for _, chunk in centres.blocks(ROWS):
+                np.minimum(out, _squares(*_factors(block), *_factors(chunk)).min(axis=1), out=out)
 
     def closer(self, squared: NDArray[np.float64], row: int) -> None:
         """Lower `squared` to the distance from one row of the pool, where that is smaller.
@@ -121,9 +121,9 @@ class _Gradients:
         near = np.flatnonzero(least < squared)
         centre = _factors(self.pool.rows(np.array([row])))
         for i in range(0, len(near), ROWS):
-            some = near[i : i + ROWS]
-            exact = _squares(*_factors(self.pool.rows(some)), *centre)[:, 0]
-            squared[some] = np.minimum(squared[some], exact)
+            chunk = near[i : i + ROWS]
+            exact = _squares(*_factors(self.pool.rows(chunk)), *centre)[:, 0]
+            squared[chunk] = np.minimum(squared[chunk], exact)
 
 
 def _factors(block: Features) -> tuple[Matrix, Matrix]:

@@ -26,7 +26,7 @@ def needed(n: int, d: int, K: int) -> int:
 
 
 def block_rows(d: int, K: int) -> int:
-    """Examples processed at a time: so many that their K x K and K x d products take about 16 MB."""
+    """Examples processed at a time, so that their K x K and K x d products take about 16 MB."""
     return max(16, 2_000_000 // (K * max(d, K)))
 
 
@@ -107,7 +107,7 @@ def _check_memory(query: Query, limit: int) -> None:
     need = needed(n, d, K)
     if need > limit:
         raise TooLarge(
-            f"bait needs {need:,} bytes for {n} examples with d={d} and K={K} and may use {limit:,}; "
+            f"bait needs {need:,} bytes for {n} examples with d={d} and K={K} but only {limit:,} bytes are allowed; "
             "give a smaller pool or narrower embeddings, or use accuacl, which needs no such matrices.",
             need,
         )

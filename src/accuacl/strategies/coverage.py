@@ -20,12 +20,12 @@ from accuacl.strategies.registry import REGISTRY, Option
 from accuacl.strategies.simple import uncertainties
 
 Sample = Annotated[
-    int | None, Option("so many examples of a larger pool, drawn at random, represent all of it; 0: all", least=0)
+    int | None, Option("size of the random sample that represents a larger pool; 0: use the whole pool", least=0)
 ]
 Cover = Callable[[Query], Selection]
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
-NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
-SAMPLE, SAMPLED = 5000, 20  # what the commands look at: so many examples, or so many for each pick if these are more
+NEIGHBOURHOODS = 200  # a pick represents at least 1/200 of the pool
+SAMPLE, SAMPLED = 5000, 20  # default sample of the commands: 5,000 examples, or 20 per pick if that is more
 SAMPLE_KEY = derive("a sample that stands for the pool")
 
 
@@ -63,7 +63,7 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
     width s is about the radius within which an example has 1/L of the pool, where L is the number of labels that there
     will be, at most 200. Score: `gain`, how many examples of the pool the pick newly covers.
 
-    Option: `sample`, so many examples of a larger pool, drawn at random, represent all of it (default, and 0: no
+    Option: `sample`, the size of the random sample that represents a larger pool (default, and 0: no
     sample). The picks are then among these and cover these, and gains are estimates for the pool.
 
     Reference: Bae et al., "Generalized Coverage for More Robust Low-Budget Active Learning" (MaxHerding), ECCV 2024.
@@ -141,7 +141,7 @@ def cover(
         squared_width(x, share),
         query.count,
         weights=weights,
-        start=np.concatenate([unit(some.embeddings) for some in known]) if known else None,
+        start=np.concatenate([unit(features.embeddings) for features in known]) if known else None,
         first=first,
         rows=query.chunk,
         tick=tick or query.ticker(2 * query.count),
@@ -150,7 +150,7 @@ def cover(
 
 
 def _with_memory(query: Query) -> Selection:
-    return cover(query, known=[some for some in (query.labelled, query.memory) if some is not None])
+    return cover(query, known=[features for features in (query.labelled, query.memory) if features is not None])
 
 
 def _uncertain(query: Query) -> Selection:
@@ -162,7 +162,7 @@ def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -
     """The picks from a sample of the pool, if one is asked for that is smaller."""
     n, d = len(query.pool), query.pool.d
     size = sample_size(sample, query.budget, n)
-    check_fits(name, needed(size, d, query.pool.K), size, d, ", or sample=, so many examples that represent it")
+    check_fits(name, needed(size, d, query.pool.K), size, d, ", or sample=, the size of a sample that represents it")
     if size == n:
         return cover_pool(query)
     hashes = sample_hashes(np.arange(n, dtype=np.uint64))
@@ -172,7 +172,7 @@ def _of_sample(name: str, query: Query, sample: int | None, cover_pool: Cover) -
 
 
 def usual_sample(budget: int) -> int:
-    """How many examples of a larger pool the commands `run` and `select` look at, if nothing else is said.
+    """The default sample size of the commands `run` and `select` for a larger pool.
 
     >>> usual_sample(100), usual_sample(1000)
     (5000, 20000)

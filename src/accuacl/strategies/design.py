@@ -140,7 +140,7 @@ class Design:
         return self.weight * p.sqrt() * (relative - mean)
 
     def _times_example(self, row: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """M^-1 V^T and N V^T of one example, with the updates that have been held back."""
+        """M^-1 V^T and N V^T of one example, with the deferred updates."""
         h = self.h[row]
         out = []
         for matrix in (self.inverse, self.N):

@@ -129,7 +129,7 @@ def squared_width(x: Vector, share: float) -> float:
     """s^2 of the kernel: the median, over rows, of the `share`-quantile of their squared distances to all rows.
 
     It is about the squared radius within which a row has this share of the rows. Of more than 1000 rows a fixed sample
-    is taken. If most rows have so many copies that this is 0, it is the mean of all squared distances; if all rows are
+    is taken. If copies make this 0 for most rows, it is the mean of all squared distances; if all rows are
     equal, 1.
     """
     rows = x[sample(len(x))]
@@ -179,7 +179,7 @@ class Kernel:
         for i in range(0, len(x), 1024):
             x[i : i + 1024] = self.scaled(x[i : i + 1024])
         self.halves = _halves(x)
-        used = np.flatnonzero(x.any(axis=0))  # a column of zeros, of which texts have many, adds nothing to a product
+        used = np.flatnonzero(x.any(axis=0))  # columns of zeros, common in texts, add nothing to a product
         self.columns: Indices | slice = used if 4 * len(used) < 3 * x.shape[1] else slice(None)
         self.rough = np.ascontiguousarray(x[:, self.columns], np.float32)
 
@@ -193,10 +193,10 @@ class Kernel:
         The exponent x.y - |x|^2 / 2 - |y|^2 / 2 from a product in float32 (fine: float64) errs by at most
         (d + 16) (|x|^2 + |y|^2) roundings, which are added to it; the exact one, beside float64, by d more.
         """
-        x, some = self.x if fine else self.rough, points if fine else points[:, self.columns]
+        x, taken = self.x if fine else self.rough, points if fine else points[:, self.columns]
         rounding = float(np.finfo(x.dtype).eps) / 2
         error = rounding * 2 * (self.x.shape[1] * (2 if fine else 1) + 16)
-        out = np.matmul(some.astype(x.dtype), x.T, out=out)
+        out = np.matmul(taken.astype(x.dtype), x.T, out=out)
         out += ((error - 1) * self.halves).astype(x.dtype)
         out += ((error - 1) * _halves(points) + 16 * rounding).astype(x.dtype)[:, None]  # exp errs by 3 units
         np.clip(out, -80, 0, out=out)  # smaller numbers would be slow
@@ -245,7 +245,7 @@ class Coverage:
         self.whole = np.empty((n, n), np.float32) if 5 * n * n <= limit else None  # the kernel from above
         self.most = n // 8 if self.whole is not None else limit // (8 * n)
         self.near: list[Near | None] = [None] * n
-        self.far = np.ones(n, bool)  # rows of which no columns are kept
+        self.far = np.ones(n, bool)  # rows without kept columns
         self.work = 2.0 * n * kernel.x.shape[1]  # floating-point operations of the product of one row with all
         self.local = threading.local()
 
@@ -311,7 +311,7 @@ class Coverage:
             self._compute(row)
 
     def _bound_far(self, rows: Indices) -> None:
-        """Bound the gains of rows of which no columns are kept."""
+        """Bound the gains of rows without kept columns."""
         out = self._buffers(len(rows))[0]
         if self.whole is not None:
             self._bound(rows, np.take(self.whole, rows, axis=0, out=out), ROUGH)
@@ -360,7 +360,7 @@ class Coverage:
         self.exact[row] = columns, kernel
 
     def _buffers(self, rows: int) -> tuple[Array, Array]:
-        """Two arrays in float32, for so many rows and all columns, which each thread has of its own."""
+        """Two float32 arrays of this many rows and all columns, separate for each thread."""
         if not hasattr(self.local, "buffers"):
             self.local.buffers = np.empty((2, min(self.rows, len(self.bounds)), len(self.bounds)), np.float32)
         return self.local.buffers[0, :rows], self.local.buffers[1, :rows]

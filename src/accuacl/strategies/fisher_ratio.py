@@ -15,16 +15,16 @@ from accuacl.strategies.ranking import Indices, Vector
 from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties
 
-Ridge = Annotated[float, Option("how much is known in every direction at first", least=1e-6, most=1e6)]
+Ridge = Annotated[float, Option("initial precision in every direction", least=1e-6, most=1e6)]
 Uncertainty = Annotated[
     bool,
     Option(
-        "whether examples of which the model is unsure count more (weighed) or not (ignored)",
+        "whether examples that the model is unsure of count more (weighed) or not (ignored)",
         words=("ignored", "weighed"),
     ),
 ]
 MOST = 64  # picks whose products with all rows are made together
-AHEAD = 100  # one of so many rows is a candidate for these
+AHEAD = 100  # one in this many rows is a candidate for these
 ROWS = 2048
 COLUMNS = 8192  # of the products of planned picks, made at a time
 TIE = 1e-9  # gains this close, relatively, are a tie
@@ -108,8 +108,9 @@ def _weights(query: Query, lam: float, uncertainty: bool) -> tuple[Vector, Vecto
     n, m = len(query.pool), len(query.memory or ())
     shares = np.repeat([(1 - lam if m else 1.0) / max(n, 1), lam / max(m, 1)], [n, m])
     if uncertainty:
-        sets = [some for some in (query.pool, query.memory) if some is not None]
-        u = np.concatenate([uncertainties(some) * some.embeddings.any(axis=1) for some in sets])  # zeros inform nobody
+        sets = [features for features in (query.pool, query.memory) if features is not None]
+        # an embedding of zeros carries no information
+        u = np.concatenate([uncertainties(features) * features.embeddings.any(axis=1) for features in sets])
         shares = shares * u if (shares * u).any() else shares
     return shares[:n], shares[n:]
 
@@ -168,10 +169,10 @@ class Ratio:
         return len(block)
 
     def gains(self, left: Indices) -> Vector:
-        """By how much each row would lower tr(V T); -inf for rows of which none is left.
+        """By how much each row would lower tr(V T); -inf for rows with no copy left.
 
         Changes subtract, and what is left of a much larger number has lost digits: where these matter to the choice or
-        to its score, everything is computed anew.
+        to its score, everything is recomputed.
         """
         gain = np.where(left > 0, self.g / (1 + self.q), -np.inf)
         if self.age:

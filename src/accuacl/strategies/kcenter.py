@@ -40,7 +40,7 @@ def kcenter(query: Query) -> Selection:
 
 @embeddings_only
 def kcenter_memory(query: Query) -> Selection:
-    """k-center greedy that also keeps its distance from the replay memory, whose examples have labels already.
+    """k-center greedy that also keeps its distance from the replay memory, whose examples are already labelled.
 
     The memory's examples are centres from the start, as the labelled ones are. Score: `distance`.
 
@@ -158,15 +158,15 @@ class Rough:
 
     def contenders(self) -> NDArray[np.int64]:
         """The rows that may be the farthest, by index; the farthest is certainly among them."""
-        found = self._among_active()
-        if found is None:
+        farthest = self._among_active()
+        if farthest is None:
             self._flush()
-            found = self._among_active()
-        if found is None:  # more rows are tied than are active; all are up to date now
-            found = _may_be_largest(
+            farthest = self._among_active()
+        if farthest is None:  # more rows are tied than are active; all are up to date now
+            farthest = _may_be_largest(
                 np.where(self.chosen, -np.inf, self.distance), self._error(self.squares, self.distance)
             )
-        return found
+        return farthest
 
     def _among_active(self) -> NDArray[np.int64] | None:
         """The contenders if all of them are active."""
@@ -239,9 +239,9 @@ class Exact:
 
     def __call__(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         for seen in np.unique(self.seen[rows]).tolist():
-            some = rows[(self.seen[rows] == seen) & (self.best[rows] > 0)]
+            chunk = rows[(self.seen[rows] == seen) & (self.best[rows] > 0)]
             for centres in (self.start if seen < 0 else []) + [self.pool[self.picks[max(seen, 0) :]]]:
-                self._compare(some, centres)
+                self._compare(chunk, centres)
         self.seen[rows] = len(self.picks)
         return self.best[rows]
 
@@ -251,10 +251,10 @@ class Exact:
                 self.best[row] = min(self.best[row], squares_from(centres, self.pool[row].astype(np.float64)).min())
             return
         for i in range(0, len(rows), FARTHEST_ROWS):
-            some = rows[i : i + FARTHEST_ROWS]
-            points = self.pool[some]
+            chunk = rows[i : i + FARTHEST_ROWS]
+            points = self.pool[chunk]
             for centre in centres:
-                self.best[some] = np.minimum(self.best[some], squares_from(points, centre.astype(np.float64)))
+                self.best[chunk] = np.minimum(self.best[chunk], squares_from(points, centre.astype(np.float64)))
 
 
 def squares_from(rows: Array, point: NDArray[np.float64]) -> NDArray[np.float64]:

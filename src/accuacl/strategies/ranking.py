@@ -33,7 +33,7 @@ Column = Literal["id", "embedding", "probability"]
 BLOCK = 1 << 14  # rows ranked at a time
 WORK = 2000  # floating-point operations, roughly, to rank a row, for each class
 EXACT_ROWS = 4096  # rows computed exactly at a time
-DIGITS = 2.0**40  # values that agree to so many parts are equal: twelve decimal digits
+DIGITS = 2.0**40  # values that agree to one part in 2^40 (twelve decimal digits) are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,12 +98,12 @@ class Ranking:
     def pick(self, rows: Rows, candidates: Indices, count: int) -> Indices:
         """The `count` best of the candidates, best first; the candidates are sorted by id."""
         final = self.final or self.exact
-        order = np.argsort(round_off(in_slices(lambda some: final(rows.take(some)), candidates)), kind="stable")
+        order = np.argsort(round_off(in_slices(lambda chunk: final(rows.take(chunk)), candidates)), kind="stable")
         return candidates[order[:count]]
 
     def explain(self, rows: Rows) -> dict[str, Vector]:
         """The scores of rows that were picked."""
-        parts = [self.scores(rows.take(some)) for some in slices(np.arange(len(rows)))]
+        parts = [self.scores(rows.take(chunk)) for chunk in slices(np.arange(len(rows)))]
         return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
     def choose(self, pool: Examples, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
@@ -126,11 +126,13 @@ class Mix:
 
     def choose(self, pool: Examples, count: int) -> tuple[NDArray[Any], dict[str, Vector]]:
         """The ids of the picks of both in turn, and their scores by both."""
-        some = part(self.share, count)
-        ids, rows = pool.best(self.first, some)
+        first_count = part(self.share, count)
+        ids, rows = pool.best(self.first, first_count)
         others, other_rows = pool.best(self.second, count)  # enough even if the first has picked the same rows
         inside = set(ids.tolist())
-        new = np.array([i for i, id_ in enumerate(others.tolist()) if id_ not in inside], np.int64)[: count - some]
+        new = np.array([i for i, id_ in enumerate(others.tolist()) if id_ not in inside], np.int64)[
+            : count - first_count
+        ]
         order = in_turn(len(ids), len(new))
         scores = {self.name: np.repeat([1.0, 0.0], [len(ids), len(new)])[order]}
         for ranking in (self.first, self.second):
@@ -204,7 +206,7 @@ class InMemory:
             ranking.wanted(count, n),
             np.concatenate(values),
             np.concatenate(bounds),
-            lambda some: ranking.exact(rows.take(some)),
+            lambda chunk: ranking.exact(rows.take(chunk)),
         )
         picks = ranking.pick(rows, candidates, count)
         return picks, rows.take(picks)

@@ -139,9 +139,9 @@ def _deal(queues: Sequence[tuple[int, Indices]], total: int, chosen: dict[int, i
                 chosen[row] = k
 
 
-Inner = Annotated[str, Option("the strategy that picks from what is like the anchors")]
+Inner = Annotated[str, Option("the strategy that picks among the examples most like the anchors")]
 Anchors = Annotated[int, Option("labelled examples of each class that the pool is compared with", least=1)]
-Subpool = Annotated[int, Option("examples of the pool that the inner strategy sees, or 20 a pick if more", least=1)]
+Subpool = Annotated[int, Option("examples that the inner strategy sees, or 20 per pick if that is more", least=1)]
 A_PICK = 20
 
 
@@ -185,14 +185,14 @@ def _alike(query: Query, classes: NDArray[np.int64], anchors: int) -> Indices:
     """The rows of the pool, most like the anchors first, in turn for each class."""
     assert query.labelled is not None
     x, known = unit(query.pool.embeddings), unit(query.labelled.embeddings)
-    place = np.full(len(x), len(x))  # the best place of a row in the orders of the classes
+    best_rank = np.full(len(x), len(x))  # the best rank of a row in the orders of the classes
     turn = np.zeros(len(x), np.int64)  # the class whose order that is
     for number, k in enumerate(np.unique(classes).tolist()):
         of_class = np.flatnonzero(classes == k)
         drawn = of_class[np.argsort(hash_ids(derive(query.seed, "anchors", k), of_class), kind="stable")[:anchors]]
-        likeness = np.einsum("ij,j->i", x, known[np.sort(drawn)].mean(axis=0))  # each row on its own, to the bit
+        likeness = np.einsum("ij,j->i", x, known[np.sort(drawn)].mean(axis=0))  # each row by itself
         order = np.empty(len(x), np.int64)
         order[np.argsort(-round_off(likeness), kind="stable")] = np.arange(len(x))
-        better = order < place
-        place[better], turn[better] = order[better], number
-    return np.lexsort((turn, place))
+        better = order < best_rank
+        best_rank[better], turn[better] = order[better], number
+    return np.lexsort((turn, best_rank))

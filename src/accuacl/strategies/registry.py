@@ -147,7 +147,7 @@ class Option:
 
     @property
     def expected(self) -> str:
-        """What to give, in words.
+        """What to give, as a phrase.
 
         >>> Option(least=0, most=1, kind=float).expected, Option(least=1, kind=int).expected
         ('a number from 0 to 1', 'a whole number of at least 1')

@@ -13,7 +13,7 @@ from accuacl.strategies.facility import distinct, unit
 from accuacl.strategies.ranking import Indices, Vector, round_off
 
 MOST_CLUSTERS = 500
-FEW_CLUSTERS = 50  # up to so many, k-means uses all rows at every step; beyond that, batches
+FEW_CLUSTERS = 50  # up to this many, k-means uses all rows at every step; beyond that, batches
 NEAREST = 20
 BLOCK = 1 << 21  # numbers in a block of distances
 

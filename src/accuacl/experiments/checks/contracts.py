@@ -48,8 +48,8 @@ def check_all(subject: Subject, checks: Iterable[Check[Subject]]) -> Iterator[Ch
         except Remark as remark:
             yield CheckResult(contract, remark=str(remark))
         except Exception as error:  # whatever a user's code raises
-            place = f" ({place})" if (place := users_line(error)) else ""
-            yield CheckResult(contract, f"it raised {type(error).__name__}{place}: {one_line(error)}")
+            location = f" ({location})" if (location := users_line(error)) else ""
+            yield CheckResult(contract, f"it raised {type(error).__name__}{location}: {one_line(error)}")
         else:
             yield CheckResult(contract)
 
@@ -61,7 +61,7 @@ def global_randomness_watched() -> Iterator[None]:
     yield
     for name, state in _states().items():
         if state != before.get(name, state):
-            raise Broken(f"it draws from {name}, which nobody seeds; draw from a generator of its own with that seed")
+            raise Broken(f"it draws from {name}, which is not seeded; use a generator seeded with query.seed")
 
 
 def _states() -> dict[str, bytes]:
@@ -89,8 +89,8 @@ def read_only(arrays: Iterable[NDArray[Any]], what: str) -> Iterator[None]:
     except ValueError as error:
         if "read-only" not in str(error) and "not writeable" not in str(error):
             raise
-        place = f" ({place})" if (place := users_line(error)) else ""
-        raise Broken(f"it writes into {what}{place}; work on a copy, such as np.array(...)") from error
+        location = f" ({location})" if (location := users_line(error)) else ""
+        raise Broken(f"it writes into {what}{location}; work on a copy, such as np.array(...)") from error
     finally:
         for array in arrays:
             array.flags.writeable = True

@@ -94,7 +94,7 @@ def _learns(taught: Taught) -> None:
     taught.all_tasks(model)
     _check_finite(model, "after three tasks")
     if all(torch.equal(a, b) for a, b in zip(model.parameters(), before.parameters(), strict=True)):
-        raise Broken("the model is as it was before training; call self.round.step(loss) in observe")
+        raise Broken("training does not change the model; call self.round.step(loss) in observe")
 
 
 def _repeatable(taught: Taught) -> None:
@@ -138,7 +138,7 @@ def _memory_stays(taught: Taught) -> None:
     learner.train()
     remember(learner)
     if any(not np.array_equal(array, copies[name]) for name, array in before.to_arrays().items()):
-        raise Broken("it writes into the memory of the task before; make another, such as memory.take(rows)")
+        raise Broken("it writes into the previous task's memory; make a new one, such as memory.take(rows)")
 
 
 def _resumes(taught: Taught) -> None:
@@ -196,7 +196,7 @@ def _policies(taught: Taught) -> None:
     paper = taught.all_tasks(_net(), tasks=2)[-1]
     kept = {policy: taught.all_tasks(_net(), tasks=2, policy=policy)[-1] for policy in POLICIES}
     if kept and all(_same_arrays(memory, paper) for memory in kept.values()):
-        raise Broken("it keeps the same whatever the policy; call self.keep(...) in remember, or declare `policy = []`")
+        raise Broken("it keeps the same examples whatever the policy; call self.keep(...), or declare `policy = []`")
 
 
 CHECKS = (_learns, _repeatable, _memory, _memory_stays, _resumes, _small, _vectors, _frozen, _policies)

@@ -52,7 +52,7 @@ def _capacity(offered: Offered) -> None:
 
 
 def _fills(offered: Offered) -> None:
-    """It fills the room that there is."""
+    """It fills the available room."""
     kept = offered(Memory.empty(), slice(0, EXAMPLES), 12)
     if len(kept) < 12:
         raise Broken(f"it keeps {len(kept)} of {EXAMPLES} examples where there is room for 12")
@@ -79,7 +79,7 @@ def _repeatable(offered: Offered) -> None:
     with global_randomness_watched():
         first, again = (offered(Memory.empty(), slice(0, EXAMPLES), 12, seed=1) for _ in range(2))
     if not np.array_equal(first.ids, again.ids):
-        raise Broken("asked twice with the same seed, it keeps others; use np.random.default_rng(seed)")
+        raise Broken("called twice with the same seed, it keeps other examples; use np.random.default_rng(seed)")
 
 
 CHECKS = (_capacity, _fills, _labels, _logits, _repeatable)

@@ -93,7 +93,7 @@ def _empty(ask: Asked) -> None:
 
 
 def _without(ask: Asked) -> None:
-    """It answers where nothing is labelled yet, and where there is no memory."""
+    """It picks when nothing is labelled yet, and without a memory."""
     nothing = ask.sets["pool"].rows(slice(0, 0))
     for missing in (("labelled",), ("memory",), ("labelled", "memory")):
         for instead in (None, nothing):
@@ -126,7 +126,7 @@ def _repeatable(ask: Asked) -> None:
     with global_randomness_watched():
         first, again = ask(seed=1), ask(seed=1)
     if not np.array_equal(first.indices, again.indices):
-        raise Broken("asked twice with the same seed, it picks differently; use np.random.default_rng(query.seed)")
+        raise Broken("called twice with the same seed, it picks differently; use np.random.default_rng(query.seed)")
 
 
 def _inputs_stay(ask: Asked) -> None:
@@ -157,7 +157,7 @@ def _same_for_chunks(ask: Asked) -> None:
     first = ask().indices
     for chunk in CHUNKS:
         if not np.array_equal(ask(chunk=chunk).indices, first):
-            raise Broken(f"its picks change with chunk={chunk}; query.chunk is about memory alone")
+            raise Broken(f"its picks change with chunk={chunk}; query.chunk must affect only memory use")
 
 
 def _options(ask: Asked) -> None:
@@ -171,14 +171,14 @@ def _options(ask: Asked) -> None:
 
 
 def _progress(ask: Asked) -> None:
-    """If it reports progress, that rises to its end."""
-    told: list[Progress] = []
-    ask(progress=told.append)
-    done = [progress.done for progress in told]
+    """If it reports progress, it rises to its total."""
+    reports: list[Progress] = []
+    ask(progress=reports.append)
+    done = [progress.done for progress in reports]
     if done != sorted(done):
-        raise Broken("its progress falls; count up to the total that query.ticker was given")
-    if told and told[-1].done != told[-1].total:
-        raise Broken(f"its progress ends at {told[-1].done} of {told[-1].total}; count up to the total")
+        raise Broken("its progress falls; report progress up to the total given to query.ticker")
+    if reports and reports[-1].done != reports[-1].total:
+        raise Broken(f"its progress ends at {reports[-1].done} of {reports[-1].total}; report progress up to the total")
 
 
 def _order(ask: Asked) -> None:
@@ -188,7 +188,7 @@ def _order(ask: Asked) -> None:
     order = np.random.default_rng(0).permutation(len(ask.sets["pool"]))
     shuffled = ask(pool=ask.sets["pool"].rows(order)).indices
     if not np.array_equal(order[shuffled], ask().indices):
-        raise Remark("it picks other examples where the pool has another order; that is right only if you mean it")
+        raise Remark("it picks different examples when the pool is reordered; that is right only if intended")
 
 
 def _same_from_files(ask: Asked) -> None:

@@ -2,7 +2,7 @@
 
 The arrays are called x_train, y_train, x_test and y_test, or train_inputs, train_labels, test_inputs and test_labels:
 as .npy files or in one .npz of any name; or inputs (or x) and labels (or y) in train.npz and test.npz. Inputs are uint8
-images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one a line.
+images (n, H, W), (n, H, W, 1) or (n, H, W, 3), or vectors (n, d). classes.txt may name the classes, one per line.
 task_train and task_test, or domain_train and domain_test, may give each row's task or domain, as numbers or texts.
 Without a test split (x_train and y_train alone, or inputs and labels, or x and y) a fifth is held out. A .npy file that
 is given itself has its labels beside it: NAME_labels.npy, labels.npy or y.npy. The idx files of MNIST and sets like it
@@ -68,7 +68,7 @@ def _inside(path: Path) -> Fields:
 
 
 def _chosen(there: Fields) -> Fields | None:
-    """Inputs and labels, and what else is known by its name; None unless inputs and labels are there."""
+    """Inputs, labels and other known arrays; None unless inputs and labels are there."""
     fields = _named(there, SPELLINGS)
     if not {"train_inputs", "train_labels"} <= set(fields):
         fields = _named(there, WHOLE)
@@ -112,7 +112,9 @@ def read(name: str, place: Path, fields: Fields) -> Dataset:
         try:
             classes = tuple(listed.read_text(encoding="utf-8").splitlines())
         except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{listed} cannot be read ({reason(error)}); write one class a line, in UTF-8.") from error
+            raise InputError(
+                f"{listed} cannot be read ({reason(error)}); write one class per line in UTF-8."
+            ) from error
     else:
         last = int(train.labels.max())
         if last > len(train) + len(test):  # a hash, say: names for all numbers up to it would fill the memory
@@ -143,7 +145,7 @@ def _beside(place: Path) -> Fields:
     labels = next((path for name in names if (path := place.with_name(f"{name}.npy")).is_file()), None)
     if labels is None or labels == place:
         raise InputError(
-            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer a row."
+            f"{place} has no labels beside it; write them to {names[0]}.npy in the same folder, one integer per row."
         )
     return {"train_inputs": (place, None), "train_labels": (labels, None)}
 
@@ -190,7 +192,7 @@ def _labels(array: NDArray[Any], split: str) -> NDArray[np.int64]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1 or array.dtype.kind not in "iu":
-        raise InputError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer an input.")
+        raise InputError(f"{split} labels are {array.dtype} of shape {array.shape}; give one integer per input.")
     return np.array(array, np.int64)
 
 
@@ -222,7 +224,7 @@ def read_idx(path: Path) -> NDArray[Any]:
             shape = [int.from_bytes(stream.read(4)) for _ in range(dimensions)]
             content = stream.read()
     except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"{path} cannot be read ({reason(error)}); get it again.") from None
+        raise InputError(f"{path} cannot be read ({reason(error)}); download it again.") from None
     if zeros or kind != b"\x08" or len(content) != np.prod(shape):
-        raise InputError(f"{path} is not a whole idx file of bytes; get it again.")
+        raise InputError(f"{path} is not a complete idx file of bytes; download it again.")
     return np.frombuffer(content, np.uint8).reshape(shape)

@@ -46,7 +46,7 @@ def dataset_of(benchmark: str) -> str:
 def benchmark_tasks(
     benchmark: str, classes: int, classes_per_task: int = 0, order: str = "fixed", seed: int = 0
 ) -> list[list[int]]:
-    """The classes of each task, of a benchmark or of the user's own data with so many classes.
+    """The classes of each task, of a benchmark or of the user's own data with this many classes.
 
     classes_per_task: 0 for the benchmark's; needed for the user's own data. order: fixed, tasks, classes, or class ids.
 
@@ -118,7 +118,7 @@ def by_domains(dataset: Dataset, count: int, seed: int) -> Arrival:
     if "domain" in train.columns:
         units, tested, names = _numbered(dataset, "domain")
         if tested is None:
-            raise InputError(f"{dataset.name} has a column domain in the training split alone; add it to the other.")
+            raise InputError(f"{dataset.name} has a column domain only in the training split; add it to the other.")
         if count != len(names):
             raise InputError(
                 f"domains is {count}, but the data have {len(names)}: {_listed(names)}; give --domains {len(names)}."
@@ -240,7 +240,7 @@ def _numbered(dataset: Dataset, column: str) -> tuple[Ids, Ids | None, list[str]
     for value in test.tolist():
         if str(value) not in number:
             raise InputError(
-                f"{dataset.name}: the test split has the {column} {str(value)!r}, of which there is no training "
+                f"{dataset.name}: the test split has the {column} {str(value)!r}, which has no training "
                 f"example; the {column}s are {_listed(names)}."
             )
     return units, np.array([number[str(value)] for value in test.tolist()], np.int64), names

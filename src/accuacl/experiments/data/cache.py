@@ -34,7 +34,7 @@ VERSION = 1
 INDEX = "index.json"
 SPOTS, SPOT_BYTES = 64, 4096  # blocks of a file that its checksum is made of
 ABANDONED = 3600  # seconds without a change after which a half-written file has no writer any more
-CHUNK = 64  # images a thread is given at a time
+CHUNK = 64  # images per thread at a time
 SKIP = "replace it, or leave such images out with --skip-bad (in Python: skip_bad=True)"
 
 
@@ -123,7 +123,7 @@ class Cached:
 
 
 def read_cache(home: Path, fingerprint: str) -> Cached | None:
-    """What is in the cache, if it was made from these very files and is whole; else None."""
+    """The cached data, if they were made from these very files and are complete; else None."""
     index = _read_index(home)
     if index is None or index.version != VERSION or index.fingerprint != fingerprint:
         return None
@@ -325,7 +325,7 @@ def _decode(data: bytes | Pixels, size: int | None) -> Pixels:
     if image.mode.startswith("I;16"):  # grey of 16 bits; of colours of 16 bits Pillow keeps the upper half too
         image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
     if image.mode[0] in "IF":
-        raise InputError(f"its mode is {image.mode}; expected 8 or 16 bits a channel")
+        raise InputError(f"its mode is {image.mode}; expected 8 or 16 bits per channel")
     if image.mode == "P":
         image = image.convert("RGBA")  # Pillow warns when a palette with transparency goes to RGB at once
     image = image.convert("RGB")

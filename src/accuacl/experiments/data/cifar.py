@@ -121,7 +121,7 @@ def _batch(version: Version, data: bytes, place: str) -> tuple[NDArray[np.int64]
         pixels, classes = batch.get("data", ()), batch.get(version.label, ())
         numbers = isinstance(classes, list) and all(isinstance(c, int) and 0 <= c < 256 for c in classes)
         if not numbers or not isinstance(pixels, np.ndarray) or pixels.shape != (len(classes), PIXELS):
-            raise InputError(f"{place} does not hold one label and {PIXELS} bytes an image; download it again.")
+            raise InputError(f"{place} does not hold one label and {PIXELS} bytes per image; download it again.")
         labels = np.array(classes, np.int64)
     return labels, pixels.reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
 
@@ -187,7 +187,7 @@ def read_batch(data: bytes, place: str) -> dict[str, Any]:
 class _Dtype:
     def __init__(self, kind: Any, *_: Any) -> None:
         if _text(kind) != "u1":
-            raise InputError(f"it holds an array of {kind!r}, and only bytes are admitted")
+            raise InputError(f"it holds an array of {kind!r}, and only bytes are allowed")
 
     def __setstate__(self, state: Any) -> None:
         """Byte order and alignment: nothing to a single byte."""
@@ -225,7 +225,7 @@ ADMITTED = {
 class _CifarUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in ADMITTED:
-            raise InputError(f"it asks for {module}.{name}, which no CIFAR file needs, and was refused")
+            raise InputError(f"it refers to {module}.{name}, which CIFAR files never contain; refused")
         return ADMITTED[module, name]
 
 

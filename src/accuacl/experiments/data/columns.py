@@ -122,7 +122,7 @@ def vectors_of(
     missing = [name for name in made_of if name not in table.names]
     if missing:
         raise InputError(
-            f"{table.path} has no column of numbers {', '.join(missing)}, as the training split has; add it."
+            f"{table.path} has no column of numbers {', '.join(missing)}, which the training split has; add it."
         )
     if not made_of:
         texts = [name for name in TEXTS if name in table.names]
@@ -233,12 +233,12 @@ def _classes(table: DataTable, label: str, names: tuple[str, ...]) -> tuple[str,
 
 def _labelled(table: DataTable, label: str, named: ColumnNames, classes: tuple[str, ...], test: bool) -> _Labelled:
     if label not in table.names:
-        raise InputError(f"{table.path} has no column {label!r}, as the training split has; add it.")
+        raise InputError(f"{table.path} has no column {label!r}, which the training split has; add it.")
     ids = {name: i for i, name in enumerate(classes)}
     labels = []
     for row, value in enumerate(table.values(label)):
         if value is None or isinstance(value, float) or str(value) not in ids:
-            what = f"{value!r}, of which there is no training example" if test and value is not None else repr(value)
+            what = f"{value!r}, which has no training example" if test and value is not None else repr(value)
             raise InputError(f"{table.where(row)} has the label {what}; fix it or leave the row out.")
         labels.append(ids[str(value)])
     if not labels:
@@ -265,7 +265,7 @@ def _tests(table: DataTable) -> NDArray[np.bool_] | None:
             raise InputError(f"{table.where(row)} has the split {value!r}; give train or test.")
         tests.append(str(value).lower() in TESTS)
     if all(tests) or not any(tests):
-        raise InputError(f"{table.path}: the column split names one split alone; give rows of train and of test.")
+        raise InputError(f"{table.path}: the column split names only one split; give rows of train and of test.")
     return np.array(tests)
 
 
@@ -279,7 +279,7 @@ def _from_lists(table: DataTable, name: str) -> NDArray[np.float32]:
 
     rows = table.columns.column(name)
     if rows.null_count or len(pc.unique(pc.list_value_length(rows))) > 1:
-        raise InputError(f"{table.path}: the lists in {name} have different lengths; give one length for all rows.")
+        raise InputError(f"{table.path}: the lists in {name} have different lengths; give lists of one length.")
     flat = pc.list_flatten(rows)
     if not (types.is_integer(flat.type) or types.is_floating(flat.type)) or flat.null_count:
         raise InputError(f"{table.path}: the column {name} holds {rows.type}, some missing; give lists of numbers.")
@@ -313,7 +313,7 @@ def _numbers(table: DataTable, name: str) -> NDArray[np.float32]:
     for row, value in enumerate(table.values(name)):
         number = _number(value) if value is not None else float("nan")
         if number is None:
-            raise InputError(f"{table.where(row)} has {value!r} under {name!r}; give a number as in the rows before.")
+            raise InputError(f"{table.where(row)} has {value!r} under {name!r}; give a number as in the earlier rows.")
         numbers.append(number)
     with np.errstate(over="ignore"):
         return np.array(numbers).astype(np.float32)
@@ -328,7 +328,7 @@ def _number(text: Any) -> float | None:
 
 def _finite(table: DataTable, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     if not vectors.size:
-        raise InputError(f"{table.path} has vectors without entries; give at least one number a row.")
+        raise InputError(f"{table.path} has vectors without entries; give at least one number per row.")
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 
-COLUMNS = ("task", "domain")  # columns that say in which task an example arrived, and of which domain it is
+COLUMNS = ("task", "domain")  # columns that name an example's task and domain
 Pixels: TypeAlias = NDArray[np.uint8]
 # What to call an image in an error, and how to get it: encoded, or already as pixels.
 RawImage: TypeAlias = tuple[str, Callable[[], bytes | Pixels]]

@@ -40,7 +40,7 @@ from accuacl.experiments.data.table_files import COLUMNAR, COMPRESSED, TEXTS, ta
 
 @dataclass(frozen=True)
 class Published:
-    """A published data set: how many classes it has, how large its images are, what to get and from whom."""
+    """A published data set: how many classes it has, how large its images are, which files to get and from whom."""
 
     classes: int
     side: int

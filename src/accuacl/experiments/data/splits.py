@@ -1,4 +1,4 @@
-"""Training and test split: which files of a folder are of which, and what is held out where there is no test split.
+"""Training and test split: which files belong to which, and what is held out if there is no test split.
 
 Files are train.csv and test.csv, shards of these, or folders that Hugging Face `datasets` saved.
 """

@@ -132,7 +132,7 @@ def table_suffix(path: Path) -> str:
 
 
 def column_names(path: Path) -> list[str]:
-    """The names of the columns; of most formats only the beginning is read."""
+    """The names of the columns; only the beginning is read for most formats."""
     suffix = _format(path)
     if suffix in COLUMNAR:
         return list(open_columnar(path).schema_arrow.names)
@@ -198,7 +198,7 @@ def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], l
     if several:
         warnings.warn(
             f"{path}: {len(several)} of {len(rows) - 1} rows run over several lines, first lines {several[0][0]} to "
-            f"{several[0][1]}; if that is not meant, a quotation mark is astray there.",
+            f"{several[0][1]}; if that is not intended, look for a stray quotation mark there.",
             stacklevel=4,
         )
     return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in INDEX}, lines[1:]
@@ -273,8 +273,8 @@ def _delimiter(file: IO[str], usual: str) -> str:
     file.seek(0)
 
     def fields(delimiter: str) -> int:
-        found = next(csv.reader([header], delimiter=delimiter), [])
-        return 0 if any('"' in field for field in found) else len(found)  # it cuts a quoted name
+        columns = next(csv.reader([header], delimiter=delimiter), [])
+        return 0 if any('"' in field for field in columns) else len(columns)  # it cuts a quoted name
 
     return max(usual + OTHER_DELIMITERS, key=fields)  # the first of the best
 
@@ -303,7 +303,7 @@ def _read_json(path: Path) -> list[dict[str, Any]]:
         with _open_text(path) as file:
             content = json.load(file)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if it has an object a line.") from None
+        raise InputError(f"{path} is not JSON in UTF-8 ({error}); name it .jsonl if each line is an object.") from None
     if not isinstance(content, list):
         raise InputError(f"{path} does not hold a list; write a list of objects, [{{...}}, {{...}}].")
     return [_object(row, f"{path}: row {i}") for i, row in enumerate(content)]
@@ -323,7 +323,7 @@ def _read_lines(path: Path) -> list[str]:
 
 @contextmanager
 def _open_text(path: Path, errors: str = "strict") -> Iterator[IO[str]]:
-    """A file of text, compressed or not; InputError where it is not."""
+    """A text file, compressed or not; InputError if it is not text."""
     opener = COMPRESSED.get(path.suffix.lower(), open)
     try:
         with reading(path), opener(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:

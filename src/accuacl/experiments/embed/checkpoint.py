@@ -37,7 +37,7 @@ from accuacl.experiments.networks import AUTO, FrozenNetwork
 class Checkpoint:
     """A model, the transform from raw inputs to the model's (`plain`), and the classes whose softmax is taken.
 
-    network, rest: the same model in two parts, of which a runtime runs the first; None: all of the model's embedding.
+    network, rest: the same model in two parts, of which a runtime runs the first; None: the model does all.
     runtime: the one that it must be; auto: the fastest. columns: of tables, those that its vectors are made of, if that
     is known.
     """
@@ -86,8 +86,8 @@ def of_run(directory: Path, trust_code: bool = False) -> Checkpoint:
         own_model(config.model, config.model_digest)
     if config.model == models.PRETRAINED:
         raise InputError(
-            f"{directory} has learned on what a pretrained network gives, scaled by its first task, which embed cannot "
-            "do again; label your images in a project (`accuacl project new`), and embed with that."
+            f"{directory} was trained on a pretrained network's outputs, scaled as its first task required; embed "
+            "cannot reproduce that. Label your images in a project (`accuacl project new`), and embed with that."
         )
     data, labels = _recorded(directory / "journal.sqlite")
     file = directory / "weights" / str(result["weights"])

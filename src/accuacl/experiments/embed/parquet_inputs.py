@@ -127,7 +127,7 @@ class ParquetInputs:
         return self.rows
 
     def where(self, row: int) -> str:
-        """The place of a row in words."""
+        """Where a row is, for messages."""
         for group in self.row_groups:
             if row < group.rows:
                 return group.at(group.first + row)

@@ -65,7 +65,7 @@ def check_numbers(file: str, wanted: Sequence[str], there: Sequence[str]) -> Non
 
 
 def check_unique(parts: Callable[[], Iterable[list[Any]]], where: Callable[[int], str]) -> None:
-    """Refuse two rows with the same id. parts: gives the ids of all rows; where: gives the place of a row in words.
+    """Refuse two rows with the same id. parts: gives the ids of all rows; where: says where a row is, for messages.
 
     Eight bytes are kept of each id; only if two are alike in these, the ids are read once more and compared.
 
@@ -111,7 +111,7 @@ def check_places(data: str, out: Path, run: Path | None, model: str | None, weig
 
 
 def check_out(out: Path) -> None:
-    """Refuse a place where a pool can neither begin nor go on."""
+    """Refuse a folder in which a pool can neither be started nor continued."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file; give a folder for the pool.")
     if not (out / MANIFEST).exists() and (other := strangers(out, LOCK)):

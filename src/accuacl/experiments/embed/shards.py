@@ -1,7 +1,7 @@
 """From inputs and a model to a pool: Parquet shards of ids, embeddings and probabilities.
 
 Each shard is a file. `manifest.json` names the finished shards, and the data, model, runtime and settings that made
-them. The same command, given again, continues with the first shard that is missing. The next inputs are read and
+them. Running the same command again continues with the first missing shard. The next inputs are read and
 decoded while the model runs.
 """
 
@@ -166,7 +166,7 @@ def _embed_rows(
                     ) from None
                 how = "; float16 holds less than 65520, so leave out --half" if half else ""
                 raise InputError(
-                    f"what the model gives for {names[error.row]!r} is no pool: {error.at('')[2:]}{how}"
+                    f"the model's output for {names[error.row]!r} cannot go into a pool: {error.at('')[2:]}{how}"
                 ) from None
         ids += names
         progress(Progress(end, len(inputs), "embedding"))

@@ -1,4 +1,4 @@
-"""Which kernels and which learning from the pool suit a kind of data: as docs/results/heads/chosen.md found."""
+"""Kernels and pool learning that suit each kind of data, chosen in docs/results/heads/chosen.md."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OTHER_BLOCKS = 0.3  # weight of the linear kernel of every block but the first, 
 
 
 def candidates_of_kind(kind: str, blocks: Blocks) -> list[Terms]:
-    """Sums of kernels for texts, images, tables or vectors, of which leave-one-out takes the best."""
+    """Sums of kernels for texts, images, tables or vectors; leave-one-out chooses among them."""
     names = ("gaussian",) if kind == "texts" else ("linear", "gaussian")
     first = (Term(name, blocks[0]) for name in names)
     return [(*first, *(Term("linear", block, OTHER_BLOCKS) for block in blocks[1:]))]

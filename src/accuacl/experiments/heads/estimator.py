@@ -28,7 +28,7 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     kernels: a name or names of `linear`, `gaussian` and `arc-cosine`, which are added for each block of columns, or
     "chosen": by leave-one-out among a few sums. blocks: ranges of columns that belong together, such as
     [(0, 256), (256, 4352)]; None: one block of all. ridge: None: by leave-one-out. pool_learning: `off`, `self` or
-    `smooth`; `fit` then takes the rows of the pool that have no label.
+    `smooth`; `fit` then takes the unlabelled rows of the pool.
 
     >>> x = [[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 0.8]]
     >>> KernelRidgeHead().fit(x, ["a", "a", "b", "b"]).predict([[0.7, 0.2]]).tolist()
@@ -64,7 +64,7 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Logits, a column a class; of two classes, those of the second minus those of the first."""
+        """Logits, one column per class; for two classes, those of the second minus those of the first."""
         logits = self._logits(X)
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 

@@ -36,7 +36,7 @@ Which = slice | NDArray[np.intp]
 
 @dataclass(frozen=True, eq=False)
 class KernelHead:
-    """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column a class.
+    """Outputs are sums over support rows: kernel(row, support) @ coefficients + bias, one column per class.
 
     sharpness: already multiplied into coefficients and bias, so that softmax of logits is calibrated. loo: the logits
     that each labelled row would get if it were left out, in the order in which rows were given, before the pool taught
@@ -142,12 +142,12 @@ def checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int)
     x, labels = np.asarray(x), np.asarray(labels)
     weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
     if x.ndim != 2 or len(x) == 0 or not len(x) == len(labels) == len(weights):
-        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label a row, and at least one row.")
+        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label per row, and at least one row.")
     classes = classes or int(labels.max()) + 1
     if int(labels.min()) < 0 or int(labels.max()) >= classes:
         raise InputError(f"labels run from {labels.min()} to {labels.max()}; give labels from 0 to {classes - 1}.")
     if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise InputError("the weights of rows must be finite and above 0; leave out rows that do not count.")
+        raise InputError("the weights of rows must be finite and above 0; remove rows with weight 0.")
     return x, labels.astype(np.int64), weights, classes
 
 
@@ -196,7 +196,7 @@ def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float]:
 
 
 def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
-    """So many rows, in their order, as evenly of all classes as there are rows, spread over each class."""
+    """This many rows, in order, as evenly from all classes as possible, spread over each class."""
     if len(own) <= count:
         return np.arange(len(own))
     turn = np.empty(len(own))
@@ -220,7 +220,7 @@ def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
 
 
 def prepare_gram(rows: NDArray[Any], terms: Terms) -> None:
-    """Keep the kernel between rows for a `fit` of the same rows, in this order, which then has less to do."""
+    """Keep the kernel between rows, so that a `fit` of the same rows in this order has less to do."""
     _prepared.clear()  # one is kept at a time
     if CHOSEN_ON < len(rows) <= EXACT:
         _prepared.append((terms, rows, gram_of(rows, terms)))
@@ -300,7 +300,7 @@ class Problem(_Balanced):
         return log_loss(*known, best_sharpness(*known))
 
     def left_out(self, ridge: float) -> Floats:
-        """What a fit without it, with the same weights, would give each row (n x K); NaN if its class has no other."""
+        """The output for each row of a fit without it, with the same weights (n x K); NaN if its class has no other."""
         half, _ = lapack.dtrtri(self._factor(ridge), lower=1, overwrite_c=1)
         diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse
         u_share = self.share / (2 * ridge + self.mean_length)
@@ -331,7 +331,10 @@ class Problem(_Balanced):
 
 
 class LandmarkProblem(_Balanced):
-    """The same with the kernel approximated by some of the rows (Nystrom): linear in K(x, landmarks) C^-T, CC^T = K."""
+    """Fit the kernel on landmarks (Nystrom approximation): a linear model in K(x, landmarks) C^-T.
+
+    C is the Cholesky factor: C C^T = K(landmarks, landmarks).
+    """
 
     def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
         super().__init__(own, given)
@@ -357,7 +360,7 @@ class LandmarkProblem(_Balanced):
         return self._factors[ridge]
 
     def left_out(self, ridge: float, which: Which = slice(None)) -> Floats:
-        """What a fit without it would give each row, or each of some rows."""
+        """The output for each row, or for some rows, of a fit without it."""
         factor = self._factor(ridge)
         half = solve_triangular(factor, self.centred[which].T, lower=True)
         residual = self.wanted[which] - half.T @ self._inner(ridge)

@@ -1,4 +1,4 @@
-"""Learning from the pool that nobody labelled.
+"""Learning from the unlabelled pool.
 
 `self`: the head predicts a sample of each task's pool; rows with the largest margins count as if they were labelled so,
 with a small weight, classes are balanced again, and the head is solved once more. Whether that helps is judged on true
@@ -44,7 +44,7 @@ WEIGHT = 0.2  # of a pseudo-label; a true label counts 1
 UP_TO = 1000  # labels; with more, pseudo-labels add nothing that could be measured
 SUPPORT = 1000  # rows of the pool that may be support rows
 FOLDS = 5
-JUDGED_BY = 4  # one in so many sampled rows teaches the heads of the folds, which are there to judge only
+JUDGED_BY = 4  # one in this many sampled rows trains the heads of the folds, which serve only to judge
 
 
 def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
@@ -58,7 +58,7 @@ def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
 
 
 def looks_at_pool(mode: str, labels: int) -> bool:
-    """Whether a head with so many labels learns from the pool; if not, nobody has to read it."""
+    """Whether a head with this many labels learns from the pool; if not, the pool need not be read."""
     return mode == SMOOTH or (mode == SELF and labels <= UP_TO)
 
 
@@ -79,7 +79,7 @@ def fit_with_pool(
     how many left-out labels were `gained` and `lost` by them. blocks: the columns that `smooth` treats apart.
     """
     if mode not in POOL_LEARNING:
-        raise no_such("way of learning from the pool", mode, POOL_LEARNING)
+        raise no_such("pool-learning mode", mode, POOL_LEARNING)
     x, labels, _, classes = checked(x, labels, None, classes)
     pools = [np.asarray(pool) for pool in pools if len(pool)]
     if mode == SMOOTH and pools:
@@ -151,7 +151,7 @@ def _pseudo_labels(outputs: Floats, counts: Sequence[int]) -> tuple[NDArray[np.i
 def _left_out_by_folds(
     head: KernelHead, rows: NDArray[Any], labels: Ints, pools: Sequence[NDArray[Any]]
 ) -> tuple[Floats, Floats]:
-    """What labelled rows get from heads that have not seen their labels, without and with the pool; NaN if alone."""
+    """Outputs for labelled rows from heads that have not seen their labels, without and with the pool; NaN if alone."""
     n, classes = len(rows), len(head.bias)
     gram = gram_of(np.concatenate([rows, *pools]), head.terms)
     alone = np.bincount(labels)[labels] == 1
@@ -175,7 +175,7 @@ def _left_out_by_folds(
 
 
 def _outputs(gram: Floats, rows: NDArray[np.intp], labels: Ints, given: Floats, ridge: float, classes: int) -> Floats:
-    """What a head that is fitted to some of the rows gives all of them."""
+    """The outputs for all rows of a head fitted to some of them."""
     seen, own = np.unique(labels, return_inverse=True)
     _, coefficients, bias = Problem(gram[np.ix_(rows, rows)], own, given).solution(ridge)
     return widened(gram[:, rows] @ coefficients + bias, seen, classes, -1.0)

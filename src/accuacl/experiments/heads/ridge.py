@@ -17,7 +17,7 @@ TYPICAL = 1.0  # the ridge that is tried first, in units of the mean squared len
 
 @dataclass(frozen=True)
 class Head:
-    """A linear head. ridge: as chosen; sharpness: what the regression was multiplied with to make logits of it.
+    """A linear head. ridge: as chosen; sharpness: the factor that turns the regression into logits.
 
     loo: the logits that each example would get if it were left out; NaN for the only example of its class.
     """

@@ -41,12 +41,12 @@ def sums_of(x: Tensor, labels: Tensor) -> Sums:
     >>> sums[7].count, sums[7].mean, sums[9].scatter.shape
     (2, tensor([2., 0.], dtype=torch.float64), torch.Size([0, 2]))
     """
-    found: Sums = {}
+    sums: Sums = {}
     for label in sorted(set(labels.tolist())):
         rows = x[labels == label].double()
         mean = rows.mean(0)
-        found[label] = OneClass(len(rows), mean, _reduced(rows - mean))
-    return found
+        sums[label] = OneClass(len(rows), mean, _reduced(rows - mean))
+    return sums
 
 
 def together(one: Sums, other: Sums) -> Sums:
@@ -59,17 +59,17 @@ def together(one: Sums, other: Sums) -> Sums:
 
 def merged(sums: Sums, into: Mapping[int, int]) -> Sums:
     """The sums when the examples of some classes count as those of others."""
-    found: Sums = {}
+    joined: Sums = {}
     for label in sorted(sums):
-        found = together(found, {into.get(label, label): sums[label]})
-    return found
+        joined = together(joined, {into.get(label, label): sums[label]})
+    return joined
 
 
 def without(sums: Sums, x: Tensor, label: int) -> Sums:
     """The sums without one of their examples; refused if it cannot be one of them."""
     x, known = x.double(), sums.get(label)
     if known is None:
-        raise InputError(f"no example of class {label} is in the sums; nothing was taken out.")
+        raise InputError(f"no example of class {label} is in the sums; nothing was removed.")
     rest = {other: value for other, value in sums.items() if other != label}
     n, offset, scatter = known.count, x - known.mean, known.scatter
     lengths = scatter.square().sum(1)  # the rows are orthogonal
@@ -78,7 +78,7 @@ def without(sums: Sums, x: Tensor, label: int) -> Sums:
     share = n / (n - 1) * float(inside.square().sum()) if n > 1 else 0.0
     size = max(float(known.mean.norm()), float(offset.norm()), float(lengths.max().sqrt()) if len(lengths) else 0.0)
     if outside > 1e-5 * size or share > 1 + 1e-5:
-        raise InputError("the example is not one that the sums were made of; give it as it was when it was learned.")
+        raise InputError("the example was not part of the sums; give it as it was when it was learned.")
     if n == 1:
         return rest
     if share > 0:  # I - n/(n-1) w w^T, whose root acts along w alone
@@ -89,14 +89,14 @@ def without(sums: Sums, x: Tensor, label: int) -> Sums:
 
 
 def examples_of(sums: Sums) -> tuple[Tensor, Tensor]:
-    """Rows and labels that have these sums, and so give the same regression as the examples did."""
+    """Rows and labels with these sums, which therefore give the same regression as the examples."""
     rows = [value.examples() for value in sums.values()]
     labels = [torch.full((value.count,), label) for label, value in sums.items()]
     return torch.cat(rows), torch.cat(labels)
 
 
 def to_tensors(sums: Sums) -> dict[str, Tensor]:
-    """As tensors with names, for a file."""
+    """Named tensors for saving."""
     return {
         "classes": torch.tensor(list(sums), dtype=torch.int64),
         "counts": torch.tensor([value.count for value in sums.values()], dtype=torch.int64),

@@ -1,6 +1,6 @@
 """Learners that fit a head on frozen features in one step: the best for all labels so far.
 
-Ridge regression, and kernel ridge regression, which may learn from the pool that nobody labelled too.
+Ridge regression, and kernel ridge regression, which may also learn from the unlabelled pool.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ridge(Learner):
     def train(self, progress: OnProgress | None = None) -> None:
         round, labels = self.round, self.round.labels.cpu()
         features = round.evaluated(round.model.embed, torch.arange(len(labels)))
-        real = torch.from_numpy(round.ids >= 0)  # rows with smaller ids stand for examples of which only sums are kept
+        real = torch.from_numpy(round.ids >= 0)  # rows with negative ids represent examples kept only as sums
         head = fit_ridge(
             torch.from_numpy(features), labels, round.model.head.out_features, real, round.training.generalised
         )

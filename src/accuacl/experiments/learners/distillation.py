@@ -1,6 +1,6 @@
-"""Learners that keep to what the model gave before the task: learning without forgetting, and iCaRL.
+"""Learners that distil the previous model into the new one: learning without forgetting, and iCaRL.
 
-Both distil it into the new model. LwF (Li and Hoiem, 2016) keeps no examples. iCaRL (Rebuffi et al., 2017) keeps
+LwF (Li and Hoiem, 2016) keeps no examples. iCaRL (Rebuffi et al., 2017) keeps
 exemplars, chosen by herding, whose nearest mean is its classifier.
 """
 

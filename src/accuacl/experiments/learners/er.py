@@ -57,7 +57,7 @@ class OriginalER(Learner):
 
 
 class Finetune(Learner):
-    """Lower bound: cross entropy over the new examples alone; nothing is kept. The same as ER with a memory of 0."""
+    """Lower bound: cross entropy over the new examples alone; nothing is kept. Equals ER with a memory of 0."""
 
     def observe(self, rows: Tensor) -> Tensor:
         x, y = self.round.augmented(rows)

@@ -23,7 +23,7 @@ VARIANTS = ("paper", "original")  # as in the paper's experiments, and as first 
 
 
 class LearnerEntry(Registry["Start"]):
-    """A learner's class by variant, and what is known of it without importing it.
+    """A learner's class by variant, and its properties, available without importing it.
 
     original: where the variant differs. settings: the settings of a run that only some learners use and this one does,
     with its defaults. fixed: settings that make no difference to it, and what they are then. policy: the variants
@@ -104,7 +104,7 @@ def register(name: str) -> Callable[[L], L]:
 
 
 def check_policy(policy: str, name: str, variant: str) -> None:
-    """Refuse a memory policy that there is not, or that the learner cannot have."""
+    """Refuse a memory policy that does not exist or that the learner cannot follow."""
     policies = (PAPER, *POLICIES)  # users may have registered more
     if policy not in policies:
         raise no_such("memory policy", policy, policies)

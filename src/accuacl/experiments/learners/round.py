@@ -209,7 +209,7 @@ class Round:
         return self.transform.plain(self.inputs[rows]), self.labels[rows]
 
     def evaluated(self, network: Callable[[Tensor], Tensor], rows: Tensor) -> NDArray[np.float32]:
-        """What the network, which is the model or a part of it, gives for examples in eval mode, un-augmented."""
+        """Outputs of the network, which is the model or a part of it, for examples in eval mode, un-augmented."""
         with torch.no_grad(), evaluating(self.model):
             parts = [network(self.plain(part)[0]) for part in torch.split(rows, EVALUATED)]
         return torch.cat(parts).cpu().numpy()
@@ -240,7 +240,7 @@ def _check(model: Classifier, task: TaskData, memory: Memory, training: Training
     n, classes = len(task.ids), model.head.out_features
     if not n == len(task.labels) == len(task.inputs):
         raise InputError(
-            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give as many of each."
+            f"the task has {n} ids, {len(task.labels)} labels and {len(task.inputs)} inputs; give equally many of each."
         )
     if n == 0:
         raise InputError("the task has no labelled example; label at least one before training.")
@@ -266,7 +266,7 @@ def _inputs(task: TaskData, memory: Memory, fetch: Fetch) -> Tensor:
 
 
 class SGD:
-    """torch.optim.SGD to the bit, without the second or two that torch takes to import its optimisers' machinery."""
+    """torch.optim.SGD bit for bit, without the second or two that torch takes to import its optimisers' machinery."""
 
     def __init__(self, parameters: Iterable[Tensor], momentum: float, weight_decay: float) -> None:
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
@@ -310,9 +310,9 @@ def every(rows: Tensor, batch: int, generator: torch.Generator) -> list[Tensor]:
 
 
 def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
-    """As many rows as there are, and of each class as many as of the others, or one more.
+    """As many rows as given, equally many of each class, give or take one.
 
-    Of a class with too many examples some are drawn; those of a class with too few come again and again.
+    Of a class with too many examples some are drawn; those of a class with too few are repeated.
 
     >>> labels = torch.tensor([0, 0, 0, 0, 0, 0, 0, 1, 1])
     >>> sorted(labels[evenly(labels, torch.Generator())].bincount().tolist())
@@ -321,8 +321,8 @@ def evenly(labels: Tensor, generator: torch.Generator) -> Tensor:
     classes = labels.unique()  # type: ignore[no-untyped-call]
     room, odd = divmod(len(labels), len(classes))
     parts = []
-    for place, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
-        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (place < odd)
+    for position, which in enumerate(torch.randperm(len(classes), generator=generator).tolist()):
+        rows, count = (labels == classes[which]).nonzero()[:, 0], room + (position < odd)
         turns = [_shuffled(rows, generator) for _ in range(math.ceil(count / len(rows)))]
         parts.append(torch.cat(turns)[:count])
     return torch.cat(parts)

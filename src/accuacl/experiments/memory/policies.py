@@ -122,23 +122,23 @@ def typical_order(x: NDArray[np.float64], count: int) -> Ids:
     first, the row with the smallest mean distance to its 20 nearest neighbours in the class is taken; ties by index.
 
     Reference: Shaul-Ariel and Weinshall, "TEAL: New Selection Strategy for Small Buffers in Experience Replay Class
-    Incremental Learning", 2024, which clusters a class anew for each size of the memory.
+    Incremental Learning", 2024, which reclusters a class for each size of the memory.
 
     >>> typical_order(np.array([[1.0, 0.0], [0.96, 0.28], [0.8, 0.6], [0.0, 1.0]]), 2)
     array([1, 3])
     """
-    distinct, place = np.unique(x, axis=0, return_inverse=True)
-    place = place.ravel()
+    distinct, inverse = np.unique(x, axis=0, return_inverse=True)
+    inverse = inverse.ravel()
     distance, taken = np.round(mean_distance(x), 12), np.zeros(len(x), bool)
     picks: list[int] = []
     clusters = 1
     while len(picks) < min(count, len(distinct)):
         number = min(clusters, len(distinct))
-        found = clusters_of(distinct.astype(np.float32), number, 0)[place]
-        sizes = np.bincount(found, minlength=number)
-        free = [cluster for cluster in range(number) if sizes[cluster] and not taken[found == cluster].any()]
+        of_row = clusters_of(distinct.astype(np.float32), number, 0)[inverse]
+        sizes = np.bincount(of_row, minlength=number)
+        free = [cluster for cluster in range(number) if sizes[cluster] and not taken[of_row == cluster].any()]
         for cluster in sorted(free, key=lambda cluster: (-sizes[cluster], cluster))[: count - len(picks)]:
-            rows = np.flatnonzero(found == cluster)
+            rows = np.flatnonzero(of_row == cluster)
             picks.append(int(rows[np.argmin(distance[rows])]))
             taken[picks[-1]] = True
         if number == len(distinct) and not free:  # k-means has put different rows into one cluster

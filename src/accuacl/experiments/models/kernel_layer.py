@@ -111,7 +111,7 @@ class KernelLayer(nn.Linear):
         return smoothed
 
     def grown(self, classes: int) -> KernelLayer:
-        """The layer with more classes, which nothing is known of yet."""
+        """The layer with more classes, as yet unseen."""
         tensors, more = dict(self.state_dict()), classes - self.out_features
         tensors["weight"] = torch.cat([self.weight, self.weight.new_zeros(more, self.weight.shape[1])])
         tensors["bias"] = torch.cat([self.bias, self.absent.expand(more)])

@@ -43,8 +43,7 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
     wanted = 3 if name in IMAGES else 1
     if (len(input_shape), wanted) == (1, 3):
         raise InputError(
-            f"{name} is a net for images, and the data are vectors of {input_shape[0]:,} numbers; "
-            "take mlp (--model mlp)."
+            f"{name} is a net for images, but the data are vectors of {input_shape[0]:,} numbers; use --model mlp."
         )
     if len(input_shape) != wanted or min(input_shape) < 1:
         expected = "the length of a vector, such as (64,)" if wanted == 1 else "an image's, such as (3, 32, 32)"
@@ -55,7 +54,9 @@ def build(name: str, classes: int, *, seed: int, input_shape: Shape, width: int 
         try:
             embed, d = make(input_shape, width or default)
         except RuntimeError as error:  # what torch raises where memory ends
-            raise InputError(f"{name} of width {width or default} does not fit into memory; give less.") from error
+            raise InputError(
+                f"{name} of width {width or default} does not fit into memory; reduce the width."
+            ) from error
     _initialise(embed, torch.Generator().manual_seed(seed))
     return Classifier(embed, new_head(d, classes, seed))
 

@@ -1,4 +1,4 @@
-"""Networks that stay as they are: pretrained ones, what runs them, and data sets seen through them.
+"""Frozen networks: pretrained ones, the runtimes that run them, and data sets embedded by them.
 
 The names of pretrained networks can be read without loading torch.
 """

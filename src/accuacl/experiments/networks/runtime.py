@@ -6,7 +6,7 @@
 
 Every runtime but torch's takes BATCH inputs at a time, the last of them filled up with zeros, on one thread. So an
 input's embedding has the same bits whatever it is embedded with and however many threads call `run` at a time.
-Between runtimes embeddings differ by no more than TOLERANCE says; whoever keeps them records the runtime's name.
+Between runtimes embeddings differ by at most TOLERANCE; callers that keep them record the runtime's name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def installed() -> list[str]:
 
 
 def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "cpu", name: str = AUTO) -> Runtime:
-    """The first of IN_ORDER that gives, for the first inputs, what torch gives; a warning says why another does not.
+    """The first of IN_ORDER that agrees with torch on the first inputs; a warning says why others were rejected.
 
     name: another one than that is not tried, except for torch, which never fails.
     """
@@ -121,7 +121,7 @@ def open_runtime(
     _check_installed(name)
     if name == "openvino-bf16" and not _is_installed(name):
         warnings.warn(
-            "this processor does not calculate in bfloat16: embeddings differ a little from those made before.",
+            "this processor does not compute in bfloat16: embeddings differ a little from those made before.",
             stacklevel=2,
         )
     return _open(name, onnx_of(network, shape, dtype), shape)
@@ -130,7 +130,7 @@ def open_runtime(
 def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Module:
     """A copy of a model, for `accuacl.torch.features`, that a runtime runs up to the last linear layer, on all cores.
 
-    example: a few inputs as the model takes them, on the CPU, which settle the runtime as those of a project do. If no
+    example: a few inputs as the model takes them, on the CPU, which decide the runtime as those of a project do. If no
     runtime agrees with torch on them, a warning says so, and torch runs the copy. It has the weights that the model has
     now: after training, make another.
 
@@ -148,7 +148,7 @@ def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Modu
 
 
 class _OnRuntime(nn.Module):
-    """What a runtime gives, and a linear layer after it."""
+    """A runtime's output followed by a linear layer."""
 
     def __init__(self, runtime: Runtime, head: nn.Linear) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Data sets of images as a pretrained network sees them: embedded once, kept in the cache, scaled by the first task.
 
-Runs with `--model pretrained` learn on these: the network stays as it is, so nothing has to be embedded again.
+Runs with `--model pretrained` learn on these: the network is frozen, so nothing has to be embedded again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from accuacl.experiments.data import Stream, cache_home, decode
 from accuacl.experiments.networks.runtime import Runtime, choose_runtime, pretrained_network
 
 NETWORK, SIDE = "efficientnet-lite0", 128  # pixels: minutes for a data set of 60,000 images
-CHUNK = 64  # images a thread is given at a time
+CHUNK = 64  # images per thread at a time
 NORM, LIMIT = 8.0, 10.0  # as in projects: the root mean square of lengths, and the deviations at which entries are cut
 
 
 def seen_through(stream: Stream, progress: OnProgress | None = None, cache_dir: Path | None = None) -> Stream:
-    """The stream with what the network gives for each image; which rows arrive when, and their labels, stay.
+    """The stream with the network's output in place of each image; tasks and labels are unchanged.
 
     Columns have the mean 0 and the same deviation over the first task's pool, and are cut at ten of these.
     """
     data = stream.dataset
     if data.train.inputs.ndim != 4:
-        raise InputError(f"--model pretrained sees images, and {data.name} has vectors; give --model linear.")
+        raise InputError(f"--model pretrained takes images, but {data.name} has vectors; give --model linear.")
     splits = {"train": data.train, "test": data.test}
     rows = [_embedded(name, split.inputs, progress or ignore, cache_dir) for name, split in splits.items()]
     first = np.asarray(rows[0][np.sort(stream[0].train)], np.float64)

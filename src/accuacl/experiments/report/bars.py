@@ -201,9 +201,9 @@ def _by_pool(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[int, int, int], li
 
 
 def _costs(rows: Sequence[Mapping[str, Any]], sizes: int) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """What the strategies cost that were measured at so many sizes, and the names of the others."""
+    """The cost of strategies measured at all `sizes` sizes, and the names of the others."""
     by_strategy: dict[str, dict[Any, Mapping[str, Any]]] = {}
-    for row in rows:  # of a size that was measured twice the last counts
+    for row in rows:  # if a size was measured twice, the last counts
         by_strategy.setdefault(row["strategy"], {})[row["K"], row["m"], row["labelled"]] = row
     costs = {
         name: (

@@ -56,7 +56,7 @@ class Baseline:
         return set().union(*(_ignored(group, setting) for setting in self.settings))
 
     def cell(self, group: Group) -> str:
-        """In words, what the group has in common with its baseline."""
+        """What the group has in common with its baseline, as a phrase."""
         ignored = self.ignored(group)
         words = [group.title_without(tuple(ignored))]
         for name, settings in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
@@ -174,18 +174,18 @@ class Compared:
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
-    """By scale, or by cell, what differs from the baseline in all of its cells that have both; `full` is left out.
+    """By scale or by cell, the differences from the baseline over all cells that have both; `full` is left out.
 
     Runs with the same accuracies are the same run and count once: without this, a setting that made no difference (a
     memory that was never full) would make one pair count twice.
     """
     bases = [group for group in groups if baseline.of(group) == baseline.label]
-    found: dict[str, dict[str, Compared]] = {}
+    comparisons: dict[str, dict[str, Compared]] = {}
     known: set[tuple[str, ...]] = set()
     for group, base in ((group, base) for group in groups for base in bases if _match(group, base, baseline)):
         if group in bases or ("strategy" in baseline.settings and group["strategy"] == "full"):
             continue
-        common = min(group, base, key=lambda one: len(baseline.ignored(one)))
+        common = min(group, base, key=lambda of_pair: len(baseline.ignored(of_pair)))
         cell, label = baseline.cell(common), baseline.of(group)
         where = cell if by_cell else f"{group['scale']} scale"
         by_metric = {metric: (group.values(metric), base.values(metric)) for metric in MAIN_METRICS}
@@ -194,12 +194,12 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
             if all(runs) and runs in known:
                 continue
             known.add(runs)
-            compared = found.setdefault(where, {}).setdefault(label, Compared(label))
+            compared = comparisons.setdefault(where, {}).setdefault(label, Compared(label))
             compared.cells.add(cell)
             compared.seeds.add(seed)
             for metric, (ours, theirs) in by_metric.items():
                 compared.differences[metric].append(ours[seed] - theirs[seed])
-    return {where: list(by_label.values()) for where, by_label in found.items()}
+    return {where: list(by_label.values()) for where, by_label in comparisons.items()}
 
 
 def _match(group: Group, base: Group, baseline: Baseline) -> bool:
@@ -216,7 +216,7 @@ def _identity(group: Group, seed: int) -> str:
 def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table]:
     """The differences over all cells and, where cells have seeds enough to tell, in each of them.
 
-    Runs that stop early, or go on longer, begin like the others: where there are others, they are left out.
+    Runs that stop early or continue longer begin like the others; if there are others, they are left out.
     """
     whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
     groups = whole if compare(whole, baseline) else groups

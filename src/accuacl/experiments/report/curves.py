@@ -97,7 +97,7 @@ def labels(groups: Sequence[Group]) -> list[Figure]:
             for by_strategy in learners.values()
             if len({group["labels"] for same in by_strategy.values() for group in same}) > 1
         ]
-        # Each curve goes through several groups; the first of them stands for it.
+        # Each curve passes through several groups; the first one represents it.
         curves = {same[0]: same for by_strategy in varied for same in by_strategy.values()}
 
         def curve(group: Group, metric: str, curves: dict[Group, list[Group]] = curves) -> Curve:

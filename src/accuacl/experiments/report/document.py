@@ -131,7 +131,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Panels with one caption and one legend; columns: at most so many side by side; file: a copy on disk, if any."""
+    """Panels with one caption and one legend; columns: at most this many side by side; file: a copy on disk, if any."""
 
     caption: str
     panels: Sequence[Panel]

@@ -115,14 +115,14 @@ def _setups(groups: Sequence[Group]) -> list[tuple[list[Group], list[Group]]]:
     for group in groups:
         if group["order"] != "tasks":
             setups.setdefault(group.setup, []).append(group)
-    found = []
+    sections = []
     for setup in setups.values():
         alike = [g for g in groups if g["order"] != "tasks" and _without_memory(g) == _without_memory(setup[0])]
         if all(group.bound for group in setup) and not all(group.bound for group in alike):
             continue  # in the tables of the other memories
         if not set(setup) <= varied or len({group.strategy for group in setup}) >= FEW:
-            found.append((setup, [group for group in alike if group.bound and group not in setup]))
-    return found
+            sections.append((setup, [group for group in alike if group.bound and group not in setup]))
+    return sections
 
 
 def _without_memory(group: Group) -> list[object]:
@@ -239,7 +239,7 @@ def _settings(row: Row) -> Table:
 
 
 def commands(title: str, groups: Sequence[Group]) -> Code:
-    """The commands that reproduce the groups; the title names what needs a plugin's file besides."""
+    """The commands that reproduce the groups; the title names what also needs a plugin's file."""
     own = dict.fromkeys(str(g[setting]) for g in groups for setting in BUILT_IN if g[setting] not in BUILT_IN[setting])
     if own:
         title += f" (add --plugin FILE with the file that defines {', '.join(own)})"

@@ -64,49 +64,49 @@ LONG = 40  # rows of a table that may not fit on a page, and letters of a cell t
 
 def render_latex(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
-    parts = [f"% {_one_line(report.title)}\n{HOW_TO_USE}"]
+    blocks = [f"% {_one_line(report.title)}\n{HOW_TO_USE}"]
     for block in report.blocks:
         if isinstance(block, Heading):
-            parts.append(rf"\{'sub' * (block.level - 2)}section{{{latex_text(block.text)}}}")
+            blocks.append(rf"\{'sub' * (block.level - 2)}section{{{latex_text(block.text)}}}")
         elif isinstance(block, Text):
-            parts.append(rf"\emph{{{latex_text(block.text)}}}" if block.notice else latex_text(block.text))
+            blocks.append(rf"\emph{{{latex_text(block.text)}}}" if block.notice else latex_text(block.text))
         elif isinstance(block, Points):
             items = "\n".join(rf"\item {latex_text(point)}" for point in block.texts)
-            parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
+            blocks.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
         elif isinstance(block, Code):
-            parts.append("\n".join(f"% {_one_line(line)}" for line in (f"{block.title}:", *block.lines)))
+            blocks.append("\n".join(f"% {_one_line(line)}" for line in (f"{block.title}:", *block.lines)))
         elif isinstance(block, Table):
-            parts.append(_latex_table(block))
+            blocks.append(_latex_table(block))
         elif isinstance(block, Figure) and block.file:
-            parts.append(_latex_figure(block.caption, link(block.file, folder), r"\linewidth"))
+            blocks.append(_latex_figure(block.caption, link(block.file, folder), r"\linewidth"))
         elif isinstance(block, Picture) and block.file:
-            parts.append(_latex_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
-    if any(r"\anychar" in part for part in parts):
-        parts.insert(1, OTHERS)
-    return "\n\n".join(parts) + "\n"
+            blocks.append(_latex_figure(block.title, link(block.file, folder), r"0.6\linewidth"))
+    if any(r"\anychar" in part for part in blocks):
+        blocks.insert(1, OTHERS)
+    return "\n\n".join(blocks) + "\n"
 
 
 def render_markdown(report: Document, folder: Path) -> str:
     """The text of a file in `folder`."""
-    parts = [f"# {markdown_text(report.title)}"]
+    blocks = [f"# {markdown_text(report.title)}"]
     for block in report.blocks:
         if isinstance(block, Heading):
-            parts.append(f"{'#' * block.level} {markdown_text(block.text)}")
+            blocks.append(f"{'#' * block.level} {markdown_text(block.text)}")
         elif isinstance(block, Text):
-            parts.append(f"> {markdown_text(block.text)}" if block.notice else markdown_text(block.text))
+            blocks.append(f"> {markdown_text(block.text)}" if block.notice else markdown_text(block.text))
         elif isinstance(block, Points):
-            parts.append("\n".join(f"- {markdown_text(point)}" for point in block.texts))
+            blocks.append("\n".join(f"- {markdown_text(point)}" for point in block.texts))
         elif isinstance(block, Code):
             fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", "\n".join(block.lines)) or [""]))
-            parts.append(f"{markdown_text(block.title)}:\n\n{fence}sh\n" + "\n".join(block.lines) + f"\n{fence}")
+            blocks.append(f"{markdown_text(block.title)}:\n\n{fence}sh\n" + "\n".join(block.lines) + f"\n{fence}")
         elif isinstance(block, Table):
-            parts.append(_markdown_table(block))
+            blocks.append(_markdown_table(block))
         elif isinstance(block, Figure) and block.file:
             alt = " ".join(panel.alt for panel in block.panels)
-            parts.append(_markdown_image(alt, block.caption, link(block.file, folder)))
+            blocks.append(_markdown_image(alt, block.caption, link(block.file, folder)))
         elif isinstance(block, Picture) and block.file:
-            parts.append(_markdown_image(block.alt, block.title, link(block.file, folder)))
-    return "\n\n".join(parts) + "\n"
+            blocks.append(_markdown_image(block.alt, block.title, link(block.file, folder)))
+    return "\n\n".join(blocks) + "\n"
 
 
 def link(file: Path, folder: Path) -> str:
@@ -151,12 +151,12 @@ def _latex_table(table: Table) -> str:
     note = rf"\smallskip\footnotesize {latex_text(table.note)}" if table.note else ""
     if prose or sum(len(group.rows) for group in table.groups) > LONG:
         begin = rf"\begin{{longtable}}{{{kinds}}}" + "\n" + rf"\caption{{{caption}}}\\"
-        parts = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
+        lines = [r"{\small", begin, head, r"\endhead", body, r"\end{longtable}", note, "}"]
     else:
         begin = "\n".join([r"\begin{table}", r"\centering\small", rf"\caption{{{caption}}}"])
         note = f"\n{note}" if note else ""
-        parts = [begin, FITTING, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}}", note, r"\end{table}"]
-    return "\n".join(part for part in parts if part)
+        lines = [begin, FITTING, rf"\begin{{tabular}}{{{kinds}}}", head, body, r"\end{tabular}}", note, r"\end{table}"]
+    return "\n".join(line for line in lines if line)
 
 
 def _latex_head(table: Table) -> list[str]:

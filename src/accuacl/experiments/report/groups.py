@@ -26,7 +26,7 @@ STRATEGY_SETTINGS = (
     "first_round",
     SOURCE,
 )
-LEARNER_OPTIONS = ("learner_variant", *learners.SETTINGS)  # what a learner has besides its name
+LEARNER_OPTIONS = ("learner_variant", *learners.SETTINGS)  # a learner's settings, apart from its name
 LEARNER_SETTINGS = (*LEARNER_OPTIONS, "memory_policy", "sampling")
 SETUP_SETTINGS = tuple(
     name
@@ -81,16 +81,16 @@ class Group:
 
     @property
     def labels(self) -> str:
-        """In words, how many labels a task has."""
+        """How many labels a task has, as a phrase."""
         return "all labels" if self["strategy"] == "full" else f"{self['labels']} labels a task"
 
     @cached_property
     def title(self) -> str:
-        """The setup in words."""
+        """The setup as a phrase."""
         return self.title_without(())
 
     def title_without(self, ignored: Sequence[str]) -> str:
-        """The setup in words: benchmark, memory, labels, scale and whatever else is not the default, unless ignored."""
+        """The setup as a phrase: benchmark, memory, labels, scale and all that is not the default, unless ignored."""
         shown = {"benchmark": str(self["benchmark"]), "memory": f"memory {self['memory']}"}
         shown["labels"] = self.labels
         words = [text for name, text in shown.items() if name not in ignored]
@@ -98,7 +98,7 @@ class Group:
         return f"{', '.join(words)} ({self['scale']} scale)"
 
     def changed(self, settings: Iterable[str]) -> list[str]:
-        """Those of the settings that are not the defaults, in words."""
+        """The settings that differ from the defaults, as a phrase."""
         default = defaults(self["benchmark"], self["scale"], self["learner"])
         return [describe(name, self[name]) for name in settings if self[name] != default[name]]
 
@@ -145,7 +145,7 @@ def show(value: Any) -> str:
 
 
 def describe(setting: str, value: Any) -> str:
-    """A setting and its value in words.
+    """A setting and its value as a phrase.
 
     >>> describe("weight_decay", 0.1), describe("tasks", 3), describe("tasks", 1)
     ('weight decay 0.1', 'first 3 tasks', 'first task')
@@ -306,7 +306,7 @@ def mean_std(values: Sequence[float]) -> MeanStd:
 
 
 def number(value: float, digits: int = 1) -> str:
-    """The value with so many decimals, never as -0.0.
+    """The value with this many decimals, never as -0.0.
 
     >>> number(-0.01), number(12.34)
     ('0.0', '12.3')

@@ -20,7 +20,7 @@ from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, Row, after_
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMED = 24  # an axis names its classes if there are no more than this
+NAMED = 24  # an axis names its classes if there are at most this many
 WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
 ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
 SIDE, GAP = 32, 2  # pixels of such an image, and between two
@@ -304,7 +304,7 @@ def contact_sheets(run: Path, data_dir: Path | None) -> tuple[list[Picture], str
 
 
 def _journal(path: Path) -> tuple[Picks, dict[str, Any]]:
-    """The picks of every round, and what the journal says of the data."""
+    """The picks of every round, and what the journal records of the data."""
     steps = read_steps(path, "data", "query")
     picks: Picks = {}
     for step in steps:

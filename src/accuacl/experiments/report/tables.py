@@ -58,7 +58,7 @@ def over_seeds(n: int) -> str:
 class Spec:
     """Which strategies of a setup a table compares, by which metrics, and which of the paper's tables have the same.
 
-    strategies: those that it shows, in its order (none: all that have no table of their own). needs: it is shown for
+    strategies: those that it shows, in its order (none: all without a separate table). needs: it is shown for
     learners with at least one of these strategies. only: it is shown where these settings have exactly these values.
     """
 
@@ -273,7 +273,7 @@ def _mean_in_order(groups: Sequence[Group], order: str, order_seed: int | None, 
 
 def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str]]]:
     """Groups whose setups differ in some settings only, with the names of these settings."""
-    found = []
+    varying = []
     fixed_order = [group for group in groups if group["order"] != "tasks"]
     for alike in _alike(fixed_order, [name for name in SETUP_SETTINGS if name not in NOT_VARIED]):
         setups: dict[str, set[object]] = {}
@@ -282,8 +282,8 @@ def varied_settings(groups: Sequence[Group]) -> list[tuple[list[Group], list[str
         varied = [group for group in alike if len(setups[group["learner"]]) > 1]
         if varied:
             names = (*SETUP_SETTINGS, *LEARNER_SETTINGS)
-            found.append((varied, [name for name in names if len({group[name] for group in varied}) > 1]))
-    return found
+            varying.append((varied, [name for name in names if len({group[name] for group in varied}) > 1]))
+    return varying
 
 
 def setting_tables(groups: Sequence[Group]) -> list[Table]:
@@ -336,10 +336,10 @@ def _cells(
 
 def _alike(groups: Sequence[Group], ignored: Sequence[str]) -> list[list[Group]]:
     """Groups together whose setups differ in the ignored settings only."""
-    found: dict[tuple[Any, ...], list[Group]] = {}
+    by_setup: dict[tuple[Any, ...], list[Group]] = {}
     for group in groups:
-        found.setdefault(tuple(group[name] for name in SETUP_SETTINGS if name not in ignored), []).append(group)
-    return list(found.values())
+        by_setup.setdefault(tuple(group[name] for name in SETUP_SETTINGS if name not in ignored), []).append(group)
+    return list(by_setup.values())
 
 
 def _sort_key(value: Any) -> tuple[bool, float, str]:

@@ -79,7 +79,7 @@ def write(
     if choose:
         rows = choose(rows)
     if single and baseline:
-        raise InputError("a single run has nothing to be compared with; leave out --baseline or give more runs.")
+        raise InputError("a single run cannot be compared with anything; leave out --baseline or give more runs.")
     if single:
         report = documents.one_run(paths[0], rows[0], title, data_dir, source)
     else:
@@ -143,7 +143,7 @@ def merge(sources: Sequence[RowSource]) -> list[Row]:
         by_path = newest.setdefault(tuple(row[name] for name in Config.model_fields), {})
         if _finished(row) >= _finished(by_path.get(given, {})):
             by_path[given] = row
-    nested = any(one.resolve() in other.resolve().parents for one in paths for other in paths)
+    nested = any(path.resolve() in other.resolve().parents for path in paths for other in paths)
     if nested or all(len({_finished(row) for row in by_path.values()}) == 1 for by_path in newest.values()):
         return [max(by_path.values(), key=_finished) for by_path in newest.values()]
     names = {path: path.name if [p.name for p in paths].count(path.name) == 1 else str(path) for path in paths}
@@ -158,14 +158,14 @@ def baseline_of_paths(sources: Sequence[RowSource]) -> str:
     by_path: dict[Path, list[Row]] = {}
     for source in sources:
         by_path.setdefault(source.given, []).extend(source.rows)
-    found = []
+    settings = []
     for name in (name for name in Config.model_fields if name != "seed"):
         values = [{show(row[name]) for row in rows} for rows in by_path.values()]
         if any(value != values[0] for value in values):
             if any(len(value) > 1 for value in values):
                 return ""
-            found.append(f"{name}={min(values[0])}")
-    return ",".join(found)
+            settings.append(f"{name}={min(values[0])}")
+    return ",".join(settings)
 
 
 def _finished(row: Row) -> str:
@@ -188,7 +188,7 @@ def describe(sources: Sequence[RowSource], queries: Mapping[Path, Sequence[Row]]
 
 
 def count_unfinished(paths: Sequence[Path]) -> int:
-    """How many runs in these directories have begun but not finished."""
+    """How many runs in these directories have started but not finished."""
     folders = [path for path in paths if path.is_dir() and not is_run(path)]
     begun = {journal.parent.resolve() for folder in folders for journal in folder.rglob("journal.sqlite")}
     return sum(not is_run(run) for run in begun)
@@ -227,13 +227,13 @@ def _check_out(out: Path, paths: Sequence[Path]) -> None:
 def _check_figures(figures: Path | None, figure_type: str, format: str, out: Path) -> None:
     """Refuse a folder and a type of figures that the format cannot show."""
     if figure_type and not figures:
-        raise InputError("a figure type without a folder for figures; give --figures too.")
+        raise InputError("--figure-type needs a folder for the figures; give --figures too.")
     if figures and figures.exists() and not figures.is_dir():
         raise InputError(f"{figures} is a file; give a folder for the figures.")
     if figure_type == "svg" and format == "latex":
         raise InputError("LaTeX includes no SVG; give --figure-type pdf or png.")
     if figures and format == "latex" and set(formats.link(figures, out.parent)) & set("%#{}~\\ "):
-        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without blanks and signs in it.")
+        raise InputError(f"LaTeX cannot include files of {figures}; give --figures without spaces and special signs.")
 
 
 def _read(path: Path, given: Path) -> list[RowSource]:
@@ -288,7 +288,7 @@ def _checked(where: str, row: Row) -> Row:
 
 
 def _is_nested(value: Any, depth: int) -> bool:
-    """Whether the value is finite numbers, or None, in lists in lists, so many deep."""
+    """Whether the value is lists, nested to this depth, of finite numbers or None."""
     if depth:
         return isinstance(value, list) and bool(value) and all(_is_nested(item, depth - 1) for item in value)
     return value is None or (isinstance(value, int | float) and math.isfinite(value))

@@ -57,7 +57,7 @@ def images(config: Config) -> float:
 
 
 def _replayed(config: Config, labels: int, memory: int) -> float:
-    """Examples replayed, or scored, in an epoch with so many labels."""
+    """Examples replayed, or scored, in an epoch with this many labels."""
     if "replay" not in LEARNERS[config.learner].settings:
         return labels * LEARNERS[config.learner].replayed
     if config.replay == "cycled" or config.learner_variant == "original":

@@ -154,7 +154,7 @@ def _write(table: Path, rows: Iterable[Row]) -> None:
 
 
 def in_fresh_process(function: Callable[..., Result], case: Case, *arguments: Any, threads: int | None) -> Result:
-    """The function's result for a case, in a process whose libraries have so many threads (None: their own choice)."""
+    """A function's result for a case, in a process whose libraries use this many threads (None: their own choice)."""
     saved = {name: os.environ.pop(name, None) for name in THREAD_VARIABLES}
     if threads:
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(threads)))
@@ -232,7 +232,7 @@ def timed(job: Callable[[], Any]) -> tuple[float, float, int]:
 
 
 def machine(threads: int | None = 1) -> str:
-    """The machine and libraries of this measurement, in a line; with so many threads (None: their own choice)."""
+    """The machine and libraries of this measurement, in one line, with this many threads (None: their own choice)."""
     import numpy as np
     import torch
 

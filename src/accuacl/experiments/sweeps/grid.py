@@ -28,7 +28,7 @@ from accuacl.experiments import (
 from accuacl.experiments.data import BENCHMARKS
 
 ERROR_FILE = "error.txt"  # in a run's directory: the traceback of its failure
-NO_SETTINGS = ("title", "about", "grids")  # what a sweep file may have besides settings
+NO_SETTINGS = ("title", "about", "grids")  # keys of a sweep file that are not settings
 SCALES: tuple[str, ...] = get_args(Scale)
 LONGEST = 180  # characters of a directory's name
 STREAM = ("classes_per_task", "arrival", "domains")  # settings without which one's own data make no stream
@@ -94,7 +94,7 @@ def runs_of(spec: dict[str, Any], given: dict[str, Any] | None = None, data_dir:
 
 
 def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
-    """By name, the settings in which a run differs from the others, in words.
+    """By name, the settings in which a run differs from the others, as a phrase.
 
     >>> list(titles(runs_of({"strategy": ["uniform", "bait"], "seeds": [0, 1], "memory": 7})).values())
     ['uniform, seed 0', 'uniform, seed 1', 'bait, seed 0', 'bait, seed 1']
@@ -129,7 +129,7 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
                 f"{name} is {value!r}; give a value, a list, or one for each of the scales smoke, cpu and paper."
             )
         if scale not in value:
-            raise InputError(f"{name} is {value!r}, which has nothing for --scale {scale}; add it.")
+            raise InputError(f"{name} is {value!r}, which has no value for --scale {scale}; add it.")
         value = value[scale]
     values = value if isinstance(value, list) else [value]
     if not values:

@@ -90,7 +90,7 @@ def pull(
     tell: Callable[[Pulled], None] = lambda pulled: None,
     client: Any = None,
 ) -> Pulled:
-    """Take the annotations made since; wait: repeat every so many seconds until the round is complete.
+    """Take the annotations made since; wait: repeat at this interval, in seconds, until the round is complete.
 
     new_classes: an unknown choice becomes a class; otherwise its annotation is refused until the class is added.
     """
@@ -120,7 +120,7 @@ def connect(url: str, token: str) -> Any:
     """The SDK's client."""
     token = token.strip()
     if not token or not token.isascii() or not token.isprintable():
-        raise InputError(f"there is no token; set {TOKEN} to the access token of your account in Label Studio.")
+        raise InputError(f"no access token is set; set {TOKEN} to the access token of your account in Label Studio.")
     try:
         from label_studio_sdk import LabelStudio
     except ModuleNotFoundError:
@@ -196,7 +196,7 @@ def _fetch_project(client: Any, project: Project, link: Link) -> Any:
         if getattr(error, "status_code", None) != 404:
             raise
         raise InputError(
-            f"{link.url} has no project {link.project} any more; remove {project.directory / FILE} and push again "
+            f"{link.url} no longer has project {link.project}; remove {project.directory / FILE} and push again "
             "to make a new one. Labels that were pulled stay."
         ) from None
 
@@ -241,7 +241,7 @@ def _shown(project: Project, id: int) -> Any:
 
 
 def _notice(text: str) -> bytes:
-    """A PNG that shows a sentence."""
+    """Render text as a PNG."""
     image = Image.new("RGB", (320, 40), "white")
     ImageDraw.Draw(image).text((10, 12), text, fill="black")
     buffer = io.BytesIO()

@@ -93,7 +93,7 @@ def _training(gain: TrainingGain | None) -> Iterator[Advice]:
 
 
 def _fallen(settings: ProjectSettings, estimates: Estimates) -> Iterator[Advice]:
-    """Tasks that were forgotten, the worst first, and whether that is beyond doubt; or that there is none."""
+    """Forgotten tasks, the worst first, and whether that is beyond doubt; or that there are none."""
     measured = [(t, t.learned, t.forgetting) for t in estimates.tasks if t.learned and t.forgetting]
     fallen = sorted((row for row in measured if row[2].value >= LARGE_FALL), key=lambda row: -row[2].value)
     for t, learned, forgetting in fallen[:SHOWN]:

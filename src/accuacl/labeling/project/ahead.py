@@ -63,7 +63,7 @@ def if_nothing_is_skipped(
 
 
 def prepare_fit(settings: ProjectSettings, rows: Callable[[Ids], Any], items: Ids) -> None:
-    """Compute what a fit of these items needs besides their labels."""
+    """Compute all that a fit of these items needs except their labels."""
     x = rows(np.sort(items)).numpy()
     blocks = settings.blocks or ((0, x.shape[1]),)
     with threadpool_limits(settings.threads):  # the last bits depend on their number

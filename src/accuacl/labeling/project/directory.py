@@ -1,4 +1,4 @@
-"""A project's directory: it is made as a whole or not at all, and what is missing in it is said."""
+"""A project's directory: created completely or not at all, and checked for missing files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LABELS = "labels.sqlite"
 
 
 def check_free(directory: Path) -> None:
-    """InputError: something is in the directory already."""
+    """Raise InputError if the directory holds anything."""
     if directory.exists() and not directory.is_dir():
         raise InputError(f"{directory} is a file; choose a directory for the project.")
     with reading(directory):
@@ -28,7 +28,7 @@ def check_free(directory: Path) -> None:
     if all((directory / name).exists() for name in ("config.json", LABELS)):
         typed = shlex.quote(str(directory))
         raise InputError(
-            f"{directory} is a project already; add data with `accuacl project add {typed}`, label with "
+            f"{directory} is already a project; add data with `accuacl project add {typed}`, label with "
             f"`accuacl project serve {typed}`, or choose another directory."
         )
     if not empty:
@@ -66,7 +66,7 @@ def check_tasks(tasks: Tasks, store: Store) -> None:
 
 
 def copied_labels(directory: Path) -> tempfile.TemporaryDirectory[str]:
-    """A copy of the labels: SQLite must write beside a file that it reads."""
+    """A copy of the label store, because SQLite needs to write next to a file even to read it."""
     folder = tempfile.TemporaryDirectory()
     with reading(directory / LABELS):
         for path in directory.glob(f"{LABELS}*"):

@@ -43,7 +43,7 @@ def open_for_embedding(
         if trust_code:
             trust_settings(project.settings)
         if project.settings.kind == "files":
-            raise InputError("embed takes no project of files; write their vectors to a .npy file, and embed that.")
+            raise InputError("embed cannot use a project of files; write their vectors to a .npy file, and embed that.")
         kind, checkpoint = project.settings.kind, checkpoint_of(project)
         if kind in ("texts", "tables"):
             return RowInputs(project, Path(data), options.column or "text"), checkpoint
@@ -62,7 +62,7 @@ def checkpoint_of(project: Project) -> Checkpoint:
     handle = steps[-1].result
     state = checkpoints.load_tensors(project.weights, handle)
     classes, backbone = len(state["head.weight"]), load_backbone(s) if s.has_network else None
-    parts: dict[str, Any] = {"runtime": TORCH}
+    prepared: dict[str, Any] = {"runtime": TORCH}
     transform, known = backbone.transform if backbone else learners.Transform(), [handle["sha256"], s.model_dump_json()]
     if s.frozen:
         path = project.tasks.folder_of(0) / SCALE
@@ -76,12 +76,12 @@ def checkpoint_of(project: Project) -> Checkpoint:
         model = models.Classifier(nn.Sequential(before, scale, head.embed), head.head)
         if s.kind == "images" and (runtime := recorded_runtime(s, project.tasks)) != TORCH:
             rest = models.Classifier(nn.Sequential(scale, head.embed), head.head)
-            parts = {"network": frozen_network(s), "rest": rest, "runtime": runtime}
+            prepared = {"network": frozen_network(s), "rest": rest, "runtime": runtime}
     else:
         model = trainable_network(s, classes)
         model.load_state_dict(state)
     side = s.side if s.kind == "images" else 0
-    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}", **parts)
+    return Checkpoint(model, transform, handle["seen"], side, f"{' '.join(known)} {handle['seen']}", **prepared)
 
 
 class RowInputs:

@@ -177,7 +177,7 @@ def check_model(settings: ProjectSettings) -> None:
         )
     if settings.kind == "texts" and settings.model == NONE and not word_vector_files():
         warnings.warn(
-            "texts are told apart by the words that they share; trained word vectors, which know that words are alike, "
+            "texts are compared by the words that they share; trained word vectors, which know which words are alike, "
             f"come with the extra `label`; {install('label')}.",
             stacklevel=3,
         )
@@ -293,7 +293,7 @@ def _own_text_encoder(settings: ProjectSettings) -> TextEncoder:
         rows: NDArray[Any] = np.asarray(model(list(texts)))
         if rows.ndim != 2 or len(rows) != len(texts) or rows.dtype.kind not in "fiu":
             raise InputError(
-                f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts; give numbers, one row a text."
+                f"{settings.model} gave {rows.dtype} {rows.shape} for {len(texts)} texts; give one row of numbers each."
             )
         if not np.isfinite(rows).all():
             raise InputError(f"{settings.model} gave numbers that are not finite; fix the model.")

@@ -26,7 +26,7 @@ MOST = 10  # items that a sentence names
 
 
 def erase_finished(tasks: Tasks, journal: Path) -> None:
-    """Erase the examples of all tasks that have ended, but for those that were held out."""
+    """Erase the examples of all finished tasks, except those that were held out."""
     for step in read_steps(journal, "evaluate"):
         assert step.task is not None
         task = tasks.all()[step.task]
@@ -38,7 +38,7 @@ def erase_finished(tasks: Tasks, journal: Path) -> None:
 
 
 def erased_rows(tasks: Tasks, task: TaskInfo) -> set[int]:
-    """The rows of a task that have been erased to the end."""
+    """The rows of a task that are completely erased."""
     path = tasks.folder_of(task.index) / ERASED
     if not path.exists():
         return set()
@@ -195,7 +195,7 @@ def _numbered(tasks: Tasks, number: str) -> int:
     if not number.isdecimal() or int(number) >= count:
         raise InputError(f"there is no item {number!r}; items have the numbers 0 to {count - 1}.")
     if int(number) in _forgotten(tasks):
-        raise InputError(f"item {int(number)} has been forgotten already; leave it out.")
+        raise InputError(f"item {int(number)} has already been forgotten; leave it out.")
     return int(number)
 
 

@@ -56,7 +56,7 @@ def _answers(project: Project, which: Which) -> tuple[Rows, Rows]:
     classes = {c.id: c.name for c in project.store.classes()}
     people = {person.id: person for person in project.store.people()}
     shown = project.store.guesses_shown()
-    reasons = {(one.item, one.time): one.reason for one in project.store.every_answer() if one.reason}
+    reasons = {(answer.item, answer.time): answer.reason for answer in project.store.every_answer() if answer.reason}
     labels: Rows = []
     skips: Rows = []
     for answer in project.store.answers():

@@ -80,7 +80,7 @@ def export(
 
 
 def _write_unlabelled(project: Project, out: Path, on_progress: OnProgress, whole_places: bool) -> Path:
-    """Predictions for every item without a label, of the tasks that have been embedded, the least certain first."""
+    """Predictions for every unlabelled item of the embedded tasks, the least certain first."""
     prepared, tasks = prepared_tasks(project.tasks), project.tasks.all()
     networks = Networks(project.settings, project.weights, project.tasks)
     for made in prepared:

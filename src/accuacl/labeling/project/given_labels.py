@@ -58,7 +58,7 @@ def given_labels(tasks: Tasks, task: int) -> GivenLabels:
 
 
 def waiting_labels(store: Store, tasks: Tasks) -> GivenLabels:
-    """The labels that were given for tasks that have not begun, which will be taken when these do."""
+    """Labels given for tasks that have not begun; they are taken when the tasks begin."""
     labels: GivenLabels = {}
     for task in tasks.all():
         if not store.rounds(task.index):
@@ -127,7 +127,7 @@ def take_label_file(
     """Take the labels in a table: CSV, TSV, JSON, JSON lines or Parquet. What cannot be taken is refused, row by row.
 
     by: whose labels they are, where no column `person` says it. new_classes: add classes; None: no, and there
-    is no such option. The same file again changes nothing.
+    is no such option. Importing the same file again changes nothing.
     """
     table = read_table(path)
     item_column, class_column = _columns(table, project.settings.kind, label_column)
@@ -203,7 +203,7 @@ def _columns(table: DataTable, kind: str, label_column: str | None) -> tuple[str
 
 
 def _spellings(value: Any, table: DataTable) -> list[str]:
-    """What a cell may stand for, the likeliest first: an export's CSV has a ' before what looks like a formula."""
+    """What a cell may mean, the likeliest first: an export's CSV has a ' before what looks like a formula."""
     if value is None:
         return []
     both = [without_escape(str(value)), str(value)]
@@ -220,7 +220,7 @@ def _class_named(value: Any, table: DataTable, known: list[str], new_classes: bo
     if name not in known:
         alike = near_names(name, known)
         if new_classes and alike:
-            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Else add it on the page")
+            raise InputError(f"there is no class {name!r}; did you mean {alike[0]}? Otherwise add it on the page")
         if not new_classes:
             probably = meant(name, known)
             hint = f"did you mean {probably}? Else" if probably else "fix it, or"
@@ -277,7 +277,7 @@ class ItemFinder:
         if len(items) > 1 and number is not None:
             item = self._number(str(number))
             if item not in items:
-                raise InputError(f"item {item} is called {self.name(item)!r}, not {wanted!r}; fix either")
+                raise InputError(f"item {item} is called {self.name(item)!r}, not {wanted!r}; fix one of them")
             items = [item]
         if len(items) > 1:
             raise InputError(f"{len(items)} items are called {wanted!r}; say which with a column `task` or `item`")

@@ -1,6 +1,6 @@
 """What a project's model learns from and what it has learned: networks, rows of items as the head sees them, and sums.
 
-Where only statistics are kept (`--keep statistics`), the sums of each class stand for the examples of finished tasks.
+Where only statistics are kept (`--keep statistics`), the sums of each class replace the examples of finished tasks.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Networks:
         return model.to(self.device)
 
     def predicting(self, weights: Handle) -> models.Classifier:
-        """The network with the weights of a handle, for predictions alone: whoever asks again gets the same one."""
+        """The network with the weights of a handle, for predictions only; cached."""
         if self._predicting is None or self._predicting[0] != weights["sha256"]:
             self._predicting = (weights["sha256"], self.model(weights))
         return self._predicting[1]
@@ -126,14 +126,21 @@ def row_from_source(settings: ProjectSettings, tasks: Tasks, item: int, column: 
     if task.kind in FOLDERS:
         encoded, bad = encoder(tasks, task, settings)(slice(number, number + 1))
         if bad:
-            raise InputError(f"{name} cannot be read in {task.place} any more; bring it back to take its share out.")
+            raise InputError(
+                f"{name} can no longer be read in {task.place}; restore it, so that what was learned from it can be "
+                "removed."
+            )
     else:
         path = Path(task.place)
         if not path.exists():
-            raise InputError(f"{path} does not exist any more; bring it back to take the share of {name!r} out.")
+            raise InputError(
+                f"{path} no longer exists; restore it, so that what was learned from {name!r} can be removed."
+            )
         source = read_like(tasks, task.kind, path, column)
         if name not in source.names:
-            raise InputError(f"{path} has no row {name!r} any more; bring it back to take its share out.")
+            raise InputError(
+                f"{path} no longer has a row {name!r}; restore it, so that what was learned from it can be removed."
+            )
         row = source.names.index(name)
         if task.kind == "texts":
             assert source.texts is not None
@@ -216,7 +223,7 @@ def prepared_tasks(tasks: Tasks) -> list[dict[str, Any]]:
     return prepared
 
 
-# Sums that stand for examples
+# Sums in place of examples
 
 
 def load_sums(folder: Path, handle: Handle | None) -> Sums:

@@ -59,7 +59,7 @@ class Model:
         return [self.classes[i] for i in p.argmax(axis=1)], p.max(axis=1)
 
     def probabilities(self, items: Sequence[Any], batch: int = 32) -> NDArray[np.float32]:
-        """Of each class, one row an item."""
+        """Of each class, one row per item."""
         rows = [np.empty((0, len(self.classes)), np.float32)]
         with torch.inference_mode():
             for start in range(0, len(items), batch):

@@ -18,7 +18,7 @@ Labels = dict[int, int]  # item: its class, as last corrected
 
 @dataclass(frozen=True, eq=False)
 class PeopleState(LoopState):
-    """The state of a project: beside that of an experiment, labels change when people correct them, and some are held
+    """The state of a project: unlike in an experiment, labels change when people correct them, and some are held
     out.
     """
 
@@ -96,7 +96,7 @@ def held_out(ids: list[int], share: float, seed: int) -> list[int]:
 
 
 def held_out_count(share: float, count: int) -> int:
-    """How many of so many items are held out: one at least is trained on."""
+    """How many of these items are held out; at least one is trained on."""
     return max(0, min(round(share * count), count - 1))
 
 

@@ -276,7 +276,7 @@ class PeopleSteps:
         return handle | {"seen": state.seen.tolist()}
 
     def _unlabelled(self, state: PeopleState, memory: Memory) -> list[Ids]:
-        """The items of each task so far that have no label and are not held out, if they teach the head too."""
+        """The unlabelled items of each task so far that are not held out, if the head learns from them too."""
         if not looks_at_pool(self.settings.pool_learning, len(state.ids) + len(memory)):
             return []
         known = [item for labels in (state.taught, *state.held) for item in labels]
@@ -286,7 +286,7 @@ class PeopleSteps:
         return {id: into for id, into in counts_as(self.store.classes()).items() if id != into}
 
     def memory(self, state: PeopleState) -> dict[str, Any]:
-        """Update the memory as in an experiment; a task of which nothing was labelled leaves it as it was."""
+        """Update the memory as in an experiment; a task without labels leaves it unchanged."""
         handle = state.memory
         if self.settings.keep == STATISTICS:
             return self._summed(state)

@@ -57,7 +57,7 @@ def give_out_first(settings: ProjectSettings, tasks: Tasks, store: Store, task: 
 
 
 def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget: int) -> tuple[list[int], list[float]]:
-    """A uniform round of which people have the first picks: those, and more that are left until it is full."""
+    """A uniform round whose first picks people already have: those, and more until it is full."""
     have = {pick.item for pick in first}
     left = set(state.left.tolist()) - have
     ids, scores = _draw(config, state.task.index, state.task.train, max(0, budget - len(first)), left.__contains__)
@@ -67,7 +67,7 @@ def rest_of_uniform(config: Config, state: LoopState, first: list[Pick], budget:
 def _draw(
     config: Config, task: int, items: Ids, count: int, usable: Callable[[int], bool]
 ) -> tuple[list[int], list[float]]:
-    """So many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
+    """This many usable items of a task in the order of a hash, and their numbers in [0, 1)."""
     state = LoopState(Task(task, (), items, np.empty(0, np.int64)), config.rounds, items)
     picked = choose(config, state, "uniform", len(items))
     ids: list[int] = []
@@ -106,7 +106,7 @@ def _readable(settings: ProjectSettings, tasks: Tasks, task: TaskInfo) -> Callab
 def asked_twice(items: list[int], share: float, seed: int, before: int = 0) -> set[int]:
     """The share of a round about which two people are asked: those with the smallest hashes of (seed, item).
 
-    before: how many picks of the round people have had already, of which the same share was chosen then.
+    before: how many picks of the round people already have, the same share of which was chosen then.
 
     >>> len(asked_twice(list(range(40)), 0.1, seed=0)), len(asked_twice(list(range(35)), 0.1, seed=0, before=5))
     (4, 4)
@@ -140,7 +140,7 @@ def cover_first_round(
 
 
 def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: int) -> PeopleState:
-    """The state with a pool of so many items that can still be asked for, if the strategy can work on a sample.
+    """The state with a pool of this many unasked items, if the strategy can work on a sample.
 
     It has those whose numbers have the smallest hashes, so that the same items are in it from round to round.
     """
@@ -151,7 +151,7 @@ def sample_of(state: PeopleState, strategy: str, sample: int, count: int, seed: 
 
 
 def looked_at(sample: int, count: int) -> int:
-    """How many items of a large pool a strategy looks at, if so many are to be picked."""
+    """How many items of a large pool a strategy looks at to pick this many."""
     return max(sample, SAMPLED * count)
 
 

@@ -1,4 +1,4 @@
-"""What leads change while a project runs, in `plan.json`: the settings that need not stay as the project began."""
+"""What leads change while a project runs, in `plan.json`: the settings that may differ from those at the start."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def changed_plan(plan: Plan, settings: ProjectSettings, used: int, **given: floa
         if not settings.budget_total:
             raise InputError("this project has rounds for each task, not a budget for all; add rounds instead.")
         if budget < used:
-            raise InputError(f"{used} labels are used already; give a budget of as many or more.")
+            raise InputError(f"{used} labels are already used; give a budget of at least as many.")
     try:
         now = {name: value for name, value in given.items() if value is not None}
         return Plan.model_validate(plan.model_dump() | now)
@@ -83,7 +83,7 @@ def check_one_more(settings: ProjectSettings, state: ProjectState, task: int, en
 
 
 def reopen(journal: Journal, task: int) -> None:
-    """Let the last task, which is finished, go on: what ends it is done again after its next round."""
+    """Continue the last task, which is finished; the steps that end it are repeated after its next round."""
 
     def change(at: int | None, round: int | None, kind: str, result: Any) -> Any:
         ends = kind in ("memory", "evaluate") or (kind == "query" and "over" in result)

@@ -68,7 +68,7 @@ class PoolMap:
         return chosen, axes.places(self._rows(chosen)), len(items)
 
     def _refresh(self) -> None:
-        """Compute the axes anew if there are other items than last time."""
+        """Recompute the axes if the items have changed."""
         by_task = self._items_by_task()
         key = tuple(len(items) for items in by_task)
         if key == self._key:

@@ -83,7 +83,7 @@ class Project:
     def begin(
         cls, directory: Path, settings: ProjectSettings, classes: Sequence[str], *tasks: NewItems
     ) -> list[TaskInfo]:
-        """A new project with its first tasks; the directory has it as a whole or not at all."""
+        """A new project with its first tasks; the directory holds all of it or nothing."""
         with whole_or_not_at_all(directory) as aside, cls.create(aside, settings, classes) as project:
             return [project.add(items) for items in tasks]
 
@@ -92,7 +92,7 @@ class Project:
         """The project in a directory. view: to write nothing; it may then be one that cannot be written to."""
         path = Path(directory) / "config.json"
         if not path.exists():
-            raise InputError(f"{directory} holds no project; make one with `accuacl project new`.")
+            raise InputError(f"{directory} holds no project; create one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
         # A new, empty file in the place of a lost one would look as if nobody had labelled anything.
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
@@ -268,14 +268,14 @@ class Project:
         """Let the open round be closed with the answers that it has."""
         status = self.store.status()
         if status is not None and status.open and not self.chosen(status.task, status.round):
-            raise InputError("the rest of this round is still being chosen; close it when it is there.")
+            raise InputError("the rest of this round is still being chosen; close it when it is complete.")
         self.store.enough(person)
 
     def end_task(self, person: Person, task: int) -> None:
         """End the task that is being labelled with the labels that it has, so that the next one can begin."""
         state = self.state()
         if state.finished or state.task != task:
-            raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
+            raise InputError(f"task {task + 1} is not the one that is being labelled; reload the page.")
         self.store.end_task(person, task)
 
     def change(self, **given: float | None) -> None:
@@ -306,19 +306,19 @@ class Project:
             yield
 
     def _reopen(self) -> None:
-        """Let the last task go on. Killed before the plan is written, it ends again with the same labels."""
+        """Continue the last task. If killed before the plan is written, it ends again with the same labels."""
         with _open_journal(self.directory, self._begun_with) as journal:
             reopen(journal, len(self.tasks.all()) - 1)
 
     def backup(self, to: Path) -> None:
-        """Copy the project to a new directory while people go on labelling; a process that trains is waited for."""
+        """Copy the project to a new directory while people continue to label; waits for a training process."""
         if self.directory.resolve() in to.resolve().parents:
             raise InputError(f"{to} is inside the project; copy it to another place.")
         busy = f"another process (id {{holder}}) is training {self.directory}; try again when it is done."
         left_out = shutil.ignore_patterns("lock", f"{LABELS}*", ".new-*", ".adding-*", "*.part")
         with whole_or_not_at_all(to) as aside, Lock(self.directory / "lock", busy, patience=PATIENCE):
             make_folder(self.tasks.folder)
-            with Lock(self.tasks.folder / "lock", wait=True), writing(to):  # nobody adds data meanwhile
+            with Lock(self.tasks.folder / "lock", wait=True), writing(to):  # no data are added meanwhile
                 shutil.copytree(self.directory, aside, ignore=left_out)
                 self.store.backup(aside / LABELS)
 
@@ -331,7 +331,7 @@ class Project:
 
 
 def load_learning() -> None:
-    """Import torch and everything else that learning needs, which takes a second or two; once, then nothing.
+    """Import torch and everything else that learning needs, which takes a second or two the first time.
 
     An import keeps all other threads waiting while it loads a library, half a second for torch's, so that one is loaded
     first, by a call that does not. And the garbage collector stops all threads, a tenth of a second each time, to go

@@ -174,7 +174,7 @@ def doubtful(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> l
     [(3, 0.9, 0)]
     """
     known = ~np.isnan(probabilities).any(axis=1)
-    usual = np.full(probabilities.shape[1], np.inf)  # what the model gives a class where it is the label
+    usual = np.full(probabilities.shape[1], np.inf)  # mean probability of a class where it is the label
     for label in np.unique(labels[known]):
         usual[label] = probabilities[known & (labels == label), label].mean()
     doubts = []
@@ -219,11 +219,14 @@ def _left_out(project: Project, labels: dict[int, int]) -> _LeftOut | None:
 
 
 def _doubts_of_left_out(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:
-    found = _left_out(project, labels)
-    if found is None:
+    left_out = _left_out(project, labels)
+    if left_out is None:
         return {}
-    own = np.array([found.classes.index(labels[item]) for item in found.items])
-    return {found.items[row]: (doubt, found.classes[best]) for row, doubt, best in doubtful(found.probabilities, own)}
+    own = np.array([left_out.classes.index(labels[item]) for item in left_out.items])
+    return {
+        left_out.items[row]: (doubt, left_out.classes[best])
+        for row, doubt, best in doubtful(left_out.probabilities, own)
+    }
 
 
 def _earlier_guesses(project: Project, labels: dict[int, int]) -> dict[int, tuple[float, int]]:

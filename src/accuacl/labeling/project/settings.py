@@ -27,7 +27,7 @@ NONE = "none"  # vectors are their own embeddings, rows of tables encoded column
 
 
 class ProjectSettings(Settings):
-    """Everything that a project's models depend on, besides its data and labels."""
+    """Everything that a project's models depend on, except its data and labels."""
 
     kind: Kind = Field(description="Kind of data: images, vectors, texts, tables or files.")
     strategy: str = Field(
@@ -38,7 +38,7 @@ class ProjectSettings(Settings):
     learner: str = Field(
         "",
         description=f"Learner: {', '.join(learners.NAMES)}. Unset: kernel for texts, embeddings and images under a "
-        "network that stays as it is, er for columns of numbers, tables and networks that are trained.",
+        "frozen network, er for columns of numbers, tables and networks that are trained.",
     )
     pool_learning: Literal["off", "self", "smooth"] = Field(
         "off",
@@ -52,7 +52,7 @@ class ProjectSettings(Settings):
     )
     ridge_by: Literal["examples"] = Field(
         "examples",
-        description="Where ridge keeps statistics alone, its regularisation is chosen by the examples that are there.",
+        description="Where ridge keeps statistics alone, its regularisation is chosen on the examples that are left.",
     )
     memory_policy: str = Field(
         "",
@@ -64,7 +64,7 @@ class ProjectSettings(Settings):
         "Unset: coverage, except for uniform and for networks that are trained.",
     )
     per_round: int = Field(50, ge=1, description="Labels to ask for in each round.")
-    rounds: int = Field(4, ge=1, description="Rounds of each task; --first-round says how the first is.")
+    rounds: int = Field(4, ge=1, description="Rounds per task; --first-round sets how the first is chosen.")
     budget_total: int = Field(
         0,
         ge=0,
@@ -80,8 +80,8 @@ class ProjectSettings(Settings):
     sample: int = Field(
         5000,
         ge=0,
-        description="Coverage looks at so many items of a larger pool, at least 20 for each label of a round, drawn at "
-        "random; 0: at all, however long it takes.",
+        description="If the pool is larger, coverage chooses from a random sample of this many items, at least 20 for "
+        "each label of a round; 0: from the whole pool, which may be slow.",
     )
     holdout: float = Field(
         0.3, ge=0, lt=1, description="Share of each task's first round that is held out for estimates."
@@ -90,7 +90,7 @@ class ProjectSettings(Settings):
         1.0,
         gt=0,
         le=1,
-        description="Share of a round at which it closes once nobody is busy with the rest, which is left out.",
+        description="Close a round once this share is labelled and nobody is working on the rest, which is dropped.",
     )
     overlap: float = Field(
         0.0,
@@ -108,8 +108,8 @@ class ProjectSettings(Settings):
     weights: str = Field("", description="Weights for your own model, as safetensors.")
     runtime: Literal["auto", "onnxruntime", "openvino", "openvino-bf16", "torch"] = Field(
         "torch",
-        description="What runs a network on images while it stays as it is. Unset: auto, the fastest that is installed "
-        "and agrees with torch; the first images settle which one that is, for the whole project.",
+        description="Runtime for a frozen image network. Unset: auto, the fastest that is installed and agrees with "
+        "torch, chosen with the first images for the whole project.",
     )
     finetune: bool = Field(False, description="Train the whole model, not only a head on its embedding.")
     head: Literal["linear", "mlp", "projection"] = Field(
@@ -124,11 +124,11 @@ class ProjectSettings(Settings):
     text_features: int = Field(4096, ge=16, description="For texts: number of TF-IDF columns that words are hashed to.")
     words: Literal["spaces", "scripts"] = Field(
         "spaces",
-        description="For texts: where TF-IDF words end, at spaces and signs alone (spaces), or characters and pairs of "
-        "them where a script has no spaces, as Chinese, Japanese and Thai (scripts). Unset: scripts.",
+        description="For texts: where TF-IDF words end, at spaces and punctuation (spaces), or characters and pairs of "
+        "them where a script has no spaces, like Chinese, Japanese and Thai (scripts). Unset: scripts.",
     )
     epochs: int = Field(
-        50, ge=1, description="Epochs of training after each round. Unset: 50, for networks that are trained 30."
+        50, ge=1, description="Epochs of training after each round. Unset: 50, or 30 for networks that are trained."
     )
     batch: int = Field(32, ge=1, description="Batch size.")
     lr: float = Field(
@@ -140,7 +140,7 @@ class ProjectSettings(Settings):
     momentum: float = Field(0.9, ge=0, lt=1, description="SGD's momentum.")
     weight_decay: float = Field(1e-4, ge=0, description="SGD's weight decay.")
     seed: int = Field(0, ge=0, description="Seed of all randomness.")
-    threads: int = Field(1, ge=1, description="Threads; results are identical to the bit only for the same number.")
+    threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("cpu", description="cpu, cuda, cuda:1 or auto.")
     digest: str = Field("", description="SHA-256 of your own model's file and weights.")
     options: dict[str, bool | int | float | str | None] = Field(
@@ -150,7 +150,7 @@ class ProjectSettings(Settings):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Files name `options` and `plugins` only where there are some."""
+        """Write `options` and `plugins` to files only if there are any."""
         return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
 
     _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
@@ -223,7 +223,7 @@ class ProjectSettings(Settings):
 
     @property
     def files(self) -> list[Path]:
-        """The files that the model is made of, besides the package's own."""
+        """The model's files, except the package's own."""
         if self.model == WORD_VECTORS:
             return list(word_vector_files() or ())
         if self.sentence_model:
@@ -236,10 +236,10 @@ class ProjectSettings(Settings):
         return all(is_loaded(Path(path)) for path in self.plugins)
 
     def check_files(self) -> None:
-        """Refuse files that are not those which the project began with."""
+        """Refuse files that have changed since the project began."""
         if digest_of(*self.files) != self.digest:
             if not self.files:
-                raise InputError(f"this project sees texts through the word vectors of wordllama; {install('label')}.")
+                raise InputError(f"this project encodes texts with the word vectors of wordllama; {install('label')}.")
             which = " or ".join(map(str, self.files))
             raise InputError(f"{which} has changed since this project began; restore it.")
 
@@ -287,7 +287,7 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     if given.get("plugins"):
         given = given | {"plugins": named_plugins(given["plugins"])}
     if given.get("budget_total") and "rounds" in given:
-        raise InputError("--rounds and --budget-total exclude each other: a task has rounds until its share is used.")
+        raise InputError("--rounds and --budget-total cannot be combined: a task has rounds until its share is used.")
     kind, model = given.get("kind"), str(given.get("model") or "")
     if not model:
         model = _default_model(str(kind))

@@ -18,7 +18,7 @@ Waiting = Literal["labels", "training", "data"]
 
 @dataclass(frozen=True)
 class ProjectState:
-    """What a project is waiting for, and how much of the budget is used: the present task's, or the whole project's."""
+    """What a project is waiting for, and how much of the budget is used: the current task's, or the whole project's."""
 
     waiting: Waiting
     task: int  # from 0; -1 before there is one
@@ -98,7 +98,7 @@ def state_of(
 
 
 def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int) -> int:
-    """How many labels a round of a task may ask for under --budget-total, those that it has included.
+    """How many labels a round of a task may ask for under --budget-total, including those that it has.
 
     tasks: how many there are so far.
     """

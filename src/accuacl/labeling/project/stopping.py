@@ -18,7 +18,7 @@ from accuacl.base.errors import counted
 TARGETS = (60, 70, 80, 90, 95, 99)  # percent
 FASTEST = 1.5  # the largest b; statistics of learning curves have 0.1 to 1
 Array = NDArray[np.float64]
-FARTHEST = 20.0  # no forecast beyond so many times the labels there are
+FARTHEST = 20.0  # no forecast beyond this many times the present labels
 FEW = 10  # labels that hardly change an accuracy, or a tenth of those there are
 FAR = 5  # points: a target that is farther away than that is not reached with a few labels
 MANY = 3  # times the labels to go

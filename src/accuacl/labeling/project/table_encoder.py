@@ -80,7 +80,7 @@ def check_names(columns: Sequence[Column], names: Collection[str]) -> None:
     """BadTable: a column that is used is missing."""
     missing = [column["name"] for column in columns if column["kind"] in ENCODERS and column["name"] not in names]
     if missing:
-        raise BadTable(f"there is no column {', '.join(missing)}, as the first task has; add it.")
+        raise BadTable(f"columns of the first task are missing: {', '.join(missing)}; add them.")
 
 
 def _fit_column(values: list[Any]) -> Column:

@@ -215,12 +215,12 @@ def _labels(values: Sequence[Any]) -> list[str | None]:
 def _unique_names(path: Path, given: Any) -> list[str]:
     given = list(given)
     if None in given:
-        raise InputError(f"{path}: row {given.index(None)} has no id; give every row its own, or none to any.")
+        raise InputError(f"{path}: row {given.index(None)} has no id; give every row an id, or none of them.")
     names = [_encodable(path, number, str(name)) for number, name in enumerate(given)]
     if len(set(names)) != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InputError(f"{path}: the id {twice!r} is there more than once; give every row its own.")
+        raise InputError(f"{path}: the id {twice!r} occurs more than once; give every row its own.")
     return names
 
 
@@ -265,7 +265,7 @@ def _rows(path: Path, table: Any) -> tuple[list[str], list[dict[str, Any]]]:
     """Names of columns, and rows. Dates become text; nested values and bytes are left out."""
     names = [field.name for field in table.schema if not _is_nested(field.type)]
     if len(set(names)) != len(names):
-        raise InputError(f"{path} has two columns of one name; give each its own.")
+        raise InputError(f"{path} has two columns with the same name; rename one of them.")
     columns = [[_as_json(value) for value in table.column(name).to_pylist()] for name in names]
     rows = zip(*columns, strict=True) if columns else [()] * len(table)
     return names, [dict(zip(names, row, strict=True)) for row in rows]

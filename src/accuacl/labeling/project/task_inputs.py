@@ -1,6 +1,6 @@
 """The inputs of a project's model, computed once for each task and kept: embeddings, pixels, or vectors as they are.
 
-`inputs.npy` in a task's folder is made from parts, so that after a kill the work goes on where it was. An image that
+`inputs.npy` in a task's folder is made from parts, so that work resumes after a kill. An image that
 can no longer be read by then gets a row of zeros and is left out of the pool. The images of a large pool that the first
 round looks at may be embedded before the others.
 """
@@ -124,7 +124,7 @@ def _encoded(
 
 
 class FirstRows:
-    """Some rows of an array as if all were there; any other row is an IndexError."""
+    """Some rows of an array as if all were there; any other row raises IndexError."""
 
     def __init__(self, path: Path, shape: Sequence[int]) -> None:
         first = _load(path)
@@ -175,7 +175,7 @@ class TaskInputs:
 
     def __init__(self, arrays: Sequence[NDArray[Any] | FirstRows], scale: dict[str, NDArray[Any]] | None) -> None:
         self.arrays, self.scale = list(arrays), scale
-        self.sums: NDArray[Any] | None = None  # rows that stand for examples which are gone, with ids from -1 down
+        self.sums: NDArray[Any] | None = None  # rows in place of erased examples, with ids from -1 down
         self.ends = np.cumsum([len(array) for array in arrays])
 
     @property
@@ -209,7 +209,7 @@ def open_task_inputs(tasks: Tasks, made: Sequence[dict[str, Any]], settings: Pro
         with reading(path):
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         if list(array.shape) != known["shape"] or tasks.all()[index].sha256 != known["items"]:
-            raise InputError(f"{path} is damaged: it is not what was written; restore it from a copy.")
+            raise InputError(f"{path} is damaged: its content is not what was written; restore it from a copy.")
         arrays.append(array)
     if arrays[0].ndim != 2 or not settings.frozen:  # a network that is trained as a whole takes them unscaled
         return TaskInputs(arrays, None)
@@ -287,7 +287,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
     tried = (row for i, path in enumerate(paths) if i not in erased and (row := encode(path)) is not None)
     first = next(tried, None)  # tells how long vectors are
     if first is None:
-        raise InputError(f"{settings.model} could read none of the {len(paths)} files in {root}; mend one of the two.")
+        raise InputError(f"{settings.model} could read none of the {len(paths)} files in {root}; fix one of the two.")
     width = len(first)
 
     def encode_rows(part: slice) -> tuple[NDArray[Any], list[int]]:
@@ -309,7 +309,7 @@ def _file_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> En
 
 
 def embedded(settings: ProjectSettings, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Vectors as the project's network sees them, if it has one that stays as it is."""
+    """Vectors embedded by the project's network, if it has a frozen one."""
     if not settings.has_network or not settings.frozen:
         return vectors
     return open_runtime(TORCH, frozen_network(settings), (), device=device_of(settings.device)).run(vectors)

@@ -37,11 +37,11 @@ ERASED = "erased.json"  # which rows of a task have been erased, and what the li
 PLACES = "places.json"  # {number of a task: where its data lie now}
 FORGOTTEN = "forgotten.json"
 KINDS = {"images": "image", "texts": "text", "vectors": "vector", "tables": "record", "files": "file"}
-FOLDERS = ("images", "files")  # kinds of which a task is a folder, and each item a file in it
+FOLDERS = ("images", "files")  # kinds whose tasks are folders, with a file per item
 
 
 class NothingNew(InputError):
-    """The project has all of the data already, or nothing of them can be read."""
+    """The project already has all of the data, or none of them can be read."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TaskInfo:
 
 @dataclass(frozen=True)
 class Item:
-    """Something to label. kind: image or file (at `path`), text, or vector or record, of which people see `fields`."""
+    """Something to label. kind: image or file (at `path`), text, or vector or record, shown as its `fields`."""
 
     id: int
     task: int
@@ -98,7 +98,7 @@ class Tasks:
         return self.folder / f"{index:03}"
 
     def add(self, items: NewItems) -> TaskInfo:
-        """Make the items the next task, as a whole or not at all. Images and texts of earlier tasks are left out."""
+        """Make the items the next task, all of them or none. Images and texts of earlier tasks are left out."""
         make_folder(self.folder)
         with Lock(self.folder / "lock", wait=True), writing(self.folder):  # one process adds at a time
             for leftover in self.folder.glob(".adding-*"):  # of a process that was killed
@@ -251,7 +251,7 @@ def _write_task(folder: Path, items: NewItems, index: int, first: int) -> None:
 
 
 def identities(kind: str, place: str, names: list[str], texts: list[str] | None) -> list[str]:
-    """What items are known by when they are added again: images by their paths, texts by their names and themselves."""
+    """The keys by which items added again are recognised: paths of images, names and contents of texts."""
     if kind == "texts":
         return [json.dumps(pair) for pair in zip(names, texts or (), strict=True)]
     return [os.path.join(place, name) for name in names]
@@ -332,7 +332,7 @@ def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
                 moved.append(_moved(tasks, task, after / place.relative_to(before)))
         if not moved:
             places = ", ".join(dict.fromkeys(task.place for task in tasks.all())) or "no data"
-            raise InputError(f"no data of this project lie at {before}; give one of its places: {places}.")
+            raise InputError(f"this project has no data at {before}; give one of its locations: {places}.")
         all_moved = moved_places(tasks.folder) | {task.task: task.place for task in moved}
         write_text(tasks.folder / PLACES, json.dumps(all_moved, ensure_ascii=False) + "\n")
     return moved
@@ -341,7 +341,7 @@ def relocate_data(tasks: Tasks, old: Path, new: Path) -> list[Moved]:
 def _moved(tasks: Tasks, task: TaskInfo, place: Path) -> Moved:
     what, exists = ("folder", place.is_dir()) if task.kind in FOLDERS else ("file", place.is_file())
     if not exists:
-        raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give where it is.")
+        raise InputError(f"there is no {what} {place} for the {task.kind} of task {task.index + 1}; give its location.")
     if task.kind not in FOLDERS:
         return Moved(task.index, str(place), [])
     names = tasks.table(task.index)["name"]
@@ -364,7 +364,7 @@ def moved_places(folder: Path) -> dict[int, str]:
 
 
 def _relative_inside(place: str, directory: Path) -> str:
-    """The path as a task keeps it: relative if it is inside of the project's directory."""
+    """The path as a task keeps it: relative if it is inside the project's directory."""
     path, root = Path(place).resolve(), directory.resolve()
     return str(path.relative_to(root)) if path.is_relative_to(root) else place
 

@@ -227,7 +227,7 @@ def _check_size(size: int) -> None:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A name to store a file under, without anything that has a meaning to a file system, and its suffix.
+    """A safe file name, without characters special to the file system, and the suffix.
 
     >>> _split("../../etc/passwd.PNG"), _split("C:\\\\photos\\\\a b.jpeg"), _split(".png")
     (('passwd', '.png'), ('a b', '.jpeg'), ('file', '.png'))

@@ -88,7 +88,7 @@ def undo_class_change(tx: Transaction, person: Person, event: int) -> ClassChang
     changes = class_changes(tx)
     change = next((change for change in changes if change.event == event), None)
     if change is None or (change != changes[0] and change.kind != "merged"):
-        raise InputError("this is not the latest change of classes any more; look at the list again.")
+        raise InputError("a later change has been made to the classes; reload the list.")
     why = _why_it_must_stay(tx, change)
     if why:
         raise InputError(why)
@@ -110,14 +110,14 @@ def check_class(tx: Transaction, id: int) -> None:
         raise InputError(f"there is no class {id!r}; add it first.")
 
 
-# Guidelines: what each class means, in words and by examples
+# Guidelines: what each class means, with examples
 
 
 def guide(tx: Transaction, person: Person, class_id: int, text: str, examples: Sequence[int] = ()) -> None:
     """Set what a class means, and which items show it; what was said before no longer counts."""
     check_access(tx, person)
     if class_id not in {c.id for c in living(classes(tx))}:
-        raise InputError(f"there is no class {class_id!r}; give one that there is.")
+        raise InputError(f"there is no class {class_id!r}; give an existing one.")
     text = check_text(text, "a guideline", LONGEST_GUIDELINE, least=0)
     items = list(dict.fromkeys(examples))
     if len(items) > MOST_EXAMPLES:
@@ -176,7 +176,7 @@ def settle(tx: Transaction, person: Person, proposal: int, name: str | None) -> 
     """Settle a proposal: add the class, under that name, or none if name is None; the class's number."""
     check_access(tx, person)
     if proposal not in {waiting.id for waiting in proposals(tx)}:
-        raise InputError("this proposal has been settled already; look at the list again.")
+        raise InputError("this proposal has already been settled; reload the list.")
     added = None if name is None else add_class(tx, name, person).id
     tx.event("settle", person=person.id, undoes=proposal, class_id=added)
     return added

@@ -125,7 +125,7 @@ class Database:
             db.execute(f"PRAGMA busy_timeout = {1000 * WAIT:.0f}")
 
     def backup(self, path: Path) -> None:
-        """Write a copy of everything to a new file, as it is at one moment, while others go on reading and writing."""
+        """Write a copy of everything to a new file, as of one moment, while others continue to read and write."""
         with self._clear_errors(), self._connection() as db, contextlib.closing(sqlite3.connect(path)) as copy:
             db.backup(copy)
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, which is whole by itself

@@ -39,7 +39,7 @@ NOTHING = Expected()
 
 def lease(tx: Transaction, person: Person, seconds: float = LEASE, expected: Expected = NOTHING) -> Pick | None:
     """What the person should label next: the item that they have already, or else the best-ranked free one, now leased
-    to them for so many seconds.
+    to them for this many seconds.
 
     If none is free, it is one of those that somebody holds beyond their fair share; None if nobody does.
     """
@@ -92,7 +92,7 @@ def can_be_spared(tx: Transaction, person: Person) -> bool:
 
 
 def renew(tx: Transaction, person: Person, item: int, seconds: float = LEASE) -> None:
-    """Extend the person's own lease to so many seconds from now, even if it has expired, unless somebody took it."""
+    """Extend the person's own lease to this many seconds from now, even if it has expired, unless somebody took it."""
     check_access(tx, person)
     check_answerable(tx, person, item)
     if tx.row("SELECT 1 FROM holders WHERE item = ? AND person = ?", item, person.id) is None:
@@ -120,7 +120,7 @@ def check_answerable(tx: Transaction, person: Person, item: int) -> bool:
     if answer is not None and not opinion:
         raise InputError(f"item {item} is already labelled or skipped; undo that or correct its label.")
     if opinions and not opinion and tx.row("SELECT 1 FROM given WHERE item = ? AND person = ?", item, person.id):
-        raise InputError(f"you have given your opinion about item {item} already; take the next one.")
+        raise InputError(f"you have already given your opinion about item {item}; take the next one.")
     if _holder(tx, item) not in (None, person.id):
         raise InputError(f"someone else has item {item} now; take another one.")
     return opinion
@@ -137,7 +137,7 @@ def lease_batch(
     seconds: float = LEASE,
     least: float = 0.0,
 ) -> list[Pick]:
-    """Items of the open round for which the model has a guess, with a confidence of at least so much, now leased to the
+    """Items of the open round for which the model has a guess, with at least this confidence, now leased to the
     person, by rank.
 
     First those that the person has already. Of the rest they get at most their share: as much as each of the others

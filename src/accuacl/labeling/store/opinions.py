@@ -1,7 +1,7 @@
 """Opinions: second labels of items that have one, by other people, to see whether they agree.
 
 A pick that several people are asked about (`open_round(twice=...)`) wants one, and so does a gold item, whose answer is
-known, of everybody. An opinion is not the item's label; whoever reviews it may make it one.
+known, of everybody. An opinion is not the item's label; a reviewer may make it one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from accuacl.labeling.store.people import check_access
 from accuacl.labeling.store.records import Person, Pick, Rating, counts_as
 from accuacl.labeling.store.rounds import GUESSED, NOT_OWN, PENDING, PICK, is_closed, is_sealed, open_now, to_pick
 
-GOLD_EVERY = 10  # one of so many answers in a row is asked of a gold item, as long as there are any
+GOLD_EVERY = 10  # one in ten answers is asked of a gold item, as long as there are any
 MANY = 100  # items wanted, up to which they are counted
 OWN = "own"  # the text of a correction by somebody who may change only their own answers: it settles no dispute
 DECISION = "decision"  # the text of a correction that was given to settle a dispute
@@ -55,12 +55,12 @@ def asks_twice(tx: Transaction) -> bool:
 def has_guesses(tx: Transaction) -> bool:
     """Whether the model has a guess for any item of the open round."""
     current = open_now(tx)
-    some = "SELECT 1 FROM picks WHERE task = ? AND round = ? AND guess IS NOT NULL LIMIT 1"
-    return current is not None and tx.row(some, *current) is not None
+    any_guess = "SELECT 1 FROM picks WHERE task = ? AND round = ? AND guess IS NOT NULL LIMIT 1"
+    return current is not None and tx.row(any_guess, *current) is not None
 
 
 def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
-    """A gold item that the person has not answered yet, if it is time for one: now, or so many answers later."""
+    """A gold item that the person has not answered yet, if it is time for one: now, or `later` answers from now."""
     if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
@@ -77,8 +77,10 @@ def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
 
 
 def _place_of_gold(tx: Transaction, person: Person, block: int) -> int:
-    """Which of the ten answers of a block is asked of a gold item. Whoever counts their answers cannot foresee it: it
-    depends on the exact time at which the store was begun, which nobody is told.
+    """The position (0 to 9) at which a block of ten answers contains a gold item.
+
+    Counting answers does not predict it: it depends on the exact time at which the store was created, which nobody is
+    told.
     """
     (begun,) = tx.row("SELECT time FROM events ORDER BY id LIMIT 1")
     drawn = hashlib.sha256(f"{begun!r} {person.id} {block}".encode()).digest()

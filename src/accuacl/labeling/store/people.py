@@ -18,7 +18,7 @@ LEAD, ANNOTATOR = "lead", "annotator"
 DAY = 24 * 3600.0
 INVITATION = 7 * DAY
 SESSION = 14 * DAY  # from its last use
-TOUCHED = DAY  # a session's last use is known to within so much, so that few requests write
+TOUCHED = DAY  # a session's last use is recorded to this precision, so that few requests write
 
 
 def people(tx: Transaction) -> list[Person]:
@@ -42,7 +42,7 @@ def person_named(tx: Transaction, name: str) -> Person:
         if not person.revoked:
             return person
     if namesakes:
-        raise InputError(f"{name!r} has lost access to this project; `accuacl project person` gives it back.")
+        raise InputError(f"{name!r} has lost access to this project; `accuacl project person` restores it.")
     person = _add(tx, name, lead=False)
     _invite(tx, person.id)
     return person

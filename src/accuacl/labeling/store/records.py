@@ -46,7 +46,7 @@ class ClassChange:
 
 @dataclass(frozen=True)
 class Guideline:
-    """What a class means, in words, and items that show it."""
+    """What a class means, and items that show it."""
 
     text: str = ""
     examples: tuple[int, ...] = ()
@@ -303,18 +303,18 @@ def check_text(text: str, what: str, longest: int, least: int = 1) -> str:
     text = text.replace("\r\n", "\n").strip()
     printable = all(letter.isprintable() or letter == "\n" for letter in text)
     if not least <= len(text) <= longest or not printable:
-        raise InputError(f"{what} has {least} to {longest} printable characters; write another one.")
+        raise InputError(f"{what} has {least} to {longest} printable characters; choose another one.")
     return text
 
 
 def check_request(request: str) -> None:
-    """Check the name that a client has made up for a request."""
+    """Check the id that a client has generated for a request."""
     if not 1 <= len(request) <= LONGEST_REQUEST:
         raise InputError(
-            f"a request is named by 1 to {LONGEST_REQUEST} characters; make one up for each, such as a UUID."
+            f"a request id has 1 to {LONGEST_REQUEST} characters; generate a new one for each request, such as a UUID."
         )
 
 
 def used_before(request: str) -> InputError:
-    """What to raise for a request whose name was used for something else."""
-    return InputError(f"the request {request!r} was used before for something else; make up a new one.")
+    """The error for a request id that was used for something else."""
+    return InputError(f"the request id {request!r} was already used for something else; generate a new one.")

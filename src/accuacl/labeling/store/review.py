@@ -1,4 +1,4 @@
-"""Looking over what people answered: every item that was ever offered, labels given anew, disputes and decisions,
+"""Looking over what people answered: every item that was ever offered, corrected labels, disputes and decisions,
 comments and flags, and what each person has done.
 """
 
@@ -89,12 +89,12 @@ def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
     final = counts_as(classes(tx))
     leased: dict[tuple[int, int], float] = {}
     shown: dict[tuple[int, int], int] = {}
-    found = []
-    one, which = ("", ()) if item is None else ("AND item = ?", (item,))
+    events = []
+    condition, which = ("", ()) if item is None else ("AND item = ?", (item,))
     for kind, item, label, person, time, text, undone in tx.rows(
         "SELECT kind, item, class, person, time, text, EXISTS (SELECT 1 FROM events u WHERE u.undoes = e.id) "
         "FROM events e WHERE kind IN ('label', 'skip', 'opinion', 'correct', 'lease', 'release', 'guess') "
-        f"{one} ORDER BY id",
+        f"{condition} ORDER BY id",
         *which,
     ):
         if kind == "lease":
@@ -109,8 +109,8 @@ def every_answer(tx: Transaction, item: int | None = None) -> list[AnswerEvent]:
             said: Any = "decision" if text == DECISION else kind
             guess = shown.get((item, person))
             reason = text if class_id is None else None
-            found.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone), reason))
-    return found
+            events.append(AnswerEvent(said, item, class_id, person, time, seconds, guess, bool(undone), reason))
+    return events
 
 
 def history(tx: Transaction, item: int) -> list[LabelEvent]:
@@ -119,7 +119,7 @@ def history(tx: Transaction, item: int) -> list[LabelEvent]:
     return [LabelEvent(*row) for row in rows]
 
 
-# Labels given anew
+# Corrected labels
 
 
 def relabel(
@@ -143,7 +143,7 @@ def relabel(
             raise InputError(f"item {item} is still to be labelled in this round; label it on the page for that.")
         if is_sealed(tx, item):
             raise InputError(
-                f"the task of item {item} has ended, and nothing is kept of its examples to learn it anew."
+                f"the task of item {item} has ended and its examples were not kept, so the model cannot relearn it."
             )
         add_correction(tx, person, item, class_id, f"{request}/{i}", own)
     return len(distinct)
@@ -192,7 +192,7 @@ def undo_relabel(tx: Transaction, person: Person, batch: str, request: str) -> i
         return 0
     last = last_relabel(tx, person)
     if last is None or last.request != batch:
-        raise InputError("these labels have been changed since, or undone; look at them again.")
+        raise InputError("these labels have since been changed or undone; reload them.")
     for i, (event, item) in enumerate(last.undone.items()):
         tx.event("undo", person=person.id, item=item, undoes=event, request=f"{request}/{i}")
     return len(last.undone)
@@ -235,7 +235,7 @@ def decide(tx: Transaction, person: Person, item: int, class_id: int, request: s
     if _repeated(tx, "correct", person, item, class_id, request):
         return
     if item not in unsettled(tx):
-        raise InputError(f"item {item} is not disputed any more: somebody has settled it, or people agree now.")
+        raise InputError(f"item {item} is no longer disputed: somebody has settled it, or people agree now.")
     add_correction(tx, person, item, class_id, f"{request}/0", own=False, text=DECISION)
 
 

@@ -250,7 +250,7 @@ def end_task(tx: Transaction, person: Person, task: int) -> None:
     check_access(tx, person)
     latest = latest_round(tx)
     if latest is None or latest[0] != task:
-        raise InputError(f"task {task + 1} is not the one that is being labelled; load the page again.")
+        raise InputError(f"task {task + 1} is not the one that is being labelled; reload the page.")
     if not has_ended(tx, task):
         tx.event("enough", person=person.id, text=json.dumps([task]))
 
@@ -298,7 +298,7 @@ def is_sealed(tx: Transaction, item: int) -> bool:
 
 
 def forget(tx: Transaction, items: Iterable[int]) -> None:
-    """Remove all that there is about these items: the one thing that is ever removed.
+    """Remove everything about these items: the only data that are ever removed.
 
     The triggers that forbid it are put back in the same transaction.
     """
@@ -359,8 +359,8 @@ def _tally(tx: Transaction, task: int, round: int) -> tuple[int, int, int]:
 def _opinions_awaited(tx: Transaction, task: int, round: int) -> int:
     """How many second opinions the round waits for: those that somebody who is there can give.
 
-    Whoever has logged out, or had nothing to label for ten minutes, holds up nobody, and a person alone is not asked
-    twice.
+    Somebody who has logged out, or has had nothing to label for ten minutes, does not block the round, and a person
+    alone is not asked twice.
     """
     if tx.row(f"SELECT 1 {PENDING} LIMIT 1", task, round) is None:
         return 0
@@ -372,7 +372,7 @@ def _opinions_awaited(tx: Transaction, task: int, round: int) -> int:
 
 
 def _is_there(tx: Transaction, person: int) -> bool:
-    """Whoever labels has leases, which are renewed while they look at an item; whoever logs out has left."""
+    """Whether a person is here: leases are renewed while they look at an item; logging out ends them."""
     latest = "SELECT id, time FROM events WHERE kind = ? AND person = ? ORDER BY id DESC LIMIT 1"
     lease, renewal, left = (tx.row(latest, kind, person) or (0, -math.inf) for kind in ("lease", "renew", "leave"))
     last = max(lease, renewal)

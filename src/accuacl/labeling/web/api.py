@@ -1,8 +1,8 @@
 """What the labelling page's script calls. Answers that change the view carry the state of the round and the next
 example.
 
-Whoever may be asked about examples that have a label already is told nothing by which these could be recognised, before
-they answer or after: see `is_blind` and `hidden`. Leads see everything.
+People who may still be asked about already labelled examples are shown nothing that would reveal which these are,
+before or after they answer: see `is_blind` and `hidden`. Leads see everything.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def guess(item: Number, site: Here, person: Limited) -> View:
     pick = site.store.held(person)
     if pick is None or pick.item != item:
         raise HTTPException(409, "Your lease of this example has expired.")
-    pick = _told_guess(site, person, pick)
+    pick = _visible_guess(site, person, pick)
     site.store.show_guess(person, pick)  # since it may influence the answer
     names = {c.id: c.name for c in site.store.classes()}
     return {"name": None if pick.guess is None else names.get(pick.guess), "confidence": pick.confidence}
@@ -162,7 +162,7 @@ def is_blind(site: Site, person: Person) -> bool:
 
 
 def stamp(site: Site) -> str:
-    """A text that is another one when something has changed. A page takes it before it gathers what it shows."""
+    """A text that changes whenever something has. A page takes it before it gathers what it shows."""
     now = site.trainer.now
     busy = "busy" if now.busy else now.trouble
     return f"{site.store.latest_change()}/{len(site.project.tasks.all())}/{busy}"
@@ -280,13 +280,13 @@ def guessed(site: Site, pick: Pick) -> Pick:
     return replace(pick, guess=guess, confidence=confidence)
 
 
-def _told_guess(site: Site, person: Person, pick: Pick) -> Pick:
-    """As far as it may be told: if only part of what is asked had a guess, gold would be recognised by that."""
+def _visible_guess(site: Site, person: Person, pick: Pick) -> Pick:
+    """The guess, if showing it cannot reveal gold: if only some items had one, gold would be recognised by that."""
     if not is_blind(site, person):
         return guessed(site, pick)
     lacking = site.store.gold_without_guess()
-    told = site.store.has_guesses() and (not lacking or lacking <= _unlearned(site).keys())
-    return guessed(site, pick) if told else replace(pick, guess=None, confidence=None)
+    may_show = site.store.has_guesses() and (not lacking or lacking <= _unlearned(site).keys())
+    return guessed(site, pick) if may_show else replace(pick, guess=None, confidence=None)
 
 
 def _unlearned(site: Site) -> dict[int, tuple[int, float]]:

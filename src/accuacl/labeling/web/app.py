@@ -59,7 +59,7 @@ def make_app(
 ) -> FastAPI:
     """The page of one project.
 
-    places: folders that leads may add data from. root: the path below which it is. proxy: one that says who is asking.
+    places: folders that leads may add data from. root: the path below which it is. proxy: a proxy that names the user.
     """
     site = Site(
         project,

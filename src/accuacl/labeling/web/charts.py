@@ -144,7 +144,7 @@ def axes(scale: Scale, levels: Sequence[float], ticks: Mapping[float, str], x: s
 
 
 def curve(points: Sequence[Point], band: Sequence[Point], x: str, alt: str) -> Markup:
-    """Measured values with their intervals over a number, and how they are expected to go on: a line within a band.
+    """Measured values with their intervals over a number, and how they are expected to continue: a line within a band.
 
     >>> "band" in curve([Point(20, 50, 30, 70)], [Point(20, 50, 40, 60), Point(80, 90, 70, 95)], "labels", "A curve")
     True

@@ -81,7 +81,7 @@ class ProposeRequest(BaseModel):
 
 
 class SettleRequest(BaseModel):
-    """name: what the class shall be called; empty: it is declined."""
+    """name: what to call the class; empty: decline it."""
 
     name: Annotated[str, Field(max_length=200)] = ""
     sure: bool = False

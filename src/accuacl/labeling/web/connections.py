@@ -20,7 +20,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST = 400  # connections; a browser keeps up to six, for some seconds
 READ = 20.0  # seconds for a TLS handshake, and then for a request to arrive
-RATE = 20_000.0  # bytes a second that a longer one must come with
+RATE = 20_000.0  # least bytes per second of a longer one
 WRITE = 20.0  # seconds after which a peer must have taken some more of its answer
 FLUSH = 86400.0  # seconds that asyncio gives all of an answer over TLS after its end; WRITE is what limits it
 AHEAD = 10  # requests that may follow others whose answers are not there yet; browsers send none
@@ -67,7 +67,7 @@ class BoundedProtocol(H11Protocol):
         """From now on `transport` encrypts, and what it has encrypted goes through `_wire`."""
         transport = None
         if not self._wire.is_closing():  # it may have given way already
-            with contextlib.suppress(OSError):  # of which SSLError is one
+            with contextlib.suppress(OSError):  # including SSLError
                 transport = await self.loop.start_tls(
                     self._wire, self, tls, server_side=True, ssl_shutdown_timeout=FLUSH
                 )
@@ -167,7 +167,7 @@ class BoundedProtocol(H11Protocol):
 
 
 class RateLimitFilter(logging.Filter):
-    """Passes the same message once in a while only: nobody can fill the disk with warnings of their requests."""
+    """Passes the same message only once in a while, so that requests cannot fill the disk with warnings."""
 
     def __init__(self, quiet: float = QUIET) -> None:
         super().__init__()

@@ -133,7 +133,7 @@ def gather(site: Site, person: Person) -> View:
 
 
 def _of_closed_rounds(site: Site, rows: list[Reviewed]) -> list[Reviewed]:
-    """What no answer changes that somebody gives now."""
+    """The parts that answers to the open round cannot change."""
     status = site.store.status()
     current = (status.task, status.round) if status and status.open else None
     return [row for row in rows if (row.task, row.round) != current]
@@ -217,7 +217,7 @@ def _held(estimate: Estimate) -> str:
 
 
 def person_rows(estimates: Estimates, people: dict[int, str]) -> list[tuple[str, int, float, str]]:
-    """Name, labels in use, these relative to the most, and where to review them; who gave most comes first."""
+    """Name, labels in use, these relative to the most, and where to review them; most first."""
     counts = sorted(estimates.labels_by_person.items(), key=lambda item: -item[1])
     return [(people[id], n, n / counts[0][1], f"/review?show=labelled&person={id}") for id, n in counts]
 
@@ -293,7 +293,7 @@ def _sheet(site: Site, names: dict[int, str], items: list[int]) -> list[View]:
 MOMENTS = 30  # columns of the heatmap: of more trainings the last one of each task
 FALLEN = 4  # lines of the plot of forgetting
 AFTER = "after task.round"
-AHEAD = 3.0  # how far the learning curve is continued, in labels that there are
+AHEAD = 3.0  # how far the learning curve is extended, as a multiple of the labels
 
 
 def held_out_of(task: int) -> str:
@@ -338,7 +338,7 @@ def _name(moment: RoundAccuracy) -> str:
 
 
 def learning_curve(estimates: Estimates) -> View | None:
-    """The accuracy of the latest task over its labels, and how it is expected to go on."""
+    """The accuracy of the latest task over its labels, and how it is expected to continue."""
     measured = estimates.curve
     if not measured or not measured[-1].held:
         return None

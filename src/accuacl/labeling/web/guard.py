@@ -89,12 +89,12 @@ def check_public_url(url: str) -> str:
     >>> check_public_url("https://Label.example.org/")
     'https://label.example.org'
     """
-    found = re.fullmatch(r"(https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?)/?", url.lower())
-    if url and found is None:
+    match = re.fullmatch(r"(https?://[a-z0-9.-]+(:\d{1,5})?|https?://\[[0-9a-f:]+\](:\d{1,5})?)/?", url.lower())
+    if url and match is None:
         raise InputError(
             f"--public-url is {url!r}; give the address that people open, without a path: https://label.example.org."
         )
-    return found.group(1) if found else ""
+    return match.group(1) if match else ""
 
 
 def is_loopback(host: str) -> bool:
@@ -148,7 +148,7 @@ class Guard:
             await self.app(scope, receive, send_guarded)
 
     def _refusal(self, scope: Scope) -> tuple[int, str]:
-        """Status and reason of a refusal; status 0 if the request may go on."""
+        """Status and reason of a refusal; status 0 if the request may proceed."""
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self.hosts.admit(host):

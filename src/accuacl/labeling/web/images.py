@@ -114,7 +114,7 @@ class Decoder:
         kept: int = KEPT,
         large: int = LARGE,
     ) -> None:
-        """read: the bytes of an item's image file; stamp: something that is another when the file has changed."""
+        """read: the bytes of an item's image file; stamp: something that changes with the file."""
         self._read, self._stamp, self._kept, self._large = read, stamp, kept, large
         self._made: OrderedDict[Hashable, Made] = OrderedDict()
         self._bytes = 0
@@ -188,13 +188,13 @@ def pixels(data: bytes) -> int:
 
 
 def deep(image: Image.Image) -> bool:
-    """Whether it has more than 8 bits a channel, which browsers show as nearly black if few of them are used."""
+    """Whether it has more than 8 bits per channel, which browsers show as nearly black if few of them are used."""
     return image.mode in ("I", "F") or image.mode.startswith("I;16")
 
 
 @contextlib.contextmanager
 def _opened(data: bytes) -> Iterator[Image.Image]:
-    """The image, of which only the header has been read; a damaged one is a BadImage in the block, too."""
+    """The image with only its header read; reading a damaged one in the block also raises BadImage."""
     with reading_image("this"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Pillow warns at a limit of its own; ours is checked by `picture`
         with Image.open(io.BytesIO(data)) as image:

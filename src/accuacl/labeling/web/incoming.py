@@ -97,9 +97,9 @@ def finish(upload: UploadId, body: DataRequest, site: Here, person: Lead) -> Vie
 
 @router.get("/api/places")
 def places(site: Here, person: Lead, under: Annotated[str, Query(max_length=1000)] = "") -> View:
-    """Folders and files on the server from which data can be added; under: the folder to look into."""
-    found = site.places.list(under, UPLOADED[site.project.settings.kind])
-    return {"place": found.place, "folders": found.folders, "files": found.files, "more": found.more}
+    """Folders and files on the server from which data can be added; `under`: the folder to list."""
+    entries = site.places.list(under, UPLOADED[site.project.settings.kind])
+    return {"place": entries.place, "folders": entries.folders, "files": entries.files, "more": entries.more}
 
 
 @router.post("/api/places/preview")

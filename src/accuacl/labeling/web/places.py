@@ -1,4 +1,4 @@
-"""Folders on the server from which leads may add data: those that were named when it was started, and what is in them.
+"""Folders on the server from which leads may add data: those named at its start, and their contents.
 
 A place is written as the name of such a folder and names below it, such as `photos/spring`. No path from a request
 touches the disk before it has been checked, and links that lead out are not followed.
@@ -45,13 +45,13 @@ class Places:
         return bool(self._roots)
 
     def resolve(self, place: str) -> Path:
-        """The folder or file of a place; InputError if it is not there, or not inside of a folder that was named.
+        """The folder or file of a place; InputError if it is not there, or not inside one of the named folders.
 
         >>> Places().resolve("../etc")
         Traceback (most recent call last):
-        accuacl.base.errors.InputError: there is no such place on this server; choose one from the list.
+        accuacl.base.errors.InputError: this server has no such folder or file; choose one from the list.
         """
-        missing = InputError("there is no such place on this server; choose one from the list.")
+        missing = InputError("this server has no such folder or file; choose one from the list.")
         first, *rest = place.split("/")
         root = self._roots.get(first)
         if root is None or len(place) > LONGEST or not all(map(_is_plain, rest)):

@@ -142,7 +142,7 @@ def forget(body: ForgetRequest, site: Here, person: Lead) -> View:
     """Remove items, their labels and what was learned from them; items: names or numbers, one per line."""
     items = [line.strip() for line in body.items.splitlines() if line.strip()]
     if not items:
-        raise InputError("there is no name; write the name or number of an item in each line.")
+        raise InputError("no item was given; write one name or number per line.")
     with site.trainer.paused():
         forgot = site.project.forget(items, body.column)
     return {"items": len(forgot.items), "sentences": list(forgot.sentences)}

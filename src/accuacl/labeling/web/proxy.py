@@ -1,7 +1,7 @@
-"""Log-in by a proxy before the server, such as oauth2-proxy or Authelia, which says in a header who is asking.
+"""Log-in by an authenticating proxy, such as oauth2-proxy or Authelia, which names the user in a header.
 
-Anybody can write a header, so it counts only in requests that come from the proxy's own address. Off unless the person
-who starts the server names the header and the address.
+Anybody can send a header, so it is trusted only in requests that come from the proxy's own address. Off unless the
+person who starts the server names the header and the address.
 """
 
 from __future__ import annotations
@@ -96,9 +96,7 @@ def proxy_login(
         if name and not NAME.fullmatch(name):
             raise InputError(f"{name!r} is not the name of a header; give one like Remote-User.")
     if not addresses:
-        raise InputError(
-            "--proxy-user-header needs --proxy-address, from which alone it is believed; give the proxy's address."
-        )
+        raise InputError("--proxy-user-header needs --proxy-address; the header is trusted only from there.")
     networks = []
     for address in addresses:
         try:

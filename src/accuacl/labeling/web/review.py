@@ -1,4 +1,4 @@
-"""The page on which every answer ever given can be found, and many of them changed at once."""
+"""The page that finds every answer ever given and changes many at once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class GoldRequest(BaseModel):
 class Wanted(BaseModel):
     """What to show: the fields of the form, as they are in the page's address; "" is any."""
 
-    q: Annotated[str, Field(max_length=200)] = ""  # words, each of which is in the text, the name or the comments
+    q: Annotated[str, Field(max_length=200)] = ""  # words that must all be in the text, the name or the comments
     sort: Literal["new", "old", "unsure", "sure", "disagree"] = "new"
     reason: Annotated[str, Field(max_length=1000)] = ""
     label: str = ""
@@ -107,7 +107,7 @@ class Wanted(BaseModel):
     page: Annotated[int, Field(ge=1, le=10**6)] = 1
 
     def address(self, page: int) -> str:
-        """The address of another page of the same."""
+        """The address of another page of the same results."""
         given = self.model_dump(exclude={"page"})
         fields = {name: value for name, value in given.items() if value not in ("", "all", "new")}
         return "/review?" + urlencode(fields | {"page": page})
@@ -129,15 +129,15 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
     hidden = api.hidden(site, person)
     doubts = _doubts(site) if wanted.show == "mistakes" else {}
     every = [opinion for opinion in _opinions(site, doubts) if opinion.row.item not in hidden]
-    found = [opinion for opinion in every if matches(opinion, wanted)]
+    matching = [opinion for opinion in every if matches(opinion, wanted)]
     if wanted.q:
-        found = [opinion for opinion in found if contains(_words(site, opinion.row), wanted.q)]
-    found.sort(key=lambda opinion: place(opinion, wanted.sort))
-    pages = max(1, -(-len(found) // SHEET))
+        matching = [opinion for opinion in matching if contains(_words(site, opinion.row), wanted.q)]
+    matching.sort(key=lambda opinion: place(opinion, wanted.sort))
+    pages = max(1, -(-len(matching) // SHEET))
     page = min(wanted.page, pages)
     classes, people, tasks = site.store.classes(), site.store.people(), site.project.tasks.all()
     names, who = {c.id: c.name for c in classes}, {each.id: each.name for each in people}
-    cells = [_cell(site, opinion, names, who, person) for opinion in found[(page - 1) * SHEET : page * SHEET]]
+    cells = [_cell(site, opinion, names, who, person) for opinion in matching[(page - 1) * SHEET : page * SHEET]]
     return render(
         request,
         "review.html",
@@ -155,7 +155,7 @@ def show(request: Request, site: Here, person: Limited, wanted: Annotated[Wanted
         undo=_undo(site, person, names),
         may_relabel=person.lead or any(cell["may_change"] for cell in cells),
         agreement=measure_quality(site.store).text,
-        count=len(found),
+        count=len(matching),
         first=(page - 1) * SHEET + 1,
         last=(page - 1) * SHEET + len(cells),
         before=wanted.address(page - 1) if page > 1 else "",
@@ -293,7 +293,7 @@ def _cell(site: Site, opinion: Opinion, names: dict[int, str], who: dict[int, st
 
 
 def shorten(text: str, most: int = SNIP) -> str:
-    """A text of at most so many characters."""
+    """A text of at most this many characters."""
     return text if len(text) <= most else f"{text[:most]} …"
 
 

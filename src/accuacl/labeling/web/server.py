@@ -152,7 +152,7 @@ def _invite(store: Store, people: Sequence[str], url: str, say: Say, leads: bool
         say(f"{name}: {links[-1]}")
     if links:
         where = ", on this computer only" if is_loopback(host_name(url.partition("://")[2])) else ""
-        say(f"Each link works once, within a week{where}; whoever has used it stays logged in.")
+        say(f"Each link works once, within a week{where}; the person who used it stays logged in.")
     else:
         say(f"{', '.join(inside)} can go on where they are logged in; --person NAME prints a new link.")
     return links

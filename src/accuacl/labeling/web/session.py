@@ -58,7 +58,7 @@ def logged_in(request: Request) -> Person | None:
 
 
 def page_after_login(wanted: str) -> str:
-    """The page to go on to: the wanted one if it is a page of this server, otherwise the labelling page.
+    """The page to open after the login: the wanted one if it is a page of this server, otherwise the labelling page.
 
     Browsers read `//evil.example` and `/\\evil.example` as another site, without tabs and line breaks.
 
@@ -80,7 +80,7 @@ def cookie_name(directory: Path, secure: bool = False) -> str:
 
 
 def is_secure(request: Request) -> bool:
-    """Whether the browser is connected by HTTPS, to this server or to the proxy before it."""
+    """Whether the browser is connected by HTTPS, to this server or to the proxy in front of it."""
     site: Entrance = request.app.state.site
     return request.scope["scheme"] == "https" or site.hosts.public_url.startswith("https://")
 
@@ -117,7 +117,7 @@ async def _viewer(site: Here, person: LoggedIn) -> Person:
 
 
 Limited = Annotated[Person, Depends(_limited)]
-Viewer = Annotated[Person, Depends(_viewer)]  # of images, of which a page has many
+Viewer = Annotated[Person, Depends(_viewer)]  # for images: a page has many
 
 
 async def _lead(person: Limited) -> Person:

@@ -78,7 +78,7 @@ class ProjectIndex:
         return sentence(error, [self.directory, self.directory.resolve()])
 
     def names(self) -> list[str]:
-        """The projects that there are."""
+        """All projects."""
         return sorted(path.name for path in projects_in(self.directory))
 
     def app_of(self, name: str) -> FastAPI | None:

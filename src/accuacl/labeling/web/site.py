@@ -46,7 +46,7 @@ class Limit:
         self._turn = threading.Lock()
 
     def wait(self, person: int, count: int = 1) -> float:
-        """Count so many; or else the seconds until that is allowed."""
+        """Count this many; or return the seconds until that is allowed."""
         with self._turn:
             now = self._clock()
             left, then = self._left.get(person, (float(self.burst), now))
@@ -56,7 +56,7 @@ class Limit:
             return 0.0 if allowed else (count - left) / self.each_second
 
     def take(self, person: int, count: int = 1) -> None:
-        """Count so many; 429 if that is too many."""
+        """Count this many; 429 if that is too many."""
         seconds = self.wait(person, count)
         if seconds:
             after = max(1, round(seconds))
@@ -165,7 +165,7 @@ def describe(error: Exception, project: Project) -> str:
 def sentence(error: Exception, places: Iterable[Path] = ()) -> str:
     """What the page says of an error: the sentence of an InputError; of a bug its type, to find it in the log.
 
-    places: folders that it may name, of which only the last part is shown, as of any absolute path.
+    places: folders that it may name; only their last part is shown, as for any absolute path.
 
     >>> sentence(InputError("the folder /srv/my data/photos is missing; bring it back."), [Path("/srv/my data/photos")])
     'The folder photos is missing; bring it back.'

@@ -22,7 +22,7 @@ GRACE = 2.0  # seconds in which the last label of a round can still be undone
 
 
 class _Stopped(Exception):
-    """The server is stopping; finished steps are recorded, and the next start goes on from there."""
+    """The server is stopping; finished steps are recorded, and the next start continues from there."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _share_done(progress: Progress) -> float | None:
 
 
 def _epochs(progress: Progress) -> tuple[int, int] | None:
-    """How many epochs of this training are done, of how many; None if it is not made of several."""
+    """Epochs done and total, or None if training has no epochs."""
     return progress.epochs if progress.stage == "training" and progress.epochs and progress.epochs[1] > 1 else None
 
 
