@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
-from paired import Cells, differences, show, summary
+from paired import Cells, differences, show, signed, summary
 
 from accuacl.experiments import read_csv
 from accuacl.experiments.report.comparison import LEVEL, holm, p_value, sign_flip_test
@@ -56,13 +56,13 @@ def sentence(cells: Cells) -> str:
         changed = {metric: differences(cells, row, ROWS[0], metric) for metric in METRICS}
         n = len(changed["A"])
         theirs = [ours - base for ours, base in zip(papers(row), papers(ROWS[0]), strict=True)] if papers(row) else []
-        in_paper = " and ".join(f"{change:+.1f} in {m}" for change, m in zip(theirs, METRICS, strict=False))
+        in_paper = " and ".join(f"{signed(change)} in {m}" for change, m in zip(theirs, METRICS, strict=False))
         of_paper = f"; in the paper it is {in_paper}" if theirs else ""
         if not n:
             minus = f"; in the paper, minus uniform, it is {in_paper}" if theirs else ""
             texts.append(f"{name} has not been measured yet{minus}")
             continue
-        means = " and ".join(f"{np.mean(d):+.1f}{_spread(d)} in {metric}" for metric, d in changed.items())
+        means = " and ".join(f"{signed(np.mean(d))}{_spread(d)} in {metric}" for metric, d in changed.items())
         texts.append(f"{name} minus that is {means} ({_seeds(n)}{_cannot_tell(n)}{of_paper})")
     return f"**DER++ on split-cifar10 with a memory of 100, under the paper's protocol: {'. '.join(texts)}.**"
 
@@ -132,7 +132,7 @@ def changes(scales: dict[str, Cells]) -> str:
         ps = {m: holm([sign_flip_test(by_metric[m]) for by_metric in there.values()]) for m in METRICS}
         for i, (row, by_metric) in enumerate(there.items()):
             n = len(by_metric["A"])
-            numbers = [f"{np.mean(by_metric[m]):+.1f} | {p_value(ps[m][i])}" for m in METRICS]
+            numbers = [f"{signed(np.mean(by_metric[m]))} | {p_value(ps[m][i])}" for m in METRICS]
             lines.append(f"| {row} | `{scale}` | {' | '.join(numbers)} | {n}{_cannot_tell(n)} |")
     return "\n".join(lines)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ def comparisons(cells: Cells, ours: str, baselines: Sequence[str], metrics: Sequ
         numbers = []
         for metric in metrics:
             p, change = ps[metric][i], np.mean(differences(cells, ours, other, metric))
-            numbers.append(f"{change:+.1f} | {'< 0.001' if p < 0.001 else f'{p:.3f}'}")
+            numbers.append(f"{signed(change)} | {'< 0.001' if p < 0.001 else f'{p:.3f}'}")
         rows[other] = f"{' | '.join(numbers)} | {len(_seeds(cells, ours, other))}"
     return rows
 
@@ -45,6 +45,23 @@ def differences(cells: Cells, ours: str, other: str, metric: str) -> list[float]
 
 def _seeds(cells: Cells, ours: str, other: str) -> list[int]:
     return sorted(cells[ours].keys() & cells[other].keys()) if ours in cells and other in cells else []
+
+
+def pooled(regimes: Iterable[Cells], ours: str, other: str, metric: str) -> list[float]:
+    """One difference for each seed, the mean over the regimes that have both: those of a seed are not independent."""
+    by_seed: dict[int, list[float]] = {}
+    for cells in regimes:
+        for seed in _seeds(cells, ours, other):
+            by_seed.setdefault(seed, []).append(cells[ours][seed][metric] - cells[other][seed][metric])
+    return [float(np.mean(by_seed[seed])) for seed in sorted(by_seed)]
+
+
+def signed(change: float) -> str:
+    """
+    >>> signed(-0.04), signed(-0.06), signed(2)
+    ('+0.0', '-0.1', '+2.0')
+    """
+    return f"{round(float(change), 1) + 0.0:+.1f}"
 
 
 def mean(by_seed: dict[int, dict[str, float]], metric: str) -> float:

@@ -6,8 +6,9 @@
 
 Reads the table beside the sweep file, as far as it goes: the page says how many of the sweep's runs are done. A column
 is a query and a memory policy, `coverage/paper`, with average accuracy A and forgetting F in %, means over seeds. Then
-each column minus the baseline: paired by row and seed, p two-sided by sign flips, corrected by Holm's method over the
-columns; in how many rows it is more accurate; and its smallest and its largest difference in A in any row.
+each column minus the baseline: one difference for each seed, the mean over the rows that have both, because rows that
+share a seed are not independent; p two-sided by sign flips of these, corrected by Holm's method over the columns, where
+so many seeds can tell; in how many rows it is more accurate; its smallest and its largest difference in A in any row.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from typing import Any
 
 import numpy as np
 import yaml
-from paired import Cells, mean, show
+from paired import Cells, differences as of_row, mean, pooled, show, signed
 
 from accuacl.experiments import read_csv
-from accuacl.experiments.report.comparison import holm, p_value, sign_flip_test
+from accuacl.experiments.report.comparison import LEVEL, holm, p_value, sign_flip_test
 
 METRICS = {"A": "average_accuracy", "F": "forgetting"}
 BASELINE = "uniform/paper"
@@ -90,30 +91,21 @@ def values(regimes: dict[str, Cells], columns: Sequence[str]) -> str:
 
 def differences(regimes: dict[str, Cells], others: Sequence[str], baseline: str) -> str:
     """Each other column minus the baseline, over all rows that have both with the same seeds."""
-    pairs = {other: paired(regimes, other, baseline) for other in others}
-    there = {other: by_row for other, by_row in pairs.items() if by_row}
-    lines = [f"| minus {baseline} | A | p | F | p | pairs | rows with a higher A | A in a row, from | to |"]
+    lines = [f"| minus {baseline} | A | p | F | p | seeds | rows with a higher A | A in a row, from | to |"]
     lines.append("|---|" + "--:|" * 8)
-    every = {other: {m: [d for row in by_row for d in row[m]] for m in METRICS} for other, by_row in there.items()}
-    ps = {m: dict(zip(every, holm([sign_flip_test(d[m]) for d in every.values()]), strict=True)) for m in METRICS}
-    for other, by_row in there.items():
-        means = [float(np.mean(row["A"])) for row in by_row]
-        tested = " | ".join(f"{np.mean(every[other][m]):+.1f} | {p_value(ps[m][other])}" for m in METRICS)
+    by_seed = {other: {m: pooled(regimes.values(), other, baseline, m) for m in METRICS} for other in others}
+    there = {other: changed for other, changed in by_seed.items() if changed["A"]}
+    able = [other for other, changed in there.items() if 2 / 2 ** len(changed["A"]) <= LEVEL]
+    ps = {m: dict(zip(able, holm([sign_flip_test(there[other][m]) for other in able]), strict=True)) for m in METRICS}
+    for other, changed in there.items():
+        rows = [of_row(cells, other, baseline, "A") for cells in regimes.values()]
+        means = [float(np.mean(row)) for row in rows if row]
+        texts = {m: p_value(ps[m][other]) if other in able else "cannot tell" for m in METRICS}
+        tested = " | ".join(f"{signed(np.mean(changed[m]))} | {texts[m]}" for m in METRICS)
         higher = f"{sum(round(m, 1) > 0 for m in means)} of {len(means)}"
-        ends = f"{min(means):+.1f} | {max(means):+.1f}"
-        lines.append(f"| {other} | {tested} | {len(every[other]['A'])} | {higher} | {ends} |")
+        ends = f"{signed(min(means))} | {signed(max(means))}"
+        lines.append(f"| {other} | {tested} | {len(changed['A'])} | {higher} | {ends} |")
     return "\n".join(lines)
-
-
-def paired(regimes: dict[str, Cells], other: str, baseline: str) -> list[dict[str, list[float]]]:
-    """By row that has both: the differences of each metric, by seed."""
-    found = []
-    for cells in regimes.values():
-        if other in cells and baseline in cells:
-            seeds = sorted(cells[other].keys() & cells[baseline].keys())
-            if seeds:
-                found.append({m: [cells[other][s][m] - cells[baseline][s][m] for s in seeds] for m in METRICS})
-    return found
 
 
 if __name__ == "__main__":

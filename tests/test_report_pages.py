@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from accuacl.cli import main
 from accuacl.experiments import Journal, make, report, run
-from accuacl.experiments.report import bars, curves, documents, figure_files, formats as svg
+from accuacl.experiments.report import bars, curves, documents, figure_files, formats as svg, run_figures
 from accuacl.experiments.report.document import FAINT, Code
 from accuacl.experiments.report.groups import make_groups
 from test_report_rows import grid, made_up, table, with_metrics
@@ -551,3 +551,22 @@ def test_commands_do_not_load_what_draws(tmp_path):
     seen = f"import sys; {commands}; print([m for m in sys.modules if m.split('.')[0] in {slow}])"
     done = subprocess.run([sys.executable, "-c", seen], capture_output=True, text=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+def test_figures_are_as_wide_as_the_page_and_only_wider_ones_scroll():
+    few = [[90.0] * (t + 1) + [None] * (4 - t) for t in range(5)]
+    many = [[90.0] * (t + 1) + [None] * (39 - t) for t in range(40)]
+    confused = {name: dict.fromkeys("0123456789", 1) for name in "0123456789"}
+    for figure, pixels in (
+        (run_figures.recall(dict.fromkeys("0123456789", 50.0), 5), 1152),
+        (run_figures.picks([[3, 5]] * 5), 1152),
+        (run_figures.heat_map(few), 1152),
+        (run_figures.confusion(confused, list(confused)), 1152),
+        (run_figures.heat_map(many), 1747),
+    ):
+        (panel,) = figure.panels
+        opening, _, _ = svg.svg_panel(panel, "p", figure.columns).partition(">")
+        assert f'style="width:{pixels}px"' in opening
+        assert ('class="scrolls"' in opening) == (pixels > 1152)
+    style = (Path(report.__file__).parent / "page.css").read_text()
+    assert re.findall(r"([^{};]*)\{ max-width: none; \}", style) == [" svg.scrolls "]

@@ -190,6 +190,32 @@ def test_two_directories_with_other_settings_are_compared_by_these(tmp_path):
     assert "**Differences from uniform, over all cells**" in text  # which path is compared with which, nobody can say
 
 
+def test_a_path_is_a_baseline_in_any_spelling(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = grid(strategy=["uniform", "accuacl"], seed=[0, 1])
+    again = [row | {"finished": "2027-01-01T00:00:00Z"} for row in rows]
+    covering = grid(strategy=["uniform", "accuacl"], seed=[0, 1], memory_policy="coverage")
+    options = grid(learner="lwf", memory=0, alpha=50.0, strategy=["uniform", "accuacl"], seed=[0, 1])
+    for name, some in (("old", rows), ("new", again), ("covering", covering), ("lwf", options)):
+        (tmp_path / name).mkdir()
+        table(tmp_path / name / "results.csv", some)
+    for names, baseline, caption in (
+        (("old", "new"), "new", "new"),
+        (("old", "new"), "./new", "new"),
+        (("old", "new"), str(tmp_path / "new"), "new"),
+        (("./old", str(tmp_path / "new")), "new/../new/", "new"),
+        (("old", "covering"), "covering", "memory policy coverage"),
+        (("old", "covering"), str(tmp_path / "covering"), "memory policy coverage"),
+        (("old", "covering"), "old", "memory policy paper"),
+        (("old", "covering"), "uniform", "uniform"),
+        (("old", "lwf"), "lwf", "learner lwf, memory 0, alpha 50"),
+    ):
+        text = report.write([Path(name) for name in names], tmp_path / "r.md", baseline=baseline).read_text()
+        assert f"**Differences from {caption}, over all cells**" in text, baseline
+    with pytest.raises(InputError, match="no run has the baseline 'elsewhere'"):
+        report.write([Path("old"), Path("covering")], tmp_path / "r.md", baseline="elsewhere")
+
+
 def test_runs_and_tables_in_one_directory(tmp_path):
     config = make({"benchmark": "split-digits", "tasks": 2, "labels": 8, "epochs": 1, "pool": 40, "evaluate": "round"})
     result = run(config, tmp_path / "deep" / "a")

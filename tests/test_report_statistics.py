@@ -169,8 +169,10 @@ def test_pairs_are_of_the_same_cell_and_seed():
     ((pooled,),) = compare(make_groups(rows), UNIFORM).values()
     by = {(r["learner"], r["strategy"], r["seed"]): r["average_accuracy"] for r in rows}
     expected = [by[name, "accuacl", s] - by[name, "uniform", s] for name in ("er", "gss") for s in (0, 1)]
-    assert pooled.differences["average_accuracy"] == pytest.approx(expected)
-    assert (pooled.label, len(pooled.cells), pooled.seeds) == ("accuacl", 2, {0, 1})
+    differences = pooled.differences["average_accuracy"]
+    assert [differences[s][i] for i in range(2) for s in (0, 1)] == pytest.approx(expected)
+    assert pooled.by_seed("average_accuracy") == pytest.approx([np.mean(expected[::2]), np.mean(expected[1::2])])
+    assert (pooled.label, len(pooled.cells), set(differences), pooled.seeds) == ("accuacl", 2, {0, 1}, 2)
     by_cell = compare(make_groups(rows), UNIFORM, by_cell=True)
     title = "split-cifar10, memory 100, 1000 labels a task (cpu scale)"
     assert list(by_cell) == [f"{title}, er", f"{title}, gss"]
@@ -185,7 +187,7 @@ def test_the_same_run_counts_once():
     changed = [row | ({"accuracy_matrix": [[1.0]]} if row["strategy"] == "accuacl" else {}) for row in other]
     for some, pairs, cells in ((rows[:8], 2, 1), (rows, 4, 2), (rows[:4] + changed, 4, 2)):
         ((found,),) = compare(make_groups(some), UNIFORM).values()
-        assert (found.pairs, len(found.cells), len(found.seeds)) == (pairs, cells, 2)
+        assert (found.pairs, len(found.cells), found.seeds) == (pairs, cells, 2)
 
 
 def test_too_few_seeds_cannot_tell():
@@ -205,8 +207,43 @@ def test_too_few_seeds_cannot_tell():
         assert cells[3] == says.replace("better", "worse")
     many = grid(strategy=["uniform", "accuacl"], memory=[100, 200, 300], learner=["er", "gss", "er-ace"])
     assert texts(difference_tables(make_groups(many), UNIFORM)[0])["accuacl"][1] == "1 seed cannot tell"
-    two = grid(strategy=["uniform", "accuacl"], memory=[100, 200], seed=[0, 1])
-    assert texts(difference_tables(make_groups(two), UNIFORM)[0])["accuacl"][1] == "4 pairs cannot tell"
+    two = grid(strategy=["uniform", "accuacl"], memory=[100, 200, 300], seed=[0, 1])
+    assert texts(difference_tables(make_groups(two), UNIFORM)[0])["accuacl"][1] == "2 seeds cannot tell"
+
+
+def test_cells_that_share_a_seed_count_once():
+    """Over seeds the differences are 1, 2, ..., 6: the four cells of a seed are not four of them."""
+    cells = [(learner, memory) for learner in ("er", "gss") for memory in (100, 200)]
+    rows = [
+        with_metrics(made_up(strategy=name, seed=s, learner=learner, memory=memory), 20 + better * (s + 1 + i), 50)
+        for s in range(6)
+        for i, (learner, memory) in zip((-3, -1, 1, 3), cells, strict=True)
+        for name, better in (("uniform", 0), ("accuacl", 1))
+    ]
+    ((pooled,),) = compare(make_groups(rows), UNIFORM).values()
+    assert pooled.by_seed("average_accuracy") == [1, 2, 3, 4, 5, 6]
+    cells = texts(difference_tables(make_groups(rows), UNIFORM)[0])["accuacl"]
+    assert cells[:2] == ["+3.50", "0.031 better"]
+    assert cells[-3:] == ["24", "4", "6"]
+    few = [row for row in rows if row["seed"] < 3]
+    assert texts(difference_tables(make_groups(few), UNIFORM)[0])["accuacl"][1] == "3 seeds cannot tell"
+
+
+def test_strategies_are_not_compared_over_bounds_where_there_are_learners():
+    axes = {"strategy": ["uniform", "accuacl"], "seed": list(range(6))}
+    bounds = grid(learner=["finetune", "joint"], memory=0, **axes)
+    rows = grid(learner=["er", "icarl"], **axes) + grid(learner="lwf", memory=0, **axes) + bounds
+    groups = make_groups(rows)
+    pooled, by_cell = difference_tables(groups, UNIFORM)
+    assert texts(pooled)["accuacl"][-3:] == ["18", "3", "6"]
+    assert "Lower and upper bounds are left out over all cells if there are others" in pooled.note
+    assert len(by_cell.groups) == 5
+    only = difference_tables(make_groups(bounds), UNIFORM)
+    assert texts(only[0])["accuacl"][-3:] == ["12", "2", "6"]
+    shown = texts(difference_tables(groups, find_baseline("er", groups))[0])
+    assert set(shown) == {"icarl", "finetune", "joint", "lwf, alpha 0.1"}
+    memories = make_groups(grid(memory=[0, 100], seed=[0, 1]))
+    assert list(texts(difference_tables(memories, Baseline("memory", "100"))[0])) == ["0"]
 
 
 def test_p_is_corrected_for_the_number_of_rows():
@@ -260,6 +297,13 @@ def test_the_baseline_by_any_name():
         ("er", Baseline("learner", "er"), ["der++"], [8]),
         ("coverage", Baseline("memory_policy", "coverage"), ["paper"], [8]),
         ("memory-policy=paper", Baseline("memory_policy", "paper"), ["coverage"], [8]),
+        ("strategy=uniform,", Baseline("strategy", "uniform"), ["accuacl", "accuacl, lam 0.5"], [8, 2]),
+        (
+            "strategy=accuacl,lam=0.5",
+            Baseline("strategy", "accuacl / 0.5", ("lam",)),
+            ["uniform / unset", "accuacl / unset"],
+            [2, 2],
+        ),
         ("lambda=0.5", Baseline("lam", "0.5"), ["unset"], [2]),
         (
             "strategy=uniform, memory-policy=paper",
@@ -275,12 +319,35 @@ def test_the_baseline_by_any_name():
         ("entropy", "no run has the baseline 'entropy'; the runs have strategy uniform, accuacl"),
         ("labels=3", "no run has the baseline 'labels=3'; the runs have labels 1000"),
         ("memry=3", "there is no setting 'memry'; did you mean memory?"),
+        ("=3", "'=3' names no setting; give its name before the sign, as in labels=100."),
+        (",", "no run has the baseline ','; the runs have strategy uniform, accuacl"),
         ("strategy=uniform,memry=3", "there is no setting 'memry'; did you mean memory?"),
         ("strategy=uniform,labels=3", "the runs have strategy / labels uniform / 1000, accuacl / 1000"),
     ):
         with pytest.raises(InputError) as refused:
             find_baseline(wrong, groups)
         assert says in str(refused.value)
+
+
+def test_a_name_that_is_a_strategy_and_a_memory_policy_is_refused():
+    axes = {"strategy": ["uniform", "coverage"], "memory_policy": ["paper", "coverage"], "seed": [0, 1]}
+    groups = make_groups(grid(**axes))
+    with pytest.raises(InputError, match="give strategy=coverage or memory_policy=coverage"):
+        find_baseline("coverage", groups)
+    for name, caption, row in (
+        ("strategy=coverage", "coverage", "uniform"),
+        ("memory_policy=coverage", "memory policy coverage", "memory policy paper"),
+    ):
+        (table,) = difference_tables(groups, find_baseline(name, groups))
+        assert table.caption == f"Differences from {caption}, over all cells"
+        assert list(texts(table)) == [row]
+    both = find_baseline("strategy=uniform,memory_policy=paper", groups)
+    (table,) = difference_tables(groups, both)
+    assert table.caption == "Differences from uniform / memory policy paper"
+    assert "uniform / memory policy coverage" in texts(table)
+    for only in ("strategy", "memory_policy"):  # the other has nothing to be compared with
+        alike = make_groups(grid(**(axes | {name: "coverage" for name in axes if name not in ("seed", only)})))
+        assert find_baseline("coverage", alike) == Baseline(only, "coverage")
 
 
 def test_the_usual_baseline():

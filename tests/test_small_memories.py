@@ -10,8 +10,9 @@ import yaml
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
+import cell
 import small_memories
-from paired import show
+from paired import show, signed
 
 ROOT = Path(__file__).parents[1]
 
@@ -35,8 +36,16 @@ def test_rows_columns_and_differences_by_hand():
         "| digits | er | 100 | 200 | 22.0 / 5.0 | 21.0 / 5.0 | 2 to 3 |",
     ]
     (line,) = differences.splitlines()[2:]
-    # +2, +1, +3, -1, -1: 10 of 32 choices of signs have a sum of at least 4 or at most -4
-    assert line == "| uniform/coverage | +0.8 | 0.500 | +0.0 | 1.000 | 5 | 1 of 2 | -1.0 | +2.0 |"
+    # +2, +1, +3 and -1, nothing, -1: by seed +0.5, +1, +1
+    assert line == "| uniform/coverage | +0.8 | cannot tell | +0.0 | cannot tell | 3 | 1 of 2 | -1.0 | +2.0 |"
+
+
+def test_rows_that_share_a_seed_count_once():
+    """By seed -0.5, +1, ... +1: 4 of 128 choices of signs have a sum of at least 5.5 or at most -5.5."""
+    given = rows("paper", [0] * 7) + rows("coverage", [-2, 0, 0, 0, 0, 0, 0])
+    given += rows("paper", [0] * 7, memory=200) + rows("coverage", [1, 2, 2, 2, 2, 2, 2], memory=200)
+    line = small_memories.page(given, 28).split("\n\n")[2].splitlines()[2]
+    assert line.startswith("| uniform/coverage | +0.8 | 0.031 | +0.0 | 1.000 | 7 | 1 of 2 |")
 
 
 def test_p_is_corrected_for_the_number_of_columns():
@@ -58,6 +67,13 @@ def test_what_is_not_measured_is_said_between_the_marks(tmp_path):
 def test_the_runs_of_a_sweep_file_are_counted(name, runs):
     spec = yaml.safe_load((ROOT / "docs/results/study" / f"{name}.yaml").read_text())
     assert small_memories.planned(spec) == runs
+
+
+def test_a_difference_that_is_nothing_has_no_minus():
+    assert [signed(change) for change in (-0.04, -0.06, 0.04, 2)] == ["+0.0", "-0.1", "+0.0", "+2.0"]
+    cells = {row: {0: {"A": 30 - 0.01 * i, "F": 5.0}} for i, row in enumerate(cell.ROWS)}
+    texts = cell.sentence(cells), cell.changes({"paper": cells, "cpu": {}})
+    assert all("+0.0" in text and "-0.0" not in text for text in texts)
 
 
 def test_every_page_has_the_marks_that_its_command_writes_between():

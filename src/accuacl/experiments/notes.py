@@ -20,6 +20,7 @@ from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_inc
 from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
 
 NAMED = 5  # classes that a sentence names
+CIFAR = ("split-cifar10", "split-cifar100")
 BEST = "--strategy coverage --memory-policy coverage"
 
 
@@ -40,17 +41,24 @@ def advice(config: Config) -> list[str]:
     if uses(strategy, "lam") and strategy != "accuacl-full" and not memory:  # which sees all of the past
         sentences.append(f"{strategy} weighs the past by the replay memory, and --memory is 0: it sees no past.")
     sentences += _ignored(config)
-    if worse := _measured(config, strategy, "uniform"):
+    papers = strategy == "accuacl" and memory and config.memory_policy == "paper"
+    measured = _measured(config, strategy, "uniform"), _measured(config, "coverage", "accuacl") if papers else []
+    worse, better = ([row for row in rows if _holds(row, config)] for rows in measured)
+    if worse:
         sentences.append(
             f"with {config.learner}, {strategy} was {_points(worse, 'accuracy')} points less accurate than uniform on "
             f"{_where(worse)}; try {BEST} beside it."
         )
-    better = _measured(config, "coverage", "accuacl") if strategy == "accuacl" else []
-    if better and memory and config.memory_policy == "paper":
+    if better:
         more = "more" if float(better[0]["forgetting"]) > 0 else "less"
         sentences.append(
             f"accuacl is the paper's strategy; with {config.learner}, {BEST} was {_points(better, 'accuracy')} points "
             f"more accurate on {_where(better)}, and forgot {_points(better, 'forgetting')} points {more}."
+        )
+    if any(measured) and not worse and not better:
+        sentences.append(
+            "with so few labels, or on other data, nothing that was measured is better than uniform everywhere; see "
+            "docs/strategies.md."
         )
     if config.tasks > 1:  # of a whole stream `stream_notes` says it, which has counted its tasks
         sentences += _memory_of_everything(config, config.tasks, config.labels * config.tasks)
@@ -87,6 +95,13 @@ def _measured(config: Config, strategy: str, than: str) -> list[dict[str, str]]:
         and config.labels <= int(row["labels"])
         and (row["benchmark"] != "split-digits" or config.benchmark == "split-digits")
     ]
+
+
+def _holds(row: Mapping[str, str], config: Config) -> bool:
+    """Whether a run may expect the same: on the same data, or on CIFAR's other set with nearly as many labels."""
+    return config.benchmark == row["benchmark"] or (
+        config.benchmark in CIFAR and row["benchmark"] in CIFAR and 2 * config.labels >= int(row["labels"])
+    )
 
 
 @cache

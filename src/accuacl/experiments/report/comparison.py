@@ -1,13 +1,14 @@
 """Paired comparisons with a baseline: any strategy, learner, memory policy or setting against the same runs without it.
 
-Two runs are a pair if they have the same seed and all settings in common but the one that is compared. Differences are
+Two runs are a pair if they have the same seed and all settings in common but the one that is compared. Pairs that share
+a seed share its network and order of data, so each seed counts once: the mean of its differences over cells. These are
 tested by flipping their signs, and p is corrected by Holm's method for the number of comparisons.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -29,10 +30,11 @@ from accuacl.experiments.report.groups import (
     show,
 )
 
-FLIPS = 100_000  # random sign flips; up to 16 pairs have no more than this, and all of them are tried
+FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
 LEVEL = 0.05
 BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
 SLASH = " / "  # between the labels of a baseline of several settings
+BOUNDS = ("lower bound", "upper bound")
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Baseline:
 
     def of(self, group: Group) -> str:
         """What the group is called in these settings."""
-        return SLASH.join(_label(group, setting) for setting in self.settings)
+        return SLASH.join(_label(group, setting, self.settings) for setting in self.settings)
 
     def ignored(self, group: Group) -> set[str]:
         """The settings in which the group and its baseline may differ."""
@@ -64,19 +66,33 @@ class Baseline:
             words += group.changed([setting for setting in settings if setting not in ignored])
         return ", ".join(words)
 
+    def row(self, label: str) -> str:
+        """A label as tables have it: memory policies are called so, because strategies have the same names.
+
+        >>> Baseline("strategy", "coverage / paper", ("memory_policy",)).row("uniform / coverage")
+        'uniform / memory policy coverage'
+        """
+        named = {"memory_policy": "memory policy "}
+        return SLASH.join(named.get(setting, "") + each for setting, each in self._parts(label))
+
     def __str__(self) -> str:
         if all(setting in BY_NAME for setting in self.settings):
-            return self.label
-        labels = zip(self.settings, self.label.split(SLASH), strict=True)
-        return ", ".join(f"{setting.replace('_', ' ')} {label}" for setting, label in labels)
+            return self.row(self.label)
+        return ", ".join(f"{setting.replace('_', ' ')} {each}" for setting, each in self._parts(self.label))
+
+    def _parts(self, label: str) -> list[tuple[str, str]]:
+        """Each setting with its part of the label."""
+        return list(zip(self.settings, label.split(SLASH) if self.also else [label], strict=True))
 
 
-def _label(group: Group, setting: str) -> str:
-    """The group's strategy or learner with its options, or its value of another setting."""
+def _label(group: Group, setting: str, settings: Sequence[str]) -> str:
+    """The group's strategy or learner with its options that are not among `settings`, or its value of another one."""
     if setting == "strategy":
-        return group.strategy.removesuffix(f", from {group[SOURCE]}")
+        options = group.changed([name for name in STRATEGY_SETTINGS if name not in (SOURCE, *settings)])
+        return ", ".join([str(group["strategy"]), *options]).replace(", lam from ", " from task ")
     if setting == "learner":
-        return ", ".join([str(group["learner"]), *group.changed(LEARNER_OPTIONS)])
+        options = group.changed([name for name in LEARNER_OPTIONS if name not in settings])
+        return ", ".join([str(group["learner"]), *options])
     return show(group[setting])
 
 
@@ -97,9 +113,15 @@ def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Basel
     """
     if not given:
         return (_first(_places(usual), groups) if usual else None) or _usual(groups)
-    places = _places(given)
-    if place := _first(places, groups):
-        return place
+    places = _places(given.strip().rstrip(", "))
+    found = [place for place in places if place.label and place.label in _labels(place, groups)]
+    compared = [place for place in found if len(_labels(place, groups)) > 1]
+    if len(compared) > 1:
+        kinds = " and ".join(f"a {place.setting.replace('_', ' ')}" for place in compared)
+        spellings = " or ".join(f"{place.setting}={place.label}" for place in compared)
+        raise InputError(f"the baseline {given!r} is {kinds} of these runs; give {spellings}.")
+    if found:
+        return (compared or found)[0]
     known = {SLASH.join(place.settings): _labels(place, groups) for place in places}
     texts = [f"{name.replace('_', ' ')} {', '.join(labels)}" for name, labels in known.items() if any(labels)]
     raise InputError(f"no run has the baseline {given!r}; the runs have {'; '.join(texts)}.")
@@ -124,6 +146,8 @@ def _first(places: Sequence[Baseline], groups: Sequence[Group]) -> Baseline | No
 def _setting_and_value(given: str) -> tuple[str, str]:
     name, _, value = given.partition("=")
     name = name.strip().replace("-", "_")
+    if not name:
+        raise InputError(f"{given!r} names no setting; give its name before the sign, as in labels=100.")
     name = ALIASES.get(name, name)
     if name not in (*Config.model_fields, SOURCE):
         meant = near(name, Config.model_fields)
@@ -145,32 +169,42 @@ def _labels(baseline: Baseline, groups: Sequence[Group]) -> list[str]:
 
 @dataclass(eq=False)
 class Compared:
-    """A label's differences from the baseline, by metric, and the cells and seeds that they are from."""
+    """A label's differences from the baseline, by metric and seed one of each cell, and what those cells are."""
 
     label: str
-    differences: dict[str, list[float]] = field(default_factory=lambda: {metric: [] for metric in MAIN_METRICS})
+    differences: dict[str, dict[int, list[float]]] = field(default_factory=lambda: {m: {} for m in MAIN_METRICS})
     cells: set[str] = field(default_factory=set)
-    seeds: set[int] = field(default_factory=set)
+
+    def add(self, cell: str, seed: int, differences: Mapping[str, float]) -> None:
+        self.cells.add(cell)
+        for metric, difference in differences.items():
+            self.differences[metric].setdefault(seed, []).append(difference)
+
+    def by_seed(self, metric: str) -> list[float]:
+        """One difference for each seed: the mean over its cells."""
+        return [float(np.mean(of_cells)) for of_cells in self.differences[metric].values()]
 
     @property
-    def pairs(self) -> int:
+    def seeds(self) -> int:
         return len(self.differences[MAIN_METRICS[0]])
 
     @property
+    def pairs(self) -> int:
+        return sum(map(len, self.differences[MAIN_METRICS[0]].values()))
+
+    @property
     def cannot_tell(self) -> str:
-        """That there are too few pairs, if no differences of as many could have a p below the level; or ""."""
-        return self.too_few if len(self.seeds) == 1 or self.least_p > LEVEL else ""
+        """That there are too few seeds, if no differences of as many could have a p below the level; or ""."""
+        return self.too_few if self.least_p > LEVEL else ""
 
     @property
     def least_p(self) -> float:
-        """The smallest p that as many pairs can give: every difference has the same sign."""
-        return 2 / 2**self.pairs
+        """The smallest p that as many seeds can give: every difference has the same sign."""
+        return 2 / 2**self.seeds
 
     @property
     def too_few(self) -> str:
-        if len(self.seeds) == 1:
-            return "1 seed cannot tell"
-        return f"{self.pairs} {'seeds' if len(self.cells) == 1 else 'pairs'} cannot tell"
+        return f"{self.seeds} seed{'s' * (self.seeds > 1)} cannot tell"
 
 
 def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) -> dict[str, list[Compared]]:
@@ -194,11 +228,8 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
             if all(runs) and runs in known:
                 continue
             known.add(runs)
-            compared = comparisons.setdefault(where, {}).setdefault(label, Compared(label))
-            compared.cells.add(cell)
-            compared.seeds.add(seed)
-            for metric, (ours, theirs) in by_metric.items():
-                compared.differences[metric].append(ours[seed] - theirs[seed])
+            differences = {metric: ours[seed] - theirs[seed] for metric, (ours, theirs) in by_metric.items()}
+            comparisons.setdefault(where, {}).setdefault(label, Compared(label)).add(cell, seed, differences)
     return {where: list(by_label.values()) for where, by_label in comparisons.items()}
 
 
@@ -216,43 +247,46 @@ def _identity(group: Group, seed: int) -> str:
 def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table]:
     """The differences over all cells and, where cells have seeds enough to tell, in each of them.
 
-    Runs that stop early or continue longer begin like the others; if there are others, they are left out.
+    Runs that stop early or continue longer begin like the others; if there are others, they are left out. So are
+    bounds over all cells, unless learners or memories are compared: whatever is labelled, they forget all or nothing.
     """
     whole = [group for group in groups if not group.changed(("tasks", "last_rounds"))]
     groups = whole if compare(whole, baseline) else groups
-    pooled, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
-    several = max((len(c.cells) for rows in pooled.values() for c in rows), default=0) > 1
+    every, by_cell = (compare(groups, baseline, by_cell=cells) for cells in (False, True))
+    pooled = every
+    if not {"learner", "memory"} & set(baseline.settings):
+        pooled = every | compare([group for group in groups if group.bound not in BOUNDS], baseline)
+    several = max((len(c.cells) for rows in every.values() for c in rows), default=0) > 1
     over = ", over all cells" if several else ""
-    tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, NOTE)]
-    if several and any(len(compared.seeds) > 5 for rows in by_cell.values() for compared in rows):
-        tables.append(
-            _table(f"Differences from {baseline}, in each cell", by_cell, True, "Tested as above, in each cell.")
-        )
+    tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, NOTE, baseline)]
+    if several and any(compared.seeds > 5 for rows in by_cell.values() for compared in rows):
+        caption = f"Differences from {baseline}, in each cell"
+        tables.append(_table(caption, by_cell, True, "Tested as above, in each cell.", baseline))
     return tables if pooled else []
 
 
-def _table(caption: str, found: dict[str, list[Compared]], titled: bool, note: str) -> Table:
+def _table(caption: str, found: dict[str, list[Compared]], titled: bool, note: str, baseline: Baseline) -> Table:
     columns = []
     for metric in MAIN_METRICS:
         columns += [TableColumn("difference", METRICS[metric].head), TableColumn("p", METRICS[metric].head)]
     columns += [TableColumn("pairs"), TableColumn("cells"), TableColumn("seeds")]
-    row_groups = [TableGroup(where if titled else "", _rows(rows)) for where, rows in found.items()]
+    row_groups = [TableGroup(where if titled else "", _rows(rows, baseline)) for where, rows in found.items()]
     return Table(caption, ["runs"], columns, row_groups, note, grouped_by="cell")
 
 
-def _rows(group: Sequence[Compared]) -> list[TableRow]:
+def _rows(group: Sequence[Compared], baseline: Baseline) -> list[TableRow]:
     """A row for each label; p is corrected for the number of labels that can be tested.
 
-    With the correction, as many pairs may be too few that would be enough for a single comparison.
+    With the correction, as many seeds may be too few that would be enough for a single comparison.
     """
     able = [compared for compared in group if not compared.cannot_tell]
     least = holm([compared.least_p for compared in able])
-    corrected = {metric: holm([sign_flip_test(c.differences[metric]) for c in able]) for metric in MAIN_METRICS}
+    corrected = {metric: holm([sign_flip_test(c.by_seed(metric)) for c in able]) for metric in MAIN_METRICS}
     rows = []
     for compared in group:
         cells = []
         for metric in MAIN_METRICS:
-            mean = float(np.mean(compared.differences[metric]))
+            mean = float(np.mean(compared.by_seed(metric)))
             cells.append(TableCell(f"{round(mean, 2) + 0.0:+.2f}"))
             if compared not in able:
                 cells.append(TableCell("", compared.cannot_tell))
@@ -263,18 +297,20 @@ def _rows(group: Sequence[Compared]) -> list[TableRow]:
                 cells.append(TableCell(p_value(p), compared.too_few))
                 continue
             cells.append(TableCell(p_value(p), verdict, "best" if verdict == "better" else ""))
-        counts = (compared.pairs, len(compared.cells), len(compared.seeds))
-        rows.append(TableRow([compared.label], [*cells, *(TableCell(str(count)) for count in counts)]))
+        counts = (compared.pairs, len(compared.cells), compared.seeds)
+        rows.append(TableRow([baseline.row(compared.label)], [*cells, *(TableCell(str(count)) for count in counts)]))
     return rows
 
 
 NOTE = (
     "Differences in points from the baseline, between runs with the same seed and all other settings in common; runs "
     "with identical accuracies count once, and runs that stop early or go on longer are left out if there are others. "
-    f"Two-sided p from a sign-flip test (all flips for up to {int(np.log2(FLIPS))} pairs, {FLIPS:,} random ones for "
-    "more), corrected by Holm's method for the number of runs that are compared. With n pairs p is at least 2 / 2^n "
-    f"before the correction; where it cannot be below {LEVEL}, before or after it, the pairs cannot tell. Pairs "
-    f"from different cells that share a seed are treated as independent. Bold: better with p < {LEVEL}."
+    "Lower and upper bounds are left out over all cells if there are others, unless learners or memories are compared. "
+    "Cells that share a seed are not independent: the mean is over seeds, each with its mean over cells, and so is the "
+    f"test. Two-sided p from a sign-flip test (all flips for up to {int(np.log2(FLIPS))} seeds, {FLIPS:,} random ones "
+    "for more), corrected by Holm's method for the number of runs that are compared. With n seeds p is at least "
+    f"2 / 2^n before the correction; where it cannot be below {LEVEL}, before or after it, the seeds cannot tell. "
+    f"Bold: better with p < {LEVEL}."
 )
 
 

@@ -119,14 +119,13 @@ class LineStyle:
 class Panel:
     """One plot: how to draw it, its description for people who cannot see it, and its size in inches.
 
-    stretch: on a page it may be drawn wider, so that the figure is as wide as the page.
+    On a page it may be drawn wider, so that the figure is as wide as the page.
     """
 
     title: str
     draw: Callable[[Axes], None]
     alt: str
     size: tuple[float, float] = (3.0, 2.3)
-    stretch: bool = True
 
 
 @dataclass(frozen=True)

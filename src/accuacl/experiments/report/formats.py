@@ -288,10 +288,11 @@ STYLE: dict[Any, Any] = {
 
 
 def svg_panel(plot: Panel, prefix: str, columns: int = 4) -> str:
-    """The panel as an <svg> element, as wide as a column of the page; `prefix` makes its ids unique on the page."""
-    width, height = plot.size
-    if plot.stretch:
-        width = max(width, PAGE / max(1, columns))
+    """The panel as an <svg> element, as wide as a column of the page; `prefix` makes its ids unique on the page.
+
+    One that is wider than the page is not made smaller, but scrolls.
+    """
+    width, height = max(plot.size[0], PAGE / max(1, columns)), plot.size[1]
 
     def draw(figure: Any) -> None:
         axes = figure.subplots()
@@ -299,7 +300,9 @@ def svg_panel(plot: Panel, prefix: str, columns: int = 4) -> str:
             axes.set_title(wrapped(plot.title, width))
         plot.draw(axes)
 
-    return _svg(draw, (width, height), prefix, f'role="img" aria-label="{html.escape(plot.alt)}"', "constrained")
+    attributes = 'class="scrolls" ' if width > PAGE else ""
+    attributes += f'role="img" aria-label="{html.escape(plot.alt)}"'
+    return _svg(draw, (width, height), prefix, attributes, "constrained")
 
 
 def wrapped(title: str, inches: float) -> str:

@@ -260,8 +260,7 @@ def _draw_bars(axes: Axes, names: Sequence[str], values: Sequence[float], colors
 
 
 def _alone(caption: str, draw: Any, alt: str, size: tuple[float, float] = WIDE) -> Figure:
-    """A figure of one panel; one with a size of its own keeps it on a wide page."""
-    return Figure(caption, [Panel("", draw, alt, size, stretch=size == WIDE)], columns=1)
+    return Figure(caption, [Panel("", draw, alt, size)], columns=1)
 
 
 def _map_size(rows: int, columns: int) -> tuple[float, float]:

@@ -71,6 +71,7 @@ def write(
     queries = {table: read_query_times(table) for table in query_tables(paths)}
     source = describe(sources, queries)
     rows = merge(sources)
+    baseline = baseline_of_path(baseline, sources, rows) or baseline
     if not rows and not any(queries.values()):
         raise InputError(f"{paths[0]} has no rows; give a table with at least one query.")
     if not rows and (choose or format == "csv"):
@@ -146,7 +147,7 @@ def merge(sources: Sequence[RowSource]) -> list[Row]:
     nested = any(path.resolve() in other.resolve().parents for path in paths for other in paths)
     if nested or all(len({_finished(row) for row in by_path.values()}) == 1 for by_path in newest.values()):
         return [max(by_path.values(), key=_finished) for by_path in newest.values()]
-    names = {path: path.name if [p.name for p in paths].count(path.name) == 1 else str(path) for path in paths}
+    names = _names(paths)
     return [by_path[path] | {SOURCE: names[path]} for path in paths for by_path in newest.values() if path in by_path]
 
 
@@ -166,6 +167,27 @@ def baseline_of_paths(sources: Sequence[RowSource]) -> str:
                 return ""
             settings.append(f"{name}={min(values[0])}")
     return ",".join(settings)
+
+
+def baseline_of_path(baseline: str, sources: Sequence[RowSource], rows: Sequence[Row]) -> str:
+    """What `--baseline` would be given instead of one of the paths, in any spelling; "" for what is none of them.
+
+    rows: as `merge` gives them: their column `source` names the path, where paths have the same runs. Else the path is
+    told by the settings in which it differs from the others; "" if it is not.
+    """
+    paths = list(dict.fromkeys(source.given for source in sources))
+    path = next((path for path in paths if baseline and path.resolve() == Path(baseline).resolve()), None)
+    if path is None:
+        return ""
+    if any(row.get(SOURCE) for row in rows):
+        return f"{SOURCE}={_names(paths)[path]}"
+    return baseline_of_paths(sorted(sources, key=lambda source: source.given != path))
+
+
+def _names(paths: Sequence[Path]) -> dict[Path, str]:
+    """What each path is called: its last part, unless another has the same."""
+    last = [path.absolute().name for path in paths]
+    return {path: name if last.count(name) == 1 else str(path) for path, name in zip(paths, last, strict=True)}
 
 
 def _finished(row: Row) -> str:
