@@ -324,7 +324,8 @@ class Project:
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal, [task.count for task in self.tasks.all()])
+        counts = [task.count for task in self.tasks.all()]
+        return estimate(self.store, self.journal, counts, self.settings.pool_learning)
 
 
 def check_free(directory: Path) -> None:
