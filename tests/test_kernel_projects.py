@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import uuid
 from importlib.util import find_spec
 
@@ -21,8 +22,10 @@ from accuacl.labeling.project.erasing import FORGOTTEN
 from accuacl.labeling.project.exported_model import _kernel_head
 from accuacl.labeling.project.learned import difference_from_fit, rows_of
 from accuacl.labeling.project.people_state import taught_by
+from dying import project_until
 from effort import examples
-from scripted import answer, blobs, class_of, new_project, truth
+from processes import Running
+from scripted import answer, blobs, class_of, new_project, outcome, truth
 
 KERNEL = {"learner": "kernel", "strategy": "uniform", "per_round": 6}
 
@@ -264,3 +267,21 @@ def test_defaults_of_kinds_and_what_is_refused():
         make({"kind": "vectors", "learner": "kernel", "head": "mlp"})
     with pytest.raises(InputError, match="only --learner ridge with --head linear learns from sums"):
         make({"kind": "vectors", "learner": "kernel", "keep": "statistics"})
+
+
+@pytest.mark.posix
+def test_a_project_that_was_killed_goes_on_to_the_same_bytes(tmp_path):
+    """Killed before, in and after a training, and before, in and after the step that follows it."""
+    settings = KERNEL | {"pool_learning": "self", "per_round": 8}
+    places = [f"{when} 0/1/{kind}" for kind in ("train", "test") for when in ("before", "after")]
+    for folder in ("whole", "killed"):
+        new_project(tmp_path / folder, 0, **settings).close()
+    project_until(tmp_path / "whole")
+    for where in (*places, "before 1/0/train", "after 1/0/train", "file not yet in place", "between file and record"):
+        killed = Running(project_until, tmp_path / "killed", 0, 0.0, where).wait()
+        assert killed.returncode == -signal.SIGKILL, (where, killed.stderr)
+    project_until(tmp_path / "killed")
+    with Project.open(tmp_path / "whole") as whole, Project.open(tmp_path / "killed") as killed:
+        assert "pseudo_labels" in trained(whole)[1]
+        assert killed.estimates() == whole.estimates()
+        assert outcome(killed) == outcome(whole)

@@ -46,13 +46,20 @@ def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
 
 
 def as_begun(config: Config, path: Path) -> Config:
-    """The config of a run that is resumed from this file: where it names no sample, coverage looks at whole pools."""
+    """The config of a run that is resumed from this file, with what other defaults were when it began.
+
+    Where it names no sample, coverage looks at whole pools; `kernel` learned from the pool on all kinds of data.
+    """
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # not begun, or refused with a sentence when it is read
         return config
-    whole = isinstance(recorded, dict) and "learner" in recorded and "sample" not in recorded
-    return config.model_copy(update={"sample": 0}) if whole else config
+    if not isinstance(recorded, dict) or "learner" not in recorded:
+        return config
+    before: dict[str, Any] = {} if "sample" in recorded else {"sample": 0}
+    if config.learner == "kernel" and "pool_learning" not in config.model_fields_set:
+        before["pool_learning"] = recorded.get("pool_learning", config.pool_learning)
+    return config.model_copy(update=before) if before else config
 
 
 def default_settings(model: type[Settings]) -> dict[str, Any]:
