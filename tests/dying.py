@@ -33,6 +33,12 @@ def dying_at(count: int) -> Callable[[], None]:
 
 def run_until(out: Path, settings: Config, where: str = "", count: int = 0) -> None:
     """A run, killed the `count`-th time that it comes to a kind of step, or to a file; without `where` never."""
+    _die_at(where, count)
+    run(settings, out)
+
+
+def _die_at(where: str, count: int) -> None:
+    """Kill this process the `count`-th time that it comes to a kind of step, or to a file."""
     die, once, replace = dying_at(count), Journal.once, os.replace
 
     def meant(kind, task=None, round=None):
@@ -69,11 +75,13 @@ def run_until(out: Path, settings: Config, where: str = "", count: int = 0) -> N
         os.replace = renames_then_dies
     elif where == "file not yet in place":
         os.replace = dies_then_renames
-    run(settings, out)
 
 
-def project_until(folder: Path, writes: int = 0, seconds: float = 0.0) -> None:
-    """A project of two tasks, labelled and learned; killed after so many durable writes, or so many seconds."""
+def project_until(folder: Path, writes: int = 0, seconds: float = 0.0, where: str = "") -> None:
+    """A project of two tasks, labelled and learned; killed after so many durable writes, so many seconds, or at a step
+    as in `run_until`.
+    """
+    _die_at(where, 1)
     die = dying_at(writes)
 
     def counted(function):

@@ -151,11 +151,39 @@ def test_more_rows_than_can_be_solved_are_approximated(monkeypatch):
         monkeypatch.setattr(module, name, value)
     near = fit(x[:300], labels[:300])
     assert len(near.support) == 80
+    assert not np.isnan(near.loo).any()
     assert set(np.bincount(labels[:300][[np.flatnonzero((x[:300] == row).all(1))[0] for row in near.support]])) >= {26}
     right = [float((head.logits(x[300:]).argmax(1) == labels[300:]).mean()) for head in (exact, near)]
     assert right[1] > right[0] - 0.05
     agree = exact.logits(x[300:]).argmax(1) == near.logits(x[300:]).argmax(1)
     assert agree.mean() > 0.9
+
+
+@pytest.mark.parametrize("exact", [5000, 60])
+def test_a_ridge_that_suits_a_part_alone_is_compared_with_the_typical_one(monkeypatch, exact):
+    """Twelve rows are separated by chance, so that the lowest ridge of all seems best for them."""
+    for name, value in (("CHOSEN_ON", 12), ("PER_CLASS", 1), ("EXACT", exact), ("LANDMARKS", 40)):
+        monkeypatch.setattr(module, name, value)
+    x, labels = rows_of(13, 80, spread=1.2)
+    candidates = [(Term("linear", (0, 6)), Term("gaussian", (0, 6)))]
+    head = fit(x, labels, candidates=candidates)
+    assert 0.05 < head.ridge < 0.2
+    lowest = fit(x, labels, candidates=candidates, ridge=1.1e-5)
+    seen = [each.loo[np.arange(80), labels] - np.logaddexp.reduce(each.loo, axis=1) for each in (head, lowest)]
+    assert np.mean(seen[0]) > np.mean(seen[1])
+
+
+def test_with_many_classes_the_ridge_is_chosen_on_more_rows():
+    """Of 700 classes with three rows each, 600 rows would be alone in their classes, and say nothing."""
+    rng = np.random.default_rng(0)
+    centres, labels = rng.normal(size=(700, 48)), np.repeat(np.arange(700), 3)
+    x = centres[labels] + 1.6 * rng.normal(size=(2100, 48))
+    gaussian = (Term("gaussian", (0, 48)),)
+    head = fit(x, labels, candidates=[gaussian])
+    order = module.canonical_order(x, labels, np.ones(2100))
+    problem = Problem(kernel(gaussian, x[order], x[order]), labels[order], np.ones(2100))
+    assert head.ridge != problem.typical
+    assert problem.loss(head.ridge) < min(problem.loss(head.ridge * step) for step in (STEP, 1 / STEP))
 
 
 def test_kernel_and_ridge_have_the_smallest_left_out_loss():
@@ -290,6 +318,8 @@ def test_wrong_input_is_named():
         fit(np.array([[np.inf, 1.0], [0.0, 1.0]]), np.array([0, 1]))
     with pytest.raises(InputError, match="weights of rows must be finite and above 0"):
         fit(x, np.array([0, 1]), weights=np.array([0.0, 1.0]))
+    with pytest.raises(InputError, match=r"the ridge is -1\.0; give a number above 0"):
+        fit(x, np.array([0, 1]), ridge=-1.0)
     with pytest.raises(InputError, match="kernel"):
         Term("cubic", (0, 1))
     with pytest.raises(InputError, match="not a range"):

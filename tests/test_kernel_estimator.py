@@ -67,3 +67,55 @@ def test_heads_are_at_the_top_and_need_no_torch():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["(4,", "2)", "(4,)"]
     assert "heads" in dir(accuacl)
+
+
+def test_a_given_ridge_is_kept_with_and_without_a_pool():
+    x, y, pool, *_ = digits()
+    for way in ("off", "self", "smooth"):
+        assert KernelRidgeHead(ridge=3.0, pool_learning=way).fit(x, y, pool=pool).head_.ridge == 3.0
+
+
+@pytest.mark.parametrize("way", ["self", "smooth"])
+def test_the_order_of_the_pool_changes_no_bit(way):
+    x, y, pool, test, _ = digits()
+    pool = np.vstack([pool, pool[:40]])  # some rows twice
+    one, other, as_lists = (
+        KernelRidgeHead(pool_learning=way).fit(x, y, pool=rows).predict_proba(test)
+        for rows in (pool, pool[::-1], pool.tolist())
+    )
+    np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(one, as_lists)
+
+
+def test_a_large_pool_is_sampled():
+    x, y, pool, *_ = digits()
+    large = np.vstack([pool + 1e-3 * i for i in range(5)])
+    head = KernelRidgeHead(pool_learning="smooth").fit(x, y, pool=large).head_
+    assert len(head.smoothing.reference) == 1200
+    several = KernelRidgeHead(pool_learning="smooth").fit(x, y, pool=[large] * 4).head_
+    assert len(several.smoothing.reference) == 4 * 900
+    equal = KernelRidgeHead(pool_learning="smooth").fit(x, y, pool=np.vstack([np.zeros((2000, 64)), large])).head_
+    assert 300 < (equal.smoothing.reference == 0).all(axis=1).sum() < 600  # as many as their share
+
+
+@pytest.mark.parametrize(
+    ("more", "pool", "says"),
+    [
+        ({"pool_learning": "nonsense"}, None, "there is no pool-learning mode 'nonsense'"),
+        ({"ridge": -1.0}, None, r"the ridge is -1.0; give a number above 0"),
+        ({"ridge": np.nan}, None, r"the ridge is nan; give a number above 0"),
+        ({"pool_learning": "self"}, np.ones((5, 9)), "the pool has 9 columns and the labelled rows have 64"),
+        ({"pool_learning": "self"}, [np.ones((5, 64)), np.ones((5, 2))], "the pool has 2 columns"),
+        ({"pool_learning": "self"}, np.full((5, 64), np.nan), "pool contains NaN"),
+    ],
+)
+def test_wrong_options_and_pools_are_named(more, pool, says):
+    x, y, *_ = digits()
+    with pytest.raises(ValueError, match=says):
+        KernelRidgeHead(**more).fit(x, y, pool=pool)
+
+
+def test_a_pool_without_rows_teaches_nothing():
+    x, y, pool, *_ = digits()
+    for empty in ([], pool[:0], [pool[:0], pool[:0]]):
+        assert not KernelRidgeHead(pool_learning="self").fit(x, y, pool=empty).head_.learned

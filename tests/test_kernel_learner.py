@@ -14,6 +14,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiments import make, read_steps, run
 from accuacl.experiments.heads import Term, fit, fit_with_pool
 from accuacl.experiments.models import Classifier, KernelLayer, new_head
+from commands import accuacl
 from dying import run_until
 from processes import Running
 
@@ -93,6 +94,41 @@ def test_a_run_learns_with_kernels_and_from_the_pool(tmp_path):
 def test_the_pool_teaches_unless_it_is_told_not_to():
     assert settings().pool_learning == "self"
     assert make({"learner": "ridge"}).pool_learning == "off"
+
+
+def table_of(folder):
+    """A table of two columns of numbers, of four classes."""
+    rng = np.random.default_rng(0)
+    rows = [f"{c},{c % 2 + 0.1 * a:.3f},{c // 2 + 0.1 * b:.3f}" for c in range(4) for a, b in rng.normal(size=(30, 2))]
+    (folder / "t.csv").write_text("\n".join(["label,a,b", *rows]) + "\n")
+    return {"benchmark": str(folder / "t.csv"), "classes_per_task": 2, "learner": "kernel", "labels": 8, "rounds": 2}
+
+
+def test_columns_of_a_table_do_not_teach_unless_they_are_told_to(tmp_path):
+    given = table_of(tmp_path)
+    np.savez(tmp_path / "v.npz", x=np.eye(8, dtype=np.float32), y=np.arange(8) % 2)
+    assert make(given).pool_learning == "off"
+    assert make(given | {"pool_learning": "self"}).pool_learning == "self"
+    assert make(given | {"benchmark": str(tmp_path / "v.npz")}).pool_learning == "self"
+
+
+@pytest.mark.filterwarnings("ignore")  # no test split
+def test_a_run_goes_on_as_it_was_begun(tmp_path):
+    """Before, tables too were learned with their pools, if nothing else was said."""
+    given = table_of(tmp_path)
+    first = run(make(given | {"pool_learning": "self"}), tmp_path / "run")
+    assert run(make(given), tmp_path / "run") == first
+    with pytest.raises(InputError, match="pool_learning"):
+        run(make(given | {"pool_learning": "off"}), tmp_path / "run")
+
+
+def test_the_command_says_what_is_kept_and_refuses_what_is_not_used(tmp_path):
+    shown = accuacl("run", "--learner", "kernel", "--tasks", "2", "--out", tmp_path / "a").stdout
+    assert "split-digits, kernel with accuacl, memory: all, seed 0: accuracy (%)" in shown
+    refused = accuacl("run", "--learner", "ridge", "--pool-learning", "self", "--out", tmp_path / "b")
+    assert refused.returncode == 2
+    assert "--pool-learning goes with --learner kernel, not ridge; leave it out." in " ".join(refused.stderr.split())
+    assert not (tmp_path / "b").exists()
 
 
 def test_a_network_that_is_trained_is_refused():

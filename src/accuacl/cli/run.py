@@ -28,6 +28,7 @@ from accuacl.experiments import (
     renamed,
     to_yaml,
 )
+from accuacl.experiments.learners import REGISTRY as LEARNERS
 from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
@@ -67,6 +68,9 @@ def run(
     _check_scale(config, from_file, chosen)
     if chosen.get("noise") == "alike" and not chosen.get("label_noise"):
         raise InputError("--noise alike says which answers are wrong, and --label-noise how many; give both.")
+    learner = chosen.get("learner", Config.model_fields["learner"].default)
+    if chosen.get("pool_learning", "off") != "off" and learner != "kernel":
+        raise InputError(f"--pool-learning goes with --learner kernel, not {learner}; leave it out.")
     what = make(chosen, data_dir)
     if print_config:
         print(to_yaml(what), end="")
@@ -127,7 +131,9 @@ def _print_accuracy(result: dict[str, Any]) -> None:
     """The accuracy matrix, and below it its summary."""
     c, matrix = result["config"], result["accuracy_matrix"]
     stream = f", {words}" if (words := describe_stream(c)) else ""
-    run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, memory {c['memory']}{stream}, seed {c['seed']}"
+    exact = getattr(LEARNERS.get(c["learner"]), "exact", False)
+    memory = "memory: all" if exact else f"memory {c['memory']}"
+    run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, {memory}{stream}, seed {c['seed']}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # ten tasks in 80 columns
     table.add_column("after \\ on", no_wrap=True)
     for j in range(len(matrix)):

@@ -302,6 +302,8 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     if str(given.get("learner")) in learners.REGISTRY:
         defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
+    if vectors and benchmark != "split-digits" and data.holds_columns(data_path):
+        defaults.pop("pool_learning", None)  # off, as `heads.pool_learning_of_kind` says of tables
     try:
         config = Config(**(defaults | given))
         return config if "sample" in given else config.model_copy(update={"sample": usual_sample_of(config)})

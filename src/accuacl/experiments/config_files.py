@@ -47,9 +47,10 @@ def read_config(path: Path, model: type[Settings]) -> dict[str, Any]:
 
 
 def as_begun(config: Config, path: Path) -> Config:
-    """The config of a run that is resumed from this file, in which it may say less of samples, or say it otherwise.
+    """The config of a run that is resumed from this file, with what other defaults were when it began.
 
-    Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy.
+    Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy. `kernel`
+    learned from the pool on all kinds of data.
     """
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
@@ -57,10 +58,13 @@ def as_begun(config: Config, path: Path) -> Config:
         return config
     if not isinstance(recorded, dict) or "learner" not in recorded:
         return config
+    before: dict[str, Any] = {} if "sample" in recorded else {"sample": 0}
     options, drawn = recorded.get(OPTIONS) or {}, config.strategy in STRATEGIES and takes_sample(config.strategy)
     if drawn and not recorded.get("sample") and options.get("sample") == config.sample:
-        return config.model_copy(update={"sample": 0, OPTIONS: config.options | {"sample": config.sample}})
-    return config if "sample" in recorded else config.model_copy(update={"sample": 0})
+        before = {"sample": 0, OPTIONS: config.options | {"sample": config.sample}}
+    if config.learner == "kernel" and "pool_learning" not in config.model_fields_set:
+        before["pool_learning"] = recorded.get("pool_learning", config.pool_learning)
+    return config.model_copy(update=before) if before else config
 
 
 def default_settings(model: type[Settings]) -> dict[str, Any]:

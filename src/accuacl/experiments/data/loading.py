@@ -160,6 +160,13 @@ def holds_vectors(place: Path) -> bool:
     return files is not None and not columns.name_images(files)
 
 
+def holds_columns(place: Path) -> bool:
+    """Whether the user's own vectors are columns of a table, and not embeddings; only a header is read."""
+    first = next(iter(_task_paths(place)), place)
+    files = None if arrays.find(first) else find_tables(first)
+    return files is not None and not any(columns.has_column(files, name) for name in columns.LISTS)
+
+
 def holds_tasks(place: Path) -> bool:
     """Whether the user's own data say which task an example is of, by a column or by a folder or file each."""
     if _task_paths(place):

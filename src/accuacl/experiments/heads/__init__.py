@@ -33,6 +33,9 @@ if TYPE_CHECKING:
         unit_rows as unit_rows,
     )
     from accuacl.experiments.heads.pool import (
+        OFF as OFF,
+        SELF as SELF,
+        UP_TO as UP_TO,
         fit_with_pool as fit_with_pool,
         looks_at_pool as looks_at_pool,
         sample_ids as sample_ids,
@@ -56,7 +59,7 @@ __getattr__, __dir__ = lazy_attributes(
         "estimator": ("KernelRidgeHead",),
         "kernel": ("KernelHead", "fit", "prepare_gram"),
         "kernels": ("KERNELS", "NEIGHBOURS", "Term", "sparse_rows", "to_sparse", "unit_rows"),
-        "pool": ("fit_with_pool", "looks_at_pool", "sample_ids"),
+        "pool": ("OFF", "SELF", "UP_TO", "fit_with_pool", "looks_at_pool", "sample_ids"),
         "ridge": ("fit_like", "fit_ridge"),
         "sums": ("Sums", "examples_of", "from_tensors", "merged", "sums_of", "to_tensors", "together", "without"),
     },

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from accuacl.base.errors import InputError
 from accuacl.experiments.heads.calibration import softmax
-from accuacl.experiments.heads.kernel import candidates_for, fit
+from accuacl.experiments.heads.kernel import candidates_for
 from accuacl.experiments.heads.kernels import Blocks, Term
-from accuacl.experiments.heads.pool import OFF, fit_with_pool
+from accuacl.experiments.heads.pool import OFF, check_mode, fit_with_pool, sample_rows
 
 CHOSEN = "chosen"  # by leave-one-out
 
@@ -28,7 +29,7 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     kernels: a name or names of `linear`, `gaussian` and `arc-cosine`, which are added for each block of columns, or
     "chosen": by leave-one-out among a few sums. blocks: ranges of columns that belong together, such as
     [(0, 256), (256, 4352)]; None: one block of all. ridge: None: by leave-one-out. pool_learning: `off`, `self` or
-    `smooth`; `fit` then takes the unlabelled rows of the pool.
+    `smooth`; `fit` then takes the unlabelled rows of the pool, of which it looks at up to 1,200.
 
     >>> x = [[1.0, 0.1], [0.9, 0.0], [0.0, 1.0], [0.1, 0.8]]
     >>> KernelRidgeHead().fit(x, ["a", "a", "b", "b"]).predict([[0.7, 0.2]]).tolist()
@@ -54,13 +55,17 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.kernels != CHOSEN:
             names = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
             candidates = [tuple(Term(name, block) for block in blocks for name in names)]
-        if pool is None or self.pool_learning == OFF:
-            self.head_: Any = fit(X, labels, candidates=candidates, ridge=self.ridge or 0.0)
-        else:
-            pools = [np.asarray(rows) for rows in (pool if isinstance(pool, list | tuple) else [pool])]
-            self.head_ = fit_with_pool(
-                X, labels, pools, mode=self.pool_learning, candidates=candidates, blocks=tuple(blocks)
-            )
+        check_mode(self.pool_learning)
+        pools = [] if pool is None or self.pool_learning == OFF else _pools(pool, X)
+        self.head_: Any = fit_with_pool(
+            X,
+            labels,
+            [sample_rows(rows, len(pools)) for rows in pools],
+            mode=self.pool_learning,
+            candidates=candidates,
+            blocks=tuple(blocks),
+            ridge=self.ridge or 0.0,
+        )
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -82,3 +87,17 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         )
         return logits
+
+
+def _pools(pool: Any, labelled: NDArray[Any]) -> list[NDArray[Any]]:
+    """The pools that were given, one or a list of some, as arrays with the columns of the labelled rows."""
+    several = isinstance(pool, list | tuple) and (len(pool) == 0 or np.ndim(pool[0]) == 2)
+    pools = []
+    for rows in pool if several else [pool]:
+        rows = check_array(rows, dtype=[np.float64, np.float32], ensure_min_samples=0, input_name="pool")
+        if rows.shape[1] != labelled.shape[1]:
+            raise InputError(
+                f"the pool has {rows.shape[1]} columns and the labelled rows have {labelled.shape[1]}; give the same."
+            )
+        pools.append(rows)
+    return pools

@@ -10,6 +10,7 @@ beginning gives.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,7 +27,8 @@ from accuacl.experiments.heads.kernels import Blocks, Cosines, Smoothing, Term, 
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # at most so many steps up or down
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
-CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set
+CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set, or on PER_CLASS of each class
+PER_CLASS = 4
 EXACT = 5000  # a larger set is approximated
 LANDMARKS = 2000  # by as many rows as this
 ALIKE = 1e-12  # rows whose squared distances are below this share of their squared lengths are the same
@@ -40,7 +42,7 @@ class KernelHead:
 
     sharpness: already multiplied into coefficients and bias, so that softmax of logits is calibrated. loo: the logits
     that each labelled row would get if it were left out, in the order in which rows were given, before the pool taught
-    anything; NaN for the only row of its class, and for all where too many rows had to be approximated.
+    anything; NaN for the only row of its class.
     """
 
     terms: Terms
@@ -103,6 +105,8 @@ def fit(
     array([0, 0, 1, 1])
     """
     x, labels, weights, classes = checked(x, labels, weights, classes)
+    if not (np.isfinite(ridge) and ridge >= 0):
+        raise InputError(f"the ridge is {ridge}; give a number above 0, or none, and leave-one-out chooses it.")
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, weights)
     rows, given = x[order], weights[order]
     seen, own = np.unique(labels[order], return_inverse=True)
@@ -155,44 +159,48 @@ def _choose(
     rows: NDArray[Any], own: Ints, given: Floats, candidates: Sequence[Terms], ridge: float
 ) -> tuple[Terms, float, Problem | LandmarkProblem]:
     """The candidate and the ridge with the smallest leave-one-out log loss, and the problem to solve with them."""
-    part = _part_of(own, CHOSEN_ON)
+    part = _part_of(own, min(EXACT, max(CHOSEN_ON, PER_CLASS * (int(own.max()) + 1))))
     cosines, inside = _Cosines(rows[part]), np.unique(own[part], return_inverse=True)[1]
     gram = gram_of(rows, candidates[0]) if len(candidates) == 1 and len(rows) <= EXACT else None
-    best: tuple[float, Terms, float] | None = None
+    best: tuple[float, Terms, float, bool] | None = None
     for terms in candidates:
         if len(candidates) == 1 and ridge:
-            best = (0.0, terms, ridge)
+            best = (0.0, terms, ridge, False)
             break
         problem = Problem(cosines.gram(terms) if gram is None else gram[np.ix_(part, part)], inside, given[part])
-        value, found = _best_ridge(problem, ridge)
+        value, found, lowest = _best_ridge(problem, ridge)
         if best is None or value < best[0]:
-            best = (value, terms, found)
+            best = (value, terms, found, lowest)
     assert best is not None
-    _, terms, ridge = best
+    _, terms, ridge, lowest = best
+    whole: Problem | LandmarkProblem
     if len(rows) > EXACT:
-        return terms, ridge, LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
-    if gram is None:
-        gram = cosines.gram(terms) if len(part) == len(rows) else gram_of(rows, terms)
-    return terms, ridge, Problem(gram, own, given)
+        whole = LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
+    else:
+        if gram is None:
+            gram = cosines.gram(terms) if len(part) == len(rows) else gram_of(rows, terms)
+        whole = Problem(gram, own, given)
+    if lowest and len(part) < len(rows):  # a part that is separated by chance may say nothing of all rows
+        ridge = min(ridge, whole.typical, key=whole.loss)
+    return terms, ridge, whole
 
 
-def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float]:
-    """(loss, ridge) where neither neighbour has a smaller loss."""
+def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float, bool]:
+    """(loss, ridge, whether no lower one is tried) where neither neighbour has a smaller loss."""
     if ridge:
-        return problem.loss(ridge), ridge
-    typical = TYPICAL * (problem.mean_length or 1.0)
+        return problem.loss(ridge), ridge, False
     losses: dict[int, float] = {}
 
     def at(step: int) -> float:
         if step not in losses:
-            losses[step] = problem.loss(typical * STEP**step)
+            losses[step] = problem.loss(problem.typical * STEP**step)
         return losses[step]
 
     step = 0
     for way in (1, -1):
         while abs(step + way) <= STEPS and at(step + way) < at(step):
             step += way
-    return at(step), typical * STEP**step
+    return at(step), problem.typical * STEP**step, step == -STEPS
 
 
 def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
@@ -245,8 +253,10 @@ class _Cosines:
         return total
 
 
-class _Balanced:
+class _Balanced(ABC):
     """What problems share: weights by which each class counts the same, targets, and how left-out rows are judged."""
+
+    mean_length: float  # the mean squared length of a centred row
 
     def __init__(self, own: Ints, given: Floats) -> None:
         """own: the classes of rows; each of 0 .. K-1 occurs. given: what each counts for among those of its class."""
@@ -259,6 +269,20 @@ class _Balanced:
         self.middle = np.full(len(mass), 2 / len(mass) - 1)  # the weighted mean of targets
         self.root = np.sqrt(self.weights)[:, None]
         self.wanted = self.root * (self.targets - self.middle)
+
+    @abstractmethod
+    def left_out(self, ridge: float) -> Floats:
+        """The output for each row of a fit without it, with the same weights (n x K); NaN if its class has no other."""
+
+    @property
+    def typical(self) -> float:
+        """The ridge that is tried first."""
+        return TYPICAL * (self.mean_length or 1.0)
+
+    def loss(self, ridge: float) -> float:
+        """The leave-one-out log loss with its best sharpness."""
+        known = self._known(self.left_out(ridge))
+        return log_loss(*known, best_sharpness(*known))
 
     def _predicted(self, residual: Floats, rest: Floats, which: Which = slice(None)) -> Floats:
         """Left-out outputs: a row's residual grows by 1 / (1 - hat), its own share of its fitted value."""
@@ -294,13 +318,7 @@ class Problem(_Balanced):
         self.mean_length = 0.0 if alike else mean_length  # what is left is rounding errors
         self._duals: dict[float, Floats] = {}
 
-    def loss(self, ridge: float) -> float:
-        """The leave-one-out log loss with its best sharpness."""
-        known = self._known(self.left_out(ridge))
-        return log_loss(*known, best_sharpness(*known))
-
     def left_out(self, ridge: float) -> Floats:
-        """The output for each row of a fit without it, with the same weights (n x K); NaN if its class has no other."""
         half, _ = lapack.dtrtri(self._factor(ridge), lower=1, overwrite_c=1)
         diagonal = np.einsum("ij,ij->j", half, half)  # of the inverse
         u_share = self.share / (2 * ridge + self.mean_length)
@@ -349,6 +367,7 @@ class LandmarkProblem(_Balanced):
         self.mean = self.share @ self.features
         self.centred = self.root * (self.features - self.mean)
         self.gram = self.centred.T @ self.centred
+        self.mean_length = float(np.trace(self.gram) / given.sum())
 
     @cached_property
     def _factors(self) -> dict[float, Floats]:

@@ -13,6 +13,7 @@ has taught it is left out when its confidence in that row is measured.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -52,9 +53,33 @@ def sample_ids(ids: Ints, tasks: int, seed: int) -> Ints:
 
     tasks: how many pools there are in all.
     """
-    count = min(SAMPLED, AT_MOST // max(1, tasks))
     hashes = hash_ids(derive(seed, "pool learning"), ids)
-    return np.sort(ids[np.argsort(hashes, kind="stable")[:count]])
+    return np.sort(ids[np.argsort(hashes, kind="stable")[: sample_size(tasks)]])
+
+
+def sample_rows(rows: NDArray[Any], pools: int) -> NDArray[Any]:
+    """The rows of a pool that teach where rows have no ids: those with the smallest hashes of what is in them.
+
+    Neither they nor their order depend on the order of the pool. pools: how many there are in all.
+    """
+    times: dict[bytes, int] = {}
+    hashes = []
+    for row in rows:
+        content = np.asarray(row, np.float64).tobytes()
+        times[content] = times.get(content, 0) + 1  # so that equal rows are not taken all together
+        hashes.append(hashlib.blake2b(content + b"/%d" % times[content], digest_size=16).digest())
+    return rows[sorted(range(len(rows)), key=hashes.__getitem__)[: sample_size(pools)]]
+
+
+def sample_size(pools: int) -> int:
+    """How many rows of each of so many pools teach."""
+    return min(SAMPLED, AT_MOST // max(1, pools))
+
+
+def check_mode(mode: str) -> None:
+    """Refuse an unknown mode of learning from the pool."""
+    if mode not in POOL_LEARNING:
+        raise no_such("pool-learning mode", mode, POOL_LEARNING)
 
 
 def looks_at_pool(mode: str, labels: int) -> bool:
@@ -72,21 +97,22 @@ def fit_with_pool(
     candidates: Sequence[Terms] = (),
     blocks: Blocks = (),
     ids: Ints | None = None,
+    ridge: float = 0.0,
 ) -> KernelHead:
     """The head for labelled rows x and samples of unlabelled rows, one of each task (`sample_ids`).
 
     Held-out rows must not be among either. The head's `learned` says how many pseudo-labels it has learned from, and
-    how many left-out labels were `gained` and `lost` by them. blocks: the columns that `smooth` treats apart.
+    how many left-out labels were `gained` and `lost` by them. blocks: the columns that `smooth` treats apart. ridge:
+    fixed, if it is above 0.
     """
-    if mode not in POOL_LEARNING:
-        raise no_such("pool-learning mode", mode, POOL_LEARNING)
+    check_mode(mode)
     x, labels, _, classes = checked(x, labels, None, classes)
     pools = [np.asarray(pool) for pool in pools if len(pool)]
     if mode == SMOOTH and pools:
         smoothing = Smoothing(np.concatenate(pools), tuple(blocks) or ((0, x.shape[1]),))
-        head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids)
+        head = fit(smoothing(x), labels, classes, candidates=candidates, ids=ids, ridge=ridge)
         return replace(head, smoothing=smoothing, learned={"smoothed_by": float(len(smoothing.reference))})
-    head = fit(x, labels, classes, candidates=candidates, ids=ids)
+    head = fit(x, labels, classes, candidates=candidates, ids=ids, ridge=ridge)
     if not looks_at_pool(mode, len(x)) or not pools or len(np.unique(labels)) < 2:
         return head
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, np.ones(len(x)))

@@ -69,6 +69,7 @@ class KernelRidge(Learner):
                 round.model.head.out_features,
                 mode=training.pool_learning,
                 candidates=candidates_of_kind(training.kind, blocks),
+                blocks=blocks,
                 ids=round.ids,
             )
         round.model.head = KernelLayer.of(head, training.device)

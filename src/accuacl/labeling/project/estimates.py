@@ -11,9 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from accuacl.experiments import read_steps
+from accuacl.experiments.heads import OFF, SELF, UP_TO
 from accuacl.labeling.project.erasing import usable_items
+from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
 from accuacl.labeling.project.tasks import TaskInfo, Tasks
 from accuacl.labeling.store import Store, counts_as
@@ -155,8 +158,11 @@ class TrainingGain:
     count: int
 
 
-def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
-    """From what the journal has: predictions for held-out items, judged by the labels as they are now."""
+def estimate(store: Store, journal: Path, data: Tasks, pool_learning: str = OFF) -> Estimates:
+    """From what the journal has: predictions for held-out items, judged by the labels as they are now.
+
+    pool_learning: as in the project's settings.
+    """
     tasks, tests, ends = _read_predictions(journal)
     answers = {answer.item: answer.class_id for answer in store.answers()}
     # The answers are read after the predictions: by now every predicted item has a label.
@@ -200,23 +206,32 @@ def estimate(store: Store, journal: Path, data: Tasks) -> Estimates:
         store.counts_by_person(),
         tuple(curve),
         forecast(curve, target, *_to_label(journal, data, latest, curve, answers)) if latest and target else None,
-        _calibration(journal),
+        _calibration(journal, pool_learning),
         {id: _fall(then, now, truth, items) for id, items in _grouped(then, truth).items()},
     )
 
 
-def _calibration(journal: Path) -> str:
+def _calibration(journal: Path, pool_learning: str) -> str:
     trained = read_steps(journal, "train")
     facts = trained[-1].result.get("facts", {}) if trained else {}
     if "left_out_accuracy" not in facts:
         return ""
-    count = int(facts.get("pseudo_labels", 0))
     return (
         f"Calibration: of the training examples, each left out in turn, {facts['left_out_accuracy']:.0f} % are right; "
         f"the model's mean confidence in them is {facts['left_out_confidence']:.0f} %."
         + (" That was before items were forgotten." if "before_forgetting" in facts else "")
-        + (f" It has also learned from its own predictions for {count:,} items without a label." if count else "")
+        + _own_predictions(journal, facts, pool_learning)
     )
+
+
+def _own_predictions(journal: Path, facts: dict[str, Any], pool_learning: str) -> str:
+    """What the model has learned from its own predictions for the pool, or why nothing."""
+    if count := int(facts.get("pseudo_labels", 0)):
+        return f" That was before it also learned from its own predictions for {count:,} items without a label."
+    if "pseudo_labels" in facts:
+        return " Its own predictions were not used: left-out labels spoke against it."
+    labels = len(taught_by(read_steps(journal, "label"))) if pool_learning == SELF else 0
+    return f" Its own predictions were not used: it has more than {UP_TO:,} labels." if labels > UP_TO else ""
 
 
 def _learning_curve(journal: Path, task: TaskInfo, history: Sequence[RoundAccuracy]) -> list[Measured]:

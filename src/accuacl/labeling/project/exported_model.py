@@ -15,12 +15,15 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from accuacl import strategies
 from accuacl.base.errors import InputError, install
 from accuacl.base.files import reading, write_bytes, write_text
-from accuacl.experiments import checkpoints, read_steps
+from accuacl.experiments import Handle, checkpoints, read_steps
 from accuacl.experiments.heads import KERNELS
 from accuacl.labeling.project import loader, table_encoder, tables
 from accuacl.labeling.project.encoders import load_backbone, token_table, word_weights
+from accuacl.labeling.project.erasing import erased_rows
+from accuacl.labeling.project.learned import Networks, prepared_tasks
 from accuacl.labeling.project.settings import NONE, WORD_VECTORS
 from accuacl.labeling.project.task_inputs import LIMIT, SCALE, load_scale
 from accuacl.labeling.store import counts_as
@@ -28,7 +31,8 @@ from accuacl.labeling.store import counts_as
 if TYPE_CHECKING:
     from accuacl.labeling.project.project import Project
 
-LARGEST_ERROR = 1e-3  # of a probability in model.onnx
+LARGEST_ERROR = 1e-3  # of a probability in model.onnx, and in half precision
+TRIED = 1000  # items of the pools on which half precision is tried
 
 
 def write_model(project: Project, out: Path) -> list[Path]:
@@ -37,13 +41,14 @@ def write_model(project: Project, out: Path) -> list[Path]:
     handle = read_steps(project.journal, "train")[-1].result
     trained = checkpoints.load_tensors(project.weights, handle)
     seen, names, columns = handle["seen"], *class_columns(project, handle["seen"])
+    trained |= {key: trained[key][seen] for key in ("head.weight", "head.bias") if key in trained}
     head = {f"head.{key}": value for key, value in trained.items() if not s.frozen or key.startswith("embed.")}
-    head |= {f"head.{key}": trained[key][seen] for key in ("head.weight", "head.bias") if key in trained}
+    head |= {f"head.{key}": trained[key] for key in ("head.weight", "head.bias") if key in trained}
     state: dict[str, torch.Tensor] = {k: v for k, v in head.items() if s.frozen or not k.startswith("head.embed.")}
     about: dict[str, Any] = {"kind": s.kind, "classes": names, "columns": columns, "limit": LIMIT}
     about |= {"network": NONE, "layer": ""}
     if "head.support" in trained:
-        about["kernel"], tensors = _kernel_head(trained)
+        about["kernel"], tensors = _kernel_head(trained, _sample(project, handle), columns)
         state |= {f"head.{key}": value for key, value in tensors.items()}
     if s.has_network:
         backbone = load_backbone(s)
@@ -86,27 +91,43 @@ def write_model(project: Project, out: Path) -> list[Path]:
     return written
 
 
-def _kernel_head(trained: dict[str, Tensor]) -> tuple[list[tuple[str, int, int, float]], dict[str, Tensor]]:
+def _kernel_head(
+    trained: dict[str, Tensor], sample: Tensor, merged: list[int]
+) -> tuple[list[tuple[str, int, int, float]], dict[str, Tensor]]:
     """The terms of a kernel head and its rows, in half precision where that changes no probability noticeably.
 
-    That is tried on the support rows themselves: a head that moves any of their probabilities by more than
-    LARGEST_ERROR keeps float32.
+    That is tried on the support rows and on a sample of embeddings: a head that moves a probability of theirs by more
+    than LARGEST_ERROR, or takes one for another class, keeps float32. merged: the class of each of the head's columns.
     """
     parts = (trained[f"head.{name}"].tolist() for name in ("kernels", "columns", "shares"))
     terms = [(KERNELS[which], *columns, share) for which, columns, share in zip(*parts, strict=True)]
     tensors = {"head.support": trained["head.support"]}
     if len(trained["head.reference"]):
         tensors["head.reference"] = trained["head.reference"]
-    rows, halves = trained["head.support"], {name: value.half() for name, value in tensors.items()}
-    p = [
+    rows, classes = torch.cat([trained["head.support"], sample]), torch.eye(max(merged) + 1)[merged]
+    halves = {name: value.half() for name, value in tensors.items()}
+    before, after = (
         nn.functional.linear(
             loader.kernel_features(terms, rows, each["head.support"].float(), each.get("head.reference")),
             trained["head.weight"],
             trained["head.bias"],
         ).softmax(1)
+        @ classes
         for each in (tensors, halves)
-    ]
-    return terms, halves if float((p[0] - p[1]).abs().max()) <= LARGEST_ERROR else tensors
+    )
+    alike = float((before - after).abs().max()) <= LARGEST_ERROR and torch.equal(before.argmax(1), after.argmax(1))
+    return terms, halves if alike else tensors
+
+
+def _sample(project: Project, handle: Handle) -> Tensor:
+    """Embeddings of up to TRIED items of all pools, as the head sees them."""
+    networks, items = Networks(project.settings, project.weights, project.tasks), list[int]()
+    for task, made in zip(project.tasks.all(), prepared_tasks(project.tasks), strict=False):
+        networks.open(made)
+        items += np.delete(task.ids, sorted(erased_rows(project.tasks, task).union(made["bad"]))).tolist()
+    chosen = strategies.in_sample_order(np.array(items, np.int64), project.settings.seed)[:TRIED]
+    seen = np.array(handle["seen"], np.int64)
+    return torch.from_numpy(networks.features(networks.model(handle), chosen, seen).embeddings)
 
 
 def _copy(file: Path, to: Path) -> None:

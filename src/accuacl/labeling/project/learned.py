@@ -185,7 +185,7 @@ def _difference_from_kernel(
     settings, last = networks.settings, read_steps(journal, "train")[-1]
     known, pools = set(labels), list[Ids]()
     for step in read_steps(journal, "label"):
-        known |= {item for item, _ in step.result["labels"]}
+        known |= {item for item, _ in step.result["labels"]} | set(step.result["skipped"])
     for task, made in zip(networks.tasks.all()[: (last.task or 0) + 1], networks.opened, strict=False):
         if settings.pool_learning != "off":
             gone = sorted(erased_rows(networks.tasks, task).union(made["bad"]))
@@ -197,13 +197,15 @@ def _difference_from_kernel(
         return networks.features(model, items, seen).embeddings
 
     x = embedded_rows(ids)
+    blocks = settings.blocks or ((0, x.shape[1]),)
     head = fit_with_pool(
         x,
         np.array([labels[item] for item in ids.tolist()]),
         [embedded_rows(sample_ids(items, len(pools), settings.seed)) for items in pools if len(items)],
         model.head.out_features,
         mode=settings.pool_learning,
-        candidates=candidates_of_kind("texts" if settings.blocks else "vectors", settings.blocks or ((0, x.shape[1]),)),
+        candidates=candidates_of_kind("texts" if settings.blocks else "vectors", blocks),
+        blocks=blocks,
         ids=ids,
     )
     with torch.inference_mode():

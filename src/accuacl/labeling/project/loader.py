@@ -111,7 +111,8 @@ def kernel_features(
         rows, others = _unit_rows(x[:, first:end]), support[:, first:end]
         if reference is not None:
             near = reference[:, first:end].float()
-            nearest = (rows @ near.T).topk(min(10, len(near)), dim=1).indices
+            turn = 1e-12 * torch.arange(len(near), dtype=torch.float64)  # equal ones in their order
+            nearest = ((rows @ near.T).double() - turn).topk(min(10, len(near)), dim=1).indices
             moved = rows + _unit_rows(near[nearest].mean(1)) * (rows != 0).any(1, keepdim=True)
             rows = _unit_rows(moved)
         value = (rows @ others.T).clamp(-1.0, 1.0)

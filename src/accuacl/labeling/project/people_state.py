@@ -24,12 +24,13 @@ class PeopleState(LoopState):
 
     taught: Labels = field(default_factory=dict)  # all items that are trained on, of this task and the ones before
     held: tuple[Labels, ...] = ()  # the held-out items of each task
+    skipped: frozenset[int] = frozenset()  # what people would not label, of this task and the ones before
     merged: Labels = field(default_factory=dict)  # classes that count as others; where only sums are kept
     answered: int = 0  # how many items of this task people have labelled, held-out ones too
     ended: bool = False  # whether a lead had ended the task when the round was closed, so that only the last trains
 
     def carried_over(self) -> dict[str, Any]:
-        return super().carried_over() | {"taught": self.taught, "held": self.held}
+        return super().carried_over() | {"taught": self.taught, "held": self.held, "skipped": self.skipped}
 
 
 def with_answer(state: PeopleState, answer: dict[str, Any]) -> PeopleState:
@@ -50,6 +51,7 @@ def with_answer(state: PeopleState, answer: dict[str, Any]) -> PeopleState:
         seen=np.unique(np.array(list(taught.values()), np.int64)),
         taught=taught,
         held=tuple(held),
+        skipped=state.skipped.union(answer.get("skipped", ())),
         merged=dict(answer.get("merged", ())),
         answered=state.answered + len(answer["labels"]) + len(late) - len(answer.get("given", ())),
         ended=answer.get("ended", False),

@@ -276,10 +276,10 @@ class PeopleSteps:
         return handle | {"seen": state.seen.tolist()}
 
     def _unlabelled(self, state: PeopleState, memory: Memory) -> list[Ids]:
-        """The unlabelled items of each task so far that are not held out, if the head learns from them too."""
+        """The items of each task so far that nobody has labelled or skipped, if the head learns from them too."""
         if not looks_at_pool(self.settings.pool_learning, len(state.ids) + len(memory)):
             return []
-        known = [item for labels in (state.taught, *state.held) for item in labels]
+        known = [item for labels in (state.taught, *state.held, state.skipped) for item in labels]
         return [np.setdiff1d(self.pool_of(task), known) for task in self.tasks[: state.task.index + 1]]
 
     def _merged(self) -> dict[int, int]:

@@ -327,7 +327,7 @@ class Project:
 
     def estimates(self) -> Estimates:
         """Accuracy and forgetting from held-out labels, the confusion matrix, and labels by class and person."""
-        return estimate(self.store, self.journal, self.tasks)
+        return estimate(self.store, self.journal, self.tasks, self.settings.pool_learning)
 
 
 def load_learning() -> None:
