@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies.api import Query, Selection, check_fits, embeddings_only, needs
+from accuacl.strategies.api import Query, Selection, Strategy, check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.ranking import Vector
 from accuacl.strategies.registry import Option
@@ -23,7 +23,6 @@ Sample = Annotated[
     int | None, Option("so many examples of a larger pool, drawn at random, represent all of it; 0: all", least=0)
 ]
 Cover = Callable[[Query], Selection]
-Strategy = TypeVar("Strategy", bound=Callable[..., object])
 NEIGHBOURHOODS = 200  # a pick has to represent at least one in so many examples of the pool
 SAMPLE, SAMPLED = 5000, 20  # what the commands look at: so many examples, or so many for each pick if these are more
 SAMPLE_KEY = derive("a sample that stands for the pool")
