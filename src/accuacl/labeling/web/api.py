@@ -12,12 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
 from accuacl.labeling.project import Item, RoundAccuracy, training_gain, unlearned_guesses
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
-from accuacl.labeling.web import session
 from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
 from accuacl.labeling.web.site import Here, Site, View
@@ -26,10 +25,6 @@ from accuacl.labeling.web.trainer import Activity
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
 Number = Annotated[int, Field(ge=0, le=2**62)]
-
-
-class LoginRequest(BaseModel):
-    token: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ItemRequest(BaseModel):
@@ -56,20 +51,6 @@ class FlagRequest(BaseModel):
 
 class UndoRequest(BaseModel):
     request: RequestId
-
-
-@router.post("/login")
-def login(body: LoginRequest, request: Request, response: Response) -> View:
-    """Exchange an invitation for a session."""
-    session.log_in(request, response, body.token)
-    return {}
-
-
-@router.post("/logout")
-def logout(request: Request, response: Response) -> View:
-    """End the session."""
-    session.log_out(request, response)
-    return {}
 
 
 @router.get("/state")
