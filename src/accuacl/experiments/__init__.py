@@ -8,8 +8,11 @@ this module but the journalled loop:
 
 - `all_tasks(steps, journal)` is the loop, and `Steps` says what a class with its steps must have;
 - `LoopState` is what a step is given: an immutable value, to which a subclass may add fields;
-- `Journal` records each step once, with the `Settings` that it began with; `read_steps` reads what is recorded;
+- `Journal` records each `Step` once, with the `Settings` that it began with; `read_steps` reads what is recorded;
 - `choose` asks a strategy, `Learning` trains a round and updates the memory, `checkpoints` saves and loads weights;
+  a `Handle` names weights that are loaded when they are needed, and `Ids` are examples, by their rows;
+- `Config` has the settings of a run, which those of a project become; `read_config` reads those that a file has, and
+  `check_run_options` checks the options of a strategy;
 - `environment` and `device_of` describe the machine.
 """
 

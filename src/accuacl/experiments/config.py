@@ -80,11 +80,8 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Files name `options` only where there are some."""
-        settings: dict[str, Any] = handler(self)
-        if not settings.get("options", True):
-            del settings["options"]
-        return settings
+        """Files name `options` and `plugins` only where there are some."""
+        return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
 
 
 class Config(Settings):
