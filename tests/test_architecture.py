@@ -62,7 +62,6 @@ SHORT = {  # why
     "__main__.py": "starts the command",
     "cli/check.py": "one command, one module",
     "base/arrow.py": "what pyarrow's types say, for pools and data",
-    "experiments/heads/defaults.py": "numbers that are chosen once",
 }
 
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.heads.defaults import *
     from accuacl.experiments.heads.estimator import *
     from accuacl.experiments.heads.kernel import *
     from accuacl.experiments.heads.kernels import *
@@ -24,10 +23,9 @@ if TYPE_CHECKING:
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    defaults="candidates_of_kind pool_learning_of_kind",
     estimator="KernelRidgeHead",
     kernel="KernelHead fit prepare_gram",
-    kernels="KERNELS NEIGHBOURS Term sparse_rows to_sparse unit_rows",
+    kernels="KERNELS NEIGHBOURS Term candidates_of_kind pool_learning_of_kind sparse_rows to_sparse unit_rows",
     pool="fit_with_pool looks_at_pool sample_ids",
     ridge="fit_like fit_ridge",
     sums="Sums examples_of from_tensors merged sums_of to_tensors together without",

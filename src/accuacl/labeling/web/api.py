@@ -19,12 +19,11 @@ from accuacl.labeling.project import Item, RoundAccuracy, training_gain, unlearn
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
 from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 from accuacl.labeling.web.trainer import Activity
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
-Number = Annotated[int, Field(ge=0, le=2**62)]
 
 
 class ItemRequest(BaseModel):

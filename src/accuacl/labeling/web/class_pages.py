@@ -22,10 +22,10 @@ from accuacl.labeling.store import (
     near_names,
 )
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.api import RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]

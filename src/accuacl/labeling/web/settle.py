@@ -10,11 +10,11 @@ from pydantic import BaseModel
 
 from accuacl.labeling.store import Dispute, counts_as, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.api import RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.review import shorten
 from accuacl.labeling.web.session import Lead
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 MOST = 20  # disputes that the page has at a time; it asks for more before it has shown all of them
