@@ -40,7 +40,8 @@ __getattr__, __dir__ = lazy_attributes(
     embedding="open_for_embedding",
     erasing="describe_item unreadable_images why_unreadable",
     estimates=(
-        "ClassEstimate Estimate Estimates RoundAccuracy by_class last_predictions mean_over_classes training_gain"
+        "ClassEstimate Estimate Estimates RoundAccuracy by_class interval_text last_predictions mean_over_classes "
+        "training_gain"
     ),
     exporting="export",
     given_labels="add_gold describe_given take_label_file",
