@@ -36,13 +36,7 @@ class LabelRequest(BaseModel):
     request: RequestId
 
 
-class SkipRequest(BaseModel):
-    item: Number
-    reason: Annotated[str, Field(max_length=2000)] = ""
-    request: RequestId
-
-
-class FlagRequest(BaseModel):
+class ReasonRequest(BaseModel):
     item: Number
     reason: Annotated[str, Field(max_length=2000)] = ""
     request: RequestId
@@ -71,7 +65,7 @@ def label(body: LabelRequest, site: Here, person: Limited) -> View:
 
 
 @router.post("/skip")
-def skip(body: SkipRequest, site: Here, person: Limited) -> View:
+def skip(body: ReasonRequest, site: Here, person: Limited) -> View:
     """Skip an example, with an optional reason. Returns the next one."""
     site.comment_bytes.take(person.id, len(body.reason.encode()))
     return _turn(site, person, Act("skip", body.request, body.item, reason=body.reason))
@@ -117,7 +111,7 @@ def guess(item: Number, site: Here, person: Limited) -> View:
 
 
 @router.post("/flag")
-def flag(body: FlagRequest, site: Here, person: Limited) -> View:
+def flag(body: ReasonRequest, site: Here, person: Limited) -> View:
     """Ask a lead to look at an item."""
     site.comment_bytes.take(person.id, len(body.reason.encode()))
     site.store.flag(person, body.item, body.reason, body.request)
