@@ -210,11 +210,21 @@ def read_pools(
 def _read(
     kind: str, path: Path, given: Given, on_progress: OnProgress, project: projects.Project | None
 ) -> projects.NewItems:
-    label, options = given.options.label, replace(given.options, task=given.task)
-    first = project.tasks if project is not None and project.settings.kind == kind else None
-    if first and kind == "tables" and label not in ("", usual := first.schema().options.label):
-        raise InputError(f"the first table has its labels in {usual or 'no column'!r}; give that --label-column.")
-    return projects.read_like(first, kind, path, given.column, options, on_progress)
+    label = given.options.label
+    if project is not None and project.settings.kind == kind:
+        if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
+            raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
+        options = replace(given.options, task=given.task)
+        return projects.read_like(project.tasks, kind, path, given.column, options, on_progress)
+    if kind == "images":
+        return projects.read_images(path, on_progress)
+    if kind == "files":
+        return projects.read_files(path)
+    if kind == "vectors":
+        return projects.read_vectors(path, given.task, label)
+    if kind == "texts":
+        return projects.read_texts(path, given.column, given.task, label)
+    return projects.read_table(path, replace(given.options, task=given.task))
 
 
 def print_added(task: projects.TaskInfo, items: projects.NewItems, directory: Path) -> None:
