@@ -42,7 +42,7 @@ from paired import Cells, comparisons, show, summary
 from project_data import TASKS, clinc150
 
 from accuacl import Features, select
-from accuacl.experiments.heads.defaults import candidates_of_kind
+from accuacl.experiments.heads import candidates_of_kind
 from accuacl.experiments.heads.pool import fit_with_pool
 from accuacl.labeling.project import make
 from accuacl.labeling.project.state import round_limit

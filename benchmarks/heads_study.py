@@ -38,9 +38,8 @@ from paired import comparisons, mean, show, summary
 
 from accuacl import Features, select
 from accuacl.experiments import metrics
-from accuacl.experiments.heads import kernel, pool, ridge
+from accuacl.experiments.heads import candidates_of_kind, kernel, pool, ridge
 from accuacl.experiments.heads.calibration import softmax
-from accuacl.experiments.heads.defaults import candidates_of_kind
 from accuacl.experiments.heads.kernels import Term, Terms
 
 ROUNDS, HOLDOUT = 4, 0.3

@@ -257,10 +257,13 @@ def _import_lines(path: Path) -> int:
 
 
 def _offered(init: Path) -> set[str]:
-    """The names that an `__init__` imports from its own package, for others."""
-    nodes = [node for node in ast.walk(ast.parse(init.read_text())) if isinstance(node, ast.ImportFrom)]
-    own = [node for node in nodes if (node.module or "").startswith("accuacl") and "base" not in str(node.module)]
-    return {alias.asname or alias.name for node in own for alias in node.names}
+    """The names that an `__init__` imports from its own package, or loads when they are used, for others."""
+    nodes = list(ast.walk(ast.parse(init.read_text())))
+    own = [node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("accuacl")]
+    names = {alias.asname or alias.name for node in own if "base" not in str(node.module) for alias in node.names}
+    late = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == "lazy_attributes"]
+    texts = [part.value.value for call in late for part in call.keywords if isinstance(part.value, ast.Constant)]
+    return {name for text in [*names, *texts] for name in text.split()} - {"*"}
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from accuacl.experiments.networks import WHEELS, is_installed
+
 PATIENCE = float(os.environ.get("ACCUACL_PATIENCE", "300"))  # seconds; a busy machine is slow
 LONG = os.environ.get("ACCUACL_TESTS") == "long"
 
@@ -25,6 +27,11 @@ def wait_until(happened: Callable[[], object], process: subprocess.Popen[Any] | 
         assert time.monotonic() < end, f"it did not happen within {PATIENCE} seconds"
         assert process is None or process.poll() is None or happened(), "the process ended before it happened"
         time.sleep(0.005)
+
+
+def has_pretrained() -> bool:
+    """Whether the extra `label` is installed."""
+    return all(map(is_installed, WHEELS))
 
 
 def gone(pid: int) -> bool:

@@ -62,7 +62,6 @@ SHORT = {  # why
     "__main__.py": "starts the command",
     "cli/check.py": "one command, one module",
     "base/arrow.py": "what pyarrow's types say, for pools and data",
-    "experiments/heads/defaults.py": "numbers that are chosen once",
 }
 
 
@@ -177,14 +176,17 @@ def _as_namespace(package: str, files: list[Path]) -> bool:
     "package", [name for name in ORDER if (ROOT / name.replace(".", "/") / "__init__.py").exists()]
 )
 def test_what_type_checkers_see_is_what_is_offered(package):
-    """A lazy package has its names twice: below TYPE_CHECKING and in the table of its modules."""
+    """A lazy package says which module defines each name; type checkers see an import of it."""
     init = ROOT / package.replace(".", "/") / "__init__.py"
     if "lazy_attributes" not in init.read_text():
         return
-    seen = {
-        alias.asname or alias.name for node in nodes(init) if isinstance(node, ast.ImportFrom) for alias in node.names
-    }
-    assert seen - {"annotations", "TYPE_CHECKING", "lazy_attributes"} == offered(package)
+    call = next(node for node in nodes(init) if isinstance(node, ast.Call))
+    offers = {(str(part.arg), name) for part in call.keywords for name in ast.literal_eval(part.value).split()}
+    assert sorted(name for _, name in offers) == sorted(offered(package))
+    seen = {(module.removeprefix(f"accuacl.{package}").strip(".") or "modules", name) for module, name in imports(init)}
+    assert not [(module, name) for module, name in offers if not {(module, name), (module, "*")} & seen]
+    others = {"__future__", "typing", "accuacl.base.lazy"}
+    assert {module for module, _ in seen} - others == {module for module, _ in offers}
 
 
 @each_file

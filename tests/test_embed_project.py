@@ -15,7 +15,7 @@ from accuacl.cli import main
 from accuacl.experiments import Journal
 from accuacl.labeling.project import Project, make, read_images, read_vectors
 from accuacl.labeling.project.people_steps import PeopleSteps
-from accuacl.labeling.project.settings import has_pretrained
+from effort import has_pretrained
 from scripted import answer, blobs, finish, new_project, records, texts_project
 
 pytestmark = pytest.mark.filterwarnings("ignore:the model learns from scratch")

@@ -18,9 +18,9 @@ from accuacl.experiments import Journal, checkpoints, models
 from accuacl.labeling.project import Project, Tasks, export, make, read_images, read_vectors
 from accuacl.labeling.project.loader import load
 from accuacl.labeling.project.people_steps import PeopleSteps
-from accuacl.labeling.project.settings import has_pretrained
 from accuacl.labeling.store import Store
 from commands import accuacl
+from effort import has_pretrained
 from processes import run_alone
 from scripted import SMALL, answer, blobs, finish, new_project, records, texts_project
 

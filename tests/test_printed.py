@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from accuacl.labeling.project import Project
-from accuacl.labeling.project.settings import has_pretrained
-from effort import LONG
+from effort import LONG, has_pretrained
 from printed import PAGES, ROOT, RUN, Reader, agrees, blocks_of
 from printed_things import THINGS
 from scripted import class_of

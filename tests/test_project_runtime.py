@@ -17,7 +17,8 @@ from accuacl.experiments.networks import runtime as runtimes
 from accuacl.experiments.networks.runtime import IN_ORDER
 from accuacl.labeling.project import Project, make, read_images
 from accuacl.labeling.project.encoders import NETWORK, load_backbone
-from accuacl.labeling.project.settings import ProjectSettings, has_pretrained
+from accuacl.labeling.project.settings import ProjectSettings
+from effort import has_pretrained
 
 pytestmark = pytest.mark.skipif(not has_pretrained(), reason="the extra `label` is not installed")
 SMALL = {"kind": "images", "image_size": 48, "per_round": 4, "rounds": 1}

@@ -56,7 +56,7 @@ def test_names_that_mean_something_to_tex_compile(tmp_path):
     rows = grid(strategy=["uniform", "accuacl", EVIL], benchmark=EVIL)
     rows = [row | {"note": EVIL, "machine": EVIL, "version": "é ≥ 中"} for row in rows]
     report.write([table(tmp_path / "results.csv", rows)], tmp_path / "report.tex", "latex", title=EVIL)
-    compiled(tmp_path, "report", widest=0)
+    assert "Output written on main.pdf" in compiled(tmp_path, "report", widest=0)
 
 
 def test_a_report_of_one_run_compiles(tmp_path, monkeypatch):

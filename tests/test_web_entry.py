@@ -161,7 +161,7 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(client, project):
 def test_over_tls_the_cookie_stays_there(project, scheme):
     scope = {"type": "http", "scheme": scheme, "path": "/", "headers": [], "app": make_app(project)}
     response = Response()
-    session.log_in(Request(scope), response, project.store.add_person(scheme))
+    session.login(session.LoginRequest(token=project.store.add_person(scheme)), Request(scope), response)
     cookie = response.headers["set-cookie"]
     assert ("secure" in cookie.lower()) == cookie.startswith("__Host-") == (scheme == "https")
 

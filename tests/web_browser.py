@@ -1,4 +1,4 @@
-"""A real browser for tests: Debian's Chromium, headless, watched for complaints and for requests to anyone else."""
+"""A real browser for tests: Chromium or Chrome, headless, watched for complaints and for requests to anyone else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from effort import LONG, wait_until
 from web_project import PATIENCE
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",

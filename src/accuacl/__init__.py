@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 
+from accuacl.base.errors import InputError
 from accuacl.base.lazy import lazy_attributes
 
 TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this file
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
         strategies as strategies,
         torch as torch,
     )
-    from accuacl.base.errors import InputError as InputError
     from accuacl.experiments import heads as heads
     from accuacl.features import Features as Features
     from accuacl.strategies import (
@@ -52,15 +52,12 @@ __all__ = [
 ]
 __getattr__, _lazy_names = lazy_attributes(
     __name__,
-    {
-        "features": ("Features",),
-        "base.errors": ("InputError",),
-        "experiments": ("heads",),
-        "strategies": ("Query", "Selection", "get_strategy", "register", "select", "strategy_names"),
-        "": ("experiments", "labeling", "pools", "skactiveml", "strategies", "torch"),
-    },
+    modules="experiments labeling pools skactiveml strategies torch",
+    experiments="heads",
+    features="Features",
+    strategies="Query Selection get_strategy register select strategy_names",
 )
 
 
 def __dir__() -> list[str]:
-    return sorted([*_lazy_names(), "__version__"])
+    return sorted({*_lazy_names(), *__all__})

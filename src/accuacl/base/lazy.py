@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import sys
+import warnings
 from collections import UserDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from accuacl.base.errors import missing_extra
@@ -14,15 +15,22 @@ T = TypeVar("T")
 
 
 def lazy_attributes(
-    package: str, modules: Mapping[str, Sequence[str]]
+    package: str, *, modules: str = "", deprecated: Mapping[str, str] | None = None, **names: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """A package's `__getattr__` and `__dir__`. modules: for each module of the package, the names that it offers.
+    """A package's `__getattr__` and `__dir__`. names: for each module of the package, the names that it offers.
 
-    The package imports the same names below `if TYPE_CHECKING:`, for type checkers; "" lists whole modules.
+    modules: those offered as a whole. deprecated: the present name of each that was replaced; using an old one warns.
+    For type checkers, the package imports everything of these modules below `if TYPE_CHECKING:`.
     """
-    places = {name: module for module, names in modules.items() for name in names}
+    places = {name: module for module, offered in names.items() for name in offered.split()}
+    places |= dict.fromkeys(modules.split(), "")
+    replaced = dict(deprecated or {})
 
     def get(name: str) -> Any:
+        if name in replaced:
+            new = replaced[name]
+            warnings.warn(f"{package}.{name} is deprecated; use {package}.{new}.", DeprecationWarning, stacklevel=2)
+            return getattr(sys.modules[package], new)
         if name not in places:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = places[name]
@@ -37,10 +45,7 @@ def lazy_attributes(
         setattr(sys.modules[package], name, value)  # found at once the next time
         return value
 
-    def names() -> list[str]:
-        return sorted(places)
-
-    return get, names
+    return get, lambda: sorted(places)
 
 
 class Registry(UserDict[str, T]):

@@ -214,7 +214,8 @@ def _read(
     if project is not None and project.settings.kind == kind:
         if kind == "tables" and label not in ("", first := project.tasks.schema().options.label):
             raise InputError(f"the first table has its labels in {first or 'no column'!r}; give that --label-column.")
-        return projects.read_like(project.tasks, kind, path, given.column, on_progress, given.task, label)
+        options = replace(given.options, task=given.task)
+        return projects.read_like(project.tasks, kind, path, given.column, options, on_progress)
     if kind == "images":
         return projects.read_images(path, on_progress)
     if kind == "files":

@@ -54,10 +54,12 @@ def status(directory: Directory) -> None:
         title = "Estimates in %, with 95 % intervals"
         table = Table("task", "held out", "accuracy when learned", "now", "forgetting", title=title)
         for task in estimates.tasks:
-            numbers = map(_with_interval, (task.learned, task.now, task.forgetting))
+            numbers = map(projects.interval_text, (task.learned, task.now, task.forgetting))
             table.add_row(str(task.task + 1), str(task.now.count), *numbers)
         if len(estimates.tasks) > 1:  # one number has one interval
-            table.add_row("mean", "", "", _with_interval(estimates.accuracy), _with_interval(estimates.forgetting))
+            table.add_row(
+                "mean", "", "", projects.interval_text(estimates.accuracy), projects.interval_text(estimates.forgetting)
+            )
         console.print(table)
     if estimates.calibration:
         console.print(estimates.calibration, soft_wrap=True)
@@ -165,7 +167,7 @@ def _print_quality(checked: projects.Quality, people: Mapping[int, str]) -> None
         names = f"{escape(people[a])} and {escape(people[b])}"
         console.print(f"  {names}: Cohen's kappa {kappa.text} on {kappa.count}", soft_wrap=True)
     for person, right in checked.gold.items():
-        console.print(f"gold items: {escape(people[person])} {_with_interval(right)} % right of {right.count}")
+        console.print(f"gold items: {escape(people[person])} {projects.interval_text(right)} % right of {right.count}")
 
 
 def _print_counts(title: str, counts: Mapping[str, int]) -> None:
@@ -184,7 +186,3 @@ def _print_counts(title: str, counts: Mapping[str, int]) -> None:
 
 def _cut(name: str) -> str:
     return name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…"
-
-
-def _with_interval(estimate: projects.Estimate | None) -> str:
-    return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"

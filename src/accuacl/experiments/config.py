@@ -89,11 +89,8 @@ class Settings(pydantic.BaseModel):
 
     @pydantic.model_serializer(mode="wrap")
     def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write `options` to files only if there are any."""
-        settings: dict[str, Any] = handler(self)
-        if not settings.get("options", True):
-            del settings["options"]
-        return settings
+        """Write `options` and `plugins` to files only if there are any."""
+        return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
 
 
 class Config(Settings):

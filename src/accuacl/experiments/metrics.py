@@ -14,6 +14,7 @@ from accuacl.experiments.journal import Step
 Matrix = Sequence[Sequence[float | None]]
 Evaluation = Mapping[str, Any]  # what the step `evaluate` records
 Ids = NDArray[np.int64]
+BINS = 15  # of confidence
 
 
 def average_accuracy(matrix: Matrix) -> float:
@@ -66,7 +67,7 @@ def summary(matrix: Matrix) -> dict[str, float]:
     }
 
 
-def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_], bins: int = 15) -> float:
+def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> float:
     """Expected calibration error in percent: how far confidence and accuracy are apart, over bins of confidence.
 
     >>> calibration_error(np.array([0.75, 0.75, 0.75, 0.75]), np.array([True, True, True, False]))
@@ -74,7 +75,7 @@ def calibration_error(confidence: NDArray[np.float64], right: NDArray[np.bool_],
     """
     if len(confidence) == 0:
         return 0.0
-    which = np.minimum((confidence * bins).astype(int), bins - 1)
+    which = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gap = 0.0
     for b in np.unique(which):
         inside = which == b

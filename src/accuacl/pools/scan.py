@@ -142,7 +142,11 @@ class Scan:
 
 
 class _ShardsWithCut(Sequence[Any]):
-    """Shards, each with the cut that is known when it is started."""
+    """Shards, each with the cut that is known when it is started: engines read an item when they start it.
+
+    Whoever takes the results tightens `cut` meanwhile, so that later shards send fewer rows; which of these are the
+    smallest does not depend on it.
+    """
 
     def __init__(self, shards: list[Shard]) -> None:
         self.shards, self.cut = shards, Cut()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.progress import Tick
 from accuacl.base.randomness import derive, hash_ids
 from accuacl.features import Features
-from accuacl.strategies.api import Query, Selection, check_fits, embeddings_only, needs
+from accuacl.strategies.api import Query, Selection, Strategy, check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.ranking import Vector
 from accuacl.strategies.registry import REGISTRY, Option
@@ -23,7 +23,6 @@ Sample = Annotated[
     int | None, Option("size of the random sample that represents a larger pool; 0: use the whole pool", least=0)
 ]
 Cover = Callable[[Query], Selection]
-Strategy = TypeVar("Strategy", bound=Callable[..., object])
 NEIGHBOURHOODS = 200  # a pick represents at least 1/200 of the pool
 SAMPLE, SAMPLED = 5000, 20  # default sample of the commands: 5,000 examples, or 20 per pick if that is more
 SAMPLE_KEY = derive("a sample that stands for the pool")

@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.checks.contracts import CheckResult as CheckResult
+    from accuacl.experiments.checks.contracts import *
     from accuacl.experiments.checks.learner_checks import check_learner as check_learner
     from accuacl.experiments.checks.policy_checks import check_memory_policy as check_memory_policy
     from accuacl.experiments.checks.strategy_checks import check_strategy as check_strategy
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "learner_checks": ("check_learner",),
-        "contracts": ("CheckResult",),
-        "policy_checks": ("check_memory_policy",),
-        "strategy_checks": ("check_strategy",),
-    },
+    contracts="CheckResult",
+    learner_checks="check_learner",
+    policy_checks="check_memory_policy",
+    strategy_checks="check_strategy",
 )

@@ -59,13 +59,17 @@ class Taught:
         )
         return start(self.name, round, self.variant)
 
+    def one_task(self, t: int, model: Classifier, memory: Memory, ids: Any = None, **changes: Any) -> Memory:
+        """Learn task t; the memory after it."""
+        learner = self.begin(t, model, memory, ids, **changes)
+        learner.train()
+        return remember(learner)
+
     def all_tasks(self, model: Classifier, tasks: int = 3, labels: int = PER_TASK, **changes: Any) -> list[Memory]:
         """Learn the tasks; the memories before the first and after each."""
         memories = [Memory.empty()]
         for t in range(tasks):
-            learner = self.begin(t, model, memories[-1], _ids(t)[:labels], **changes)
-            learner.train()
-            memories.append(remember(learner))
+            memories.append(self.one_task(t, model, memories[-1], _ids(t)[:labels], **changes))
         return memories
 
 
@@ -114,9 +118,7 @@ def _memory(taught: Taught) -> None:
     limited = bool(REGISTRY[taught.name].policy)
     model, memory = _net(), Memory.empty()
     for t in range(1, 4):
-        learner = taught.begin(t - 1, model, memory)
-        learner.train()
-        memory = remember(learner)
+        memory = taught.one_task(t - 1, model, memory)
         if len(np.unique(memory.ids)) < len(memory):
             raise Broken(f"after task {t} its memory has an example twice; keep each once")
         if len(memory) and (memory.ids.min() < 0 or memory.ids.max() >= PER_TASK * t):
@@ -134,9 +136,7 @@ def _memory_stays(taught: Taught) -> None:
     """It leaves the memory that it is given as it is."""
     before = taught.all_tasks(_net(), tasks=1)[-1]
     copies = {name: array.copy() for name, array in before.to_arrays().items()}
-    learner = taught.begin(1, _net(), before)
-    learner.train()
-    remember(learner)
+    taught.one_task(1, _net(), before)
     if any(not np.array_equal(array, copies[name]) for name, array in before.to_arrays().items()):
         raise Broken("it writes into the previous task's memory; make a new one, such as memory.take(rows)")
 
@@ -173,9 +173,7 @@ def _vectors(taught: Taught) -> None:
     model, memory = build("mlp", 2, seed=0, input_shape=(VECTORS.shape[1],), width=16), Memory.empty()
     for t in range(3):
         model.grow(2 * t + 2, seed=0)
-        learner = taught.begin(t, model, memory)
-        learner.train()
-        memory = remember(learner)
+        memory = taught.one_task(t, model, memory)
     _check_finite(model, "with a head that grows")
 
 

@@ -35,7 +35,7 @@ from accuacl.experiments.data.dataset import (
     natural,
 )
 from accuacl.experiments.data.splits import SplitFiles, find_tables
-from accuacl.experiments.data.table_files import COLUMNAR, COMPRESSED, TEXTS, table_suffix
+from accuacl.experiments.data.table_files import COLUMNAR, COMPRESSED, TEXT_SUFFIXES, table_suffix
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def own_data(name: str, data_dir: Path | None = None, what: str = "data set", kn
         if place.is_file():
             raise InputError(
                 f"{place} is not a data set that can be read; give a folder, or a file "
-                f"{', '.join((*ARRAYS, *COLUMNAR))}, {', '.join(TEXTS)} (these also with {', '.join(COMPRESSED)})."
+                f"{', '.join((*ARRAYS, *COLUMNAR, *TEXT_SUFFIXES))} (these also with {', '.join(COMPRESSED)})."
             )
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
     meant = near(name, known)

@@ -27,12 +27,12 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 OTHER_DELIMITERS = ";\t|"  # that files called .csv may have
 LINES = (".jsonl", ".ndjson")
 COLUMNAR = (".parquet", ".pq", ".arrow")
-TEXTS = (*DELIMITERS, ".json", *LINES)
-SUFFIXES = (*TEXTS, *COLUMNAR, *(text + packed for text in TEXTS for packed in COMPRESSED))
+TEXT_SUFFIXES = (*DELIMITERS, ".json", *LINES)
+SUFFIXES = (*TEXT_SUFFIXES, *COLUMNAR, *(text + packed for text in TEXT_SUFFIXES for packed in COMPRESSED))
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 NUMBERED = re.compile(r"\d{1,5}")  # a number that may name a column: a year, or features counted from 0
-INDEX = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
+ROW_NUMBERS = ("", "Unnamed: 0")  # what pandas calls its row numbers in a CSV file
 
 
 class DataTable:
@@ -201,7 +201,7 @@ def _read_delimited(path: Path, delimiter: str) -> tuple[dict[str, list[str]], l
             f"{several[0][1]}; if that is not intended, look for a stray quotation mark there.",
             stacklevel=4,
         )
-    return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in INDEX}, lines[1:]
+    return {n: [row[i] for row in rows[1:]] for i, n in enumerate(header) if n not in ROW_NUMBERS}, lines[1:]
 
 
 def _header(path: Path, delimiter: str) -> list[str]:

@@ -12,25 +12,15 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.embed.checkpoint import (
-        Checkpoint as Checkpoint,
-        open_for_module as open_for_module,
-        open_for_run as open_for_run,
-    )
-    from accuacl.experiments.embed.inputs import Inputs as Inputs, open_inputs as open_inputs
-    from accuacl.experiments.embed.reading import (
-        LABELS as LABELS,
-        ReadOptions as ReadOptions,
-        check_places as check_places,
-    )
-    from accuacl.experiments.embed.shards import embed as embed
+    from accuacl.experiments.embed.checkpoint import *
+    from accuacl.experiments.embed.inputs import *
+    from accuacl.experiments.embed.reading import *
+    from accuacl.experiments.embed.shards import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "checkpoint": ("Checkpoint", "open_for_module", "open_for_run"),
-        "inputs": ("Inputs", "open_inputs"),
-        "reading": ("LABELS", "check_places", "ReadOptions"),
-        "shards": ("embed",),
-    },
+    checkpoint="Checkpoint open_for_module open_for_run",
+    inputs="Inputs open_inputs",
+    reading="LABELS ReadOptions check_places",
+    shards="embed",
 )

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,24 +27,29 @@ def log_loss(outputs: Floats, labels: Ints, weights: Floats, beta: float) -> flo
 
 
 def best_sharpness(outputs: Floats, labels: Ints, weights: Floats) -> float:
-    """The beta with the smallest log loss; by Newton's method, kept inside a bracket.
+    """The beta with the smallest log loss."""
+    return search(outputs, lambda beta: _terms(outputs, labels, weights, beta))
 
-    The loss is convex in beta. Targets are softened by one in n + 2 (Platt, 1999), so that outputs that are all right
-    do not lead to certainty.
+
+def search(outputs: Any, terms: Callable[[float], tuple[Any, Any, Any]]) -> float:
+    """The beta with the smallest loss; terms: the loss and its first and second derivative, of arrays or tensors.
+
+    By Newton's method, kept inside a bracket: the loss is convex in beta. Targets are softened by one in n + 2 (Platt,
+    1999), so that outputs that are all right do not lead to certainty.
     """
     if len(outputs) == 0 or outputs.shape[1] == 1:
         return TYPICAL_SHARPNESS
     low, high, beta = 0.0, SHARPEST, TYPICAL_SHARPNESS
     for _ in range(60):
-        _, slope, curve = _terms(outputs, labels, weights, beta)
+        _, slope, curve = terms(beta)
         low, high = (low, beta) if slope > 0 else (beta, high)
-        following = beta - slope / curve if curve > 0 else np.inf
+        following = beta - float(slope / curve) if curve > 0 else np.inf
         if not low < following < high:
             following = (low + high) / 2
         if abs(following - beta) <= 1e-9 * beta:
             break
         beta = following
-    return float(beta)
+    return beta
 
 
 def sharpness_for(outputs: Floats, confidence: float) -> float:

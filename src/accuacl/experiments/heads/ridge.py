@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from accuacl.base.errors import InputError
+from accuacl.experiments.heads.calibration import search
 
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # so many steps at most, up or down
@@ -212,10 +213,6 @@ def _plus(matrix: Tensor, ridge: float) -> Tensor:
     return matrix
 
 
-TYPICAL_SHARPNESS = 4.0  # for outputs around -1 and 1, if there is nothing to learn it from
-SHARPEST = 1e4
-
-
 def loss(outputs: Tensor, labels: Tensor, weights: Tensor, beta: float) -> float:
     """The mean log loss of softmax(beta * outputs), its targets a little softened as in Platt's scaling."""
     if len(outputs) == 0:
@@ -224,25 +221,8 @@ def loss(outputs: Tensor, labels: Tensor, weights: Tensor, beta: float) -> float
 
 
 def sharpness(outputs: Tensor, labels: Tensor, weights: Tensor) -> float:
-    """The beta (one over the temperature) with the smallest log loss; by Newton's method, kept inside a bracket.
-
-    The loss is convex in beta. Targets are softened by one in n + 2 (Platt, 1999), so that outputs that are all
-    right do not lead to certainty.
-    """
-    if len(outputs) == 0 or outputs.shape[1] == 1:
-        return TYPICAL_SHARPNESS
-    low, high, beta = 0.0, SHARPEST, TYPICAL_SHARPNESS
-    for _ in range(60):
-        _, slope, curve = _terms(outputs, labels, weights, beta)
-        low, high = (low, beta) if slope > 0 else (beta, high)
-        step = float(slope / curve) if curve > 0 else torch.inf
-        following = beta - step
-        if not low < following < high:
-            following = (low + high) / 2
-        if abs(following - beta) <= 1e-9 * beta:
-            break
-        beta = following
-    return beta
+    """The beta (one over the temperature) with the smallest log loss."""
+    return search(outputs, lambda beta: _terms(outputs, labels, weights, beta))
 
 
 def _terms(outputs: Tensor, labels: Tensor, weights: Tensor, beta: float) -> tuple[Tensor, Tensor, Tensor]:

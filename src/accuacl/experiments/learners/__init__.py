@@ -12,34 +12,13 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.learners.loop import (
-        Diverged as Diverged,
-        Learner as Learner,
-        diverged as diverged,
-        remember as remember,
-    )
-    from accuacl.experiments.learners.registry import (
-        MEMORY_POLICIES as MEMORY_POLICIES,
-        NAMES as NAMES,
-        PAPER as PAPER,
-        REGISTRY as REGISTRY,
-        SETTINGS as SETTINGS,
-        check_policy as check_policy,
-        register as register,
-        start as start,
-    )
-    from accuacl.experiments.learners.round import (
-        Round as Round,
-        TaskData as TaskData,
-        Training as Training,
-        Transform as Transform,
-    )
+    from accuacl.experiments.learners.loop import *
+    from accuacl.experiments.learners.registry import *
+    from accuacl.experiments.learners.round import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "loop": ("Diverged", "diverged", "Learner", "remember"),
-        "registry": ("MEMORY_POLICIES", "NAMES", "PAPER", "REGISTRY", "SETTINGS", "check_policy", "register", "start"),
-        "round": ("Round", "TaskData", "Training", "Transform"),
-    },
+    loop="Diverged Learner diverged remember",
+    registry="MEMORY_POLICIES NAMES PAPER REGISTRY SETTINGS check_policy register start",
+    round="Round TaskData Training Transform",
 )

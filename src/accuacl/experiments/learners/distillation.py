@@ -49,14 +49,14 @@ class LwF(Learner):
         return Memory.empty()
 
 
-def distillation(z: Tensor, target: Tensor, temperature: float = TEMPERATURE) -> Tensor:
+def distillation(z: Tensor, target: Tensor) -> Tensor:
     """T^2 KL(softmax(target / T), softmax(z / T)), mean over rows.
 
     >>> round(float(distillation(torch.tensor([[0.0, 0.0]]), torch.tensor([[0.0, 2.0]]))), 4)
     0.4438
     """
-    log_p, q = (z / temperature).log_softmax(1), (target / temperature).softmax(1)
-    return temperature**2 * kl_div(log_p, q, reduction="batchmean")
+    log_p, q = (z / TEMPERATURE).log_softmax(1), (target / TEMPERATURE).softmax(1)
+    return TEMPERATURE**2 * kl_div(log_p, q, reduction="batchmean")
 
 
 class ICaRL(Learner):

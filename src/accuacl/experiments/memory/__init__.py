@@ -11,33 +11,11 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.memory.buffer import (
-        POLICIES as POLICIES,
-        Memory as Memory,
-        check_kept as check_kept,
-        register as register,
-    )
-    from accuacl.experiments.memory.policies import (
-        append_scored as append_scored,
-        class_balanced as class_balanced,
-        replace_scored as replace_scored,
-        reservoir as reservoir,
-    )
+    from accuacl.experiments.memory.buffer import *
+    from accuacl.experiments.memory.policies import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "buffer": (
-            "Memory",
-            "POLICIES",
-            "check_kept",
-            "register",
-        ),
-        "policies": (
-            "append_scored",
-            "class_balanced",
-            "replace_scored",
-            "reservoir",
-        ),
-    },
+    buffer="POLICIES Memory check_kept register",
+    policies="append_scored class_balanced replace_scored reservoir",
 )

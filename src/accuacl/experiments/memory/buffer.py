@@ -17,6 +17,7 @@ from accuacl.base.lazy import Registry
 from accuacl.base.randomness import hash_ids
 from accuacl.base.userfile import REGISTERED, takes, with_place
 
+Array = NDArray[Any]
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -108,14 +109,7 @@ class Policy(Protocol):
     """
 
     def __call__(
-        self,
-        memory: Memory,
-        ids: Ids,
-        labels: Ids,
-        features: NDArray[Any],
-        capacity: int,
-        seed: int,
-        logits: Any = None,
+        self, memory: Memory, ids: Ids, labels: Ids, features: Array, capacity: int, seed: int, logits: Any = None
     ) -> Memory: ...
 
 

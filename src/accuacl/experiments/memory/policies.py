@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from accuacl.base.errors import InputError
 from accuacl.base.randomness import hash_ids, numpy_generator
-from accuacl.experiments.memory.buffer import Floats, Ids, Memory, by_key, offer
+from accuacl.experiments.memory.buffer import Array, Floats, Ids, Memory, by_key, offer
 from accuacl.strategies import clusters_of, facility_location, mean_distance, squared_width, unit
 
 Order = Callable[[NDArray[np.float64], int], Ids]  # (n rows of length 1, count): which `count` to keep, best first
@@ -150,7 +150,7 @@ def typical_order(x: NDArray[np.float64], count: int) -> Ids:
 
 
 def mixed(
-    memory: Memory, ids: Ids, labels: Ids, features: NDArray[Any], capacity: int, seed: int, logits: Any = None
+    memory: Memory, ids: Ids, labels: Ids, features: Array, capacity: int, seed: int, logits: Any = None
 ) -> Memory:
     """As many of every class as `class_balanced` keeps: one that covers the class and one at random, in turn."""
     _check_features(features, memory, ids)
@@ -170,7 +170,7 @@ def agreement(
     memory: Memory,
     ids: Ids,
     labels: Ids,
-    features: NDArray[Any],
+    features: Array,
     capacity: int,
     seed: int,
     logits: Any = None,
@@ -192,7 +192,7 @@ def agreement(
     return _keep_first(first, memory, ids, labels, capacity, seed, logits)
 
 
-def votes(features: NDArray[Any], labels: Ids, predicted: Ids) -> Ids:
+def votes(features: Array, labels: Ids, predicted: Ids) -> Ids:
     """How many confirm each label, of two: the model, which predicts it, and the ten nearest other examples.
 
     The nearest, by features at length 1, confirm a label that none of the other classes has more often among them.
@@ -217,7 +217,7 @@ def votes(features: NDArray[Any], labels: Ids, predicted: Ids) -> Ids:
     return confirmed
 
 
-def quotas(counts: Ids, capacity: int, order: NDArray[Any]) -> Ids:
+def quotas(counts: Ids, capacity: int, order: Array) -> Ids:
     """How many of each class to keep: equally many as far as possible, the odd places to the smallest in `order`.
 
     >>> quotas(np.array([1, 9, 9, 9]), 12, order=np.array([3, 2, 1, 0]))
@@ -245,14 +245,7 @@ def _first_of_each_class(memory: Memory, capacity: int, seed: int) -> Memory:
 
 
 def _keep_in_order(
-    order: Order,
-    memory: Memory,
-    ids: Ids,
-    labels: Ids,
-    features: NDArray[Any],
-    capacity: int,
-    seed: int,
-    logits: Any = None,
+    order: Order, memory: Memory, ids: Ids, labels: Ids, features: Array, capacity: int, seed: int, logits: Any = None
 ) -> Memory:
     """As many examples of every class as `class_balanced` keeps: the first in the class's order, sorted by id.
 
@@ -289,7 +282,7 @@ def _keep_first(
     return _first_of_each_class(Memory.from_arrays(offered.to_arrays() | {"keys": keys}), capacity, seed)
 
 
-def _check_features(features: NDArray[Any], memory: Memory, ids: Ids) -> None:
+def _check_features(features: Array, memory: Memory, ids: Ids) -> None:
     """There must be a row for each example."""
     if len(features) != len(memory) + len(ids):
         raise InputError(

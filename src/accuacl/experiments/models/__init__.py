@@ -10,23 +10,15 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.experiments.models.classifier import (
-        Classifier as Classifier,
-        Frozen as Frozen,
-        new_head as new_head,
-        predict as predict,
-        wrap as wrap,
-    )
-    from accuacl.experiments.models.kernel_layer import KernelLayer as KernelLayer
-    from accuacl.experiments.models.nets import build as build
+    from accuacl.experiments.models.classifier import *
+    from accuacl.experiments.models.kernel_layer import *
+    from accuacl.experiments.models.nets import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "classifier": ("Classifier", "Frozen", "new_head", "predict", "wrap"),
-        "kernel_layer": ("KernelLayer",),
-        "nets": ("build",),
-    },
+    classifier="Classifier Frozen new_head predict wrap",
+    kernel_layer="KernelLayer",
+    nets="build",
 )
 
 IMAGES = ("resnet18", "resnet18-3x3", "resnet18-3x3-pool", "conv4", "conv4-stride2", "conv3")  # the nets that take them

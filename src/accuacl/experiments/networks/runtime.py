@@ -112,10 +112,8 @@ def choose_runtime(network: FrozenNetwork, first: NDArray[Any], device: str = "c
     return plain
 
 
-def open_runtime(
-    name: str, network: FrozenNetwork, shape: tuple[int, ...], dtype: Any = np.uint8, device: str = "cpu"
-) -> Runtime:
-    """The runtime of a name, for inputs of this shape and type."""
+def open_runtime(name: str, network: FrozenNetwork, shape: tuple[int, ...], device: str = "cpu") -> Runtime:
+    """The runtime of a name, for images or vectors of bytes of this shape."""
     if name == TORCH:
         return TorchRuntime(network, device)
     _check_installed(name)
@@ -124,7 +122,7 @@ def open_runtime(
             "this processor does not compute in bfloat16: embeddings differ a little from those made before.",
             stacklevel=2,
         )
-    return _open(name, onnx_of(network, shape, dtype), shape)
+    return _open(name, onnx_of(network, shape, np.uint8), shape)
 
 
 def fast_copy(model: nn.Module, example: Tensor, runtime: str = AUTO) -> nn.Module:

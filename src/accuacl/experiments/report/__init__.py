@@ -16,20 +16,14 @@ from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
     from accuacl.experiments.report.bars import write_efficiency as write_efficiency
-    from accuacl.experiments.report.document import FORMATS as FORMATS
-    from accuacl.experiments.report.groups import Group as Group, make_groups as make_groups, show as show
+    from accuacl.experiments.report.document import *
+    from accuacl.experiments.report.groups import *
     from accuacl.experiments.report.writing import write as write
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "bars": ("write_efficiency",),
-        "document": ("FORMATS",),
-        "groups": (
-            "Group",
-            "make_groups",
-            "show",
-        ),
-        "writing": ("write",),
-    },
+    bars="write_efficiency",
+    document="FORMATS",
+    groups="Group make_groups show",
+    writing="write",
 )

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING
 from accuacl.base.lazy import lazy_attributes
 
 if TYPE_CHECKING:
-    from accuacl.labeling.label_studio.annotations import Pulled as Pulled
-    from accuacl.labeling.label_studio.link import TOKEN as TOKEN
-    from accuacl.labeling.label_studio.sync import pull as pull, push as push
+    from accuacl.labeling.label_studio.annotations import *
+    from accuacl.labeling.label_studio.link import *
+    from accuacl.labeling.label_studio.sync import *
 
 __getattr__, __dir__ = lazy_attributes(
     __name__,
-    {
-        "annotations": ("Pulled",),
-        "link": ("TOKEN",),
-        "sync": ("pull", "push"),
-    },
+    annotations="Pulled",
+    link="TOKEN",
+    sync="pull push",
 )

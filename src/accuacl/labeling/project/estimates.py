@@ -34,6 +34,11 @@ class Estimate:
     count: int
 
 
+def interval_text(estimate: Estimate | None) -> str:
+    """An estimate as text, with its interval; "" if there is none."""
+    return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"
+
+
 def share(right: int, count: int) -> Estimate:
     """A share with Wilson's interval.
 

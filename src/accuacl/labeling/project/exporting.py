@@ -16,7 +16,7 @@ from accuacl.base.progress import OnProgress, Progress
 from accuacl.experiments import read_steps
 from accuacl.labeling.project import loader
 from accuacl.labeling.project.erasing import erased_rows, forgotten_rows
-from accuacl.labeling.project.estimates import Estimate, Estimates
+from accuacl.labeling.project.estimates import Estimates, interval_text
 from accuacl.labeling.project.exported_model import class_columns, write_model, write_onnx
 from accuacl.labeling.project.exported_tables import write_answers, write_csv
 from accuacl.labeling.project.images import read_images
@@ -158,7 +158,7 @@ def _quality(estimates: Estimates) -> list[str]:
         return ["Nothing was held out, so nothing is known about its accuracy on new data.", *calibration]
     columns = ("task", "held out", "when learned", "now", "forgetting")
     rows = [
-        (str(t.task + 1), str(t.now.count), *map(_with_interval, (t.learned, t.now, t.forgetting)))
+        (str(t.task + 1), str(t.now.count), *map(interval_text, (t.learned, t.now, t.forgetting)))
         for t in estimates.tasks
     ]
     return [
@@ -186,7 +186,3 @@ def _table(columns: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 def _escaped(cell: str) -> str:
     """What people typed, so that it stays in its cell and is not read as markup."""
     return "".join(f"\\{letter}" if letter in "|\\`<>*_[]" else letter for letter in " ".join(cell.split()))
-
-
-def _with_interval(estimate: Estimate | None) -> str:
-    return "" if estimate is None else f"{estimate.value:.0f} ({estimate.low:.0f} to {estimate.high:.0f})"

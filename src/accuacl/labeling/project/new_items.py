@@ -31,6 +31,9 @@ class TableOptions:
     task: str | None = None
 
 
+DEFAULT_OPTIONS = TableOptions()  # where nobody says what columns are for
+
+
 @dataclass(frozen=True, eq=False)
 class NewItems:
     """Items of one kind, with unique names. bad: what was left out, and why.

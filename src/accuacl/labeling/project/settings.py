@@ -148,11 +148,6 @@ class ProjectSettings(Settings):
     )
     plugins: dict[str, str] = Field({}, description="SHA-256 of your own Python files, by their paths.")
 
-    @pydantic.model_serializer(mode="wrap")
-    def _without_empty_options(self, handler: pydantic.SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write `options` and `plugins` to files only if there are any."""
-        return {name: value for name, value in handler(self).items() if value or name not in ("options", "plugins")}
-
     _more_rounds: dict[int, int] = pydantic.PrivateAttr(default_factory=dict)  # by task, as leads have added them
 
     @pydantic.model_validator(mode="after")
@@ -362,8 +357,3 @@ def word_vector_files() -> tuple[Path, Path] | None:
     vectors = folder / "weights" / "l2_supercat_256.safetensors"
     tokenizer = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
     return (vectors, tokenizer) if vectors.is_file() and tokenizer.is_file() else None
-
-
-def has_pretrained() -> bool:
-    """Whether the extra `label` is installed."""
-    return all(map(is_installed, PRETRAINED))

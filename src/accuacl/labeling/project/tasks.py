@@ -30,7 +30,7 @@ from accuacl.base.files import Lock, make_folder, reading, write_bytes, write_te
 from accuacl.base.machine import sync_folder
 from accuacl.base.progress import OnProgress, ignore
 from accuacl.labeling.project.images import read_files, read_images
-from accuacl.labeling.project.new_items import TASK, NewItems
+from accuacl.labeling.project.new_items import DEFAULT_OPTIONS, TASK, NewItems, TableOptions
 from accuacl.labeling.project.tables import TableSchema, read_table, read_texts, read_vectors
 
 ERASED = "erased.json"  # which rows of a task have been erased, and what the list of items is since then
@@ -258,32 +258,33 @@ def identities(kind: str, place: str, names: list[str], texts: list[str] | None)
 
 
 def read_like(
-    tasks: Tasks,
+    tasks: Tasks | None,
     kind: str,
     path: Path,
     column: str,
+    options: TableOptions = DEFAULT_OPTIONS,
     on_progress: OnProgress = ignore,
-    task: str | None = None,
-    label_column: str = "",
 ) -> NewItems:
-    """Data of the project's kind at a path, with columns as those of its first task.
+    """Data of a kind at a path, with columns as those of the first task; tasks None: these will be the first.
 
-    column: the one of texts. task: the column that names tasks. label_column: the one of texts or vectors that has
-    labels.
+    column: the one of texts. options: what other columns are for; of a later table, the one of tasks alone.
     """
     if kind == "images":
         return read_images(path, on_progress)
     if kind == "files":
         return read_files(path)
     if kind == "texts":
-        return read_texts(path, column, task, label_column)
+        return read_texts(path, column, options.task, options.label)
+    if tasks is None:
+        return read_table(path, options) if kind == "tables" else read_vectors(path, options.task, options.label)
+    task = options.task
     if kind == "tables":
-        options = tasks.schema().options
-        return tasks.as_first(read_table(path, options if task is None else replace(options, task=task), True))
+        usual = tasks.schema().options
+        return tasks.as_first(read_table(path, usual if task is None else replace(usual, task=task), True))
     columns = tasks.all()[0].columns
     if task is None and TASK in (columns or ()):  # there it is a feature
         task = ""
-    return tasks.as_first(read_vectors(path, task, label_column, columns))
+    return tasks.as_first(read_vectors(path, task, options.label, columns))
 
 
 # Items that were forgotten

@@ -16,7 +16,6 @@ from accuacl.base.files import make_folder, write_bytes, writing
 from accuacl.experiments import data
 from accuacl.labeling.project.images import image_type
 from accuacl.labeling.project.new_items import NewItems, TableOptions, split_by_task, task_paths
-from accuacl.labeling.project.tables import read_table, read_vectors
 from accuacl.labeling.project.tasks import FOLDERS, TaskInfo, read_like
 
 if TYPE_CHECKING:
@@ -63,17 +62,10 @@ USUAL = DataColumns()
 
 def add_data(project: Project, path: Path, columns: DataColumns) -> list[TaskInfo]:
     """Make the data at a path the next task, or several, as `task_paths` and a column of tasks say."""
-    tasks, kind, table = project.tasks, project.settings.kind, columns.table
+    kind, first = project.settings.kind, project.tasks if project.tasks.all() else None
     pools: list[NewItems] = []
     for part in task_paths(path, images=kind in FOLDERS):
-        if tasks.all() or kind in (*FOLDERS, "texts"):
-            pools += split_by_task(
-                read_like(tasks, kind, part, columns.text, task=table.task, label_column=table.label)
-            )
-        elif kind == "vectors":
-            pools += split_by_task(read_vectors(part, table.task, table.label))
-        else:
-            pools += split_by_task(read_table(part, table))
+        pools += split_by_task(read_like(first, kind, part, columns.text, columns.table))
     return [task for task, _ in project.add_each(pools)]
 
 

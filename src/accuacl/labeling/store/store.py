@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -25,50 +27,36 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def read(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
-    """A method of `Store` that calls the function with one consistent view of everything."""
+def _methods(
+    transaction: Callable[[Database], AbstractContextManager[Transaction]], /
+) -> Callable[[Callable[Concatenate[Transaction, P], T]], Callable[Concatenate[Store, P], T]]:
+    """Makes methods of `Store` of functions, which are called within a transaction."""
 
-    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._db.read() as tx:
-            return function(tx, *args, **kwargs)
+    def method_of(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
+        def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            with transaction(self._db) as tx:
+                return function(tx, *args, **kwargs)
 
-    return _documented(method, function)
+        functools.update_wrapper(method, function)
+        signature = inspect.signature(function)
+        first, *others = signature.parameters.values()
+        parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *others]
+        method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return method
 
-
-def write(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
-    """A method of `Store` that calls the function, and returns when what it has changed is on the disk."""
-
-    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._db.write() as tx:
-            return function(tx, *args, **kwargs)
-
-    return _documented(method, function)
-
-
-def write_through(function: Callable[Concatenate[Transaction, P], T]) -> Callable[Concatenate[Store, P], T]:
-    """A method of `Store` that calls the function, and returns when what it has changed is in the file itself: nothing
-    of what was there before is left in the write-ahead log.
-    """
-
-    def method(self: Store, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self._db.write() as tx:
-            result = function(tx, *args, **kwargs)
-        self._db.checkpoint()
-        return result
-
-    return _documented(method, function)
+    return method_of
 
 
-def _documented(
-    method: Callable[Concatenate[Store, P], T], function: Callable[Concatenate[Transaction, P], T]
-) -> Callable[Concatenate[Store, P], T]:
-    """The method with the function's name, docstring and arguments, for `help`."""
-    functools.update_wrapper(method, function)
-    signature = inspect.signature(function)
-    first, *others = signature.parameters.values()
-    parameters = [first.replace(name="self", annotation=inspect.Parameter.empty), *others]
-    method.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    return method
+@contextlib.contextmanager
+def _write_through(db: Database) -> Iterator[Transaction]:
+    with db.write() as tx:
+        yield tx
+    db.checkpoint()
+
+
+read = _methods(Database.read)  # with one consistent view of everything
+write = _methods(Database.write)  # what it has changed is on the disk when it returns
+write_through = _methods(_write_through)  # and in the file itself: nothing of what was there before is left in the log
 
 
 class Store:

@@ -12,24 +12,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
 from accuacl.labeling.project import Item, RoundAccuracy, training_gain, unlearned_guesses
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
-from accuacl.labeling.web import session
 from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 from accuacl.labeling.web.trainer import Activity
 
 router = APIRouter(prefix="/api")
 RequestId = Annotated[str, Field(min_length=8, max_length=100, pattern=r"^[\w.-]+$")]
-Number = Annotated[int, Field(ge=0, le=2**62)]
-
-
-class LoginRequest(BaseModel):
-    token: Annotated[str, Field(min_length=1, max_length=200)]
 
 
 class ItemRequest(BaseModel):
@@ -42,13 +36,7 @@ class LabelRequest(BaseModel):
     request: RequestId
 
 
-class SkipRequest(BaseModel):
-    item: Number
-    reason: Annotated[str, Field(max_length=2000)] = ""
-    request: RequestId
-
-
-class FlagRequest(BaseModel):
+class ReasonRequest(BaseModel):
     item: Number
     reason: Annotated[str, Field(max_length=2000)] = ""
     request: RequestId
@@ -56,20 +44,6 @@ class FlagRequest(BaseModel):
 
 class UndoRequest(BaseModel):
     request: RequestId
-
-
-@router.post("/login")
-def login(body: LoginRequest, request: Request, response: Response) -> View:
-    """Exchange an invitation for a session."""
-    session.log_in(request, response, body.token)
-    return {}
-
-
-@router.post("/logout")
-def logout(request: Request, response: Response) -> View:
-    """End the session."""
-    session.log_out(request, response)
-    return {}
 
 
 @router.get("/state")
@@ -91,7 +65,7 @@ def label(body: LabelRequest, site: Here, person: Limited) -> View:
 
 
 @router.post("/skip")
-def skip(body: SkipRequest, site: Here, person: Limited) -> View:
+def skip(body: ReasonRequest, site: Here, person: Limited) -> View:
     """Skip an example, with an optional reason. Returns the next one."""
     site.comment_bytes.take(person.id, len(body.reason.encode()))
     return _turn(site, person, Act("skip", body.request, body.item, reason=body.reason))
@@ -137,7 +111,7 @@ def guess(item: Number, site: Here, person: Limited) -> View:
 
 
 @router.post("/flag")
-def flag(body: FlagRequest, site: Here, person: Limited) -> View:
+def flag(body: ReasonRequest, site: Here, person: Limited) -> View:
     """Ask a lead to look at an item."""
     site.comment_bytes.take(person.id, len(body.reason.encode()))
     site.store.flag(person, body.item, body.reason, body.request)

@@ -31,6 +31,7 @@ from accuacl.labeling.web import (
     people,
     project_page,
     review,
+    session,
     settle,
 )
 from accuacl.labeling.web.guard import HEADERS, Guard, Hosts
@@ -89,8 +90,9 @@ def make_app(
 
 
 def prepare(app: FastAPI, site: Entrance) -> None:
-    """What a project's page and the index of several have in common: static files, error responses, the guard."""
+    """What a project's page and the index of several have in common: sessions, static files, error responses, guard."""
     app.state.site = site
+    app.include_router(session.router)
     app.mount("/static", _Static(directory=HERE / "static"))
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
@@ -202,7 +204,7 @@ def openapi(person: Limited) -> View:
 
 def described_calls() -> View:
     """All calls below /api, as OpenAPI."""
-    every = [route for module in MODULES for route in module.router.routes]
+    every = [route for module in (session, *MODULES) for route in module.router.routes]
     routes = [route for route in every if isinstance(route, APIRoute) and route.path.startswith("/api/")]
     return get_openapi(
         title="accuacl",

@@ -90,15 +90,15 @@ def plot(
     return Markup("").join([*elements, Markup("</svg>")])
 
 
-def round_ticks(low: float, high: float, about: int = LINES) -> list[float]:
+def round_ticks(low: float, high: float) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, from one at or below `low` to one at or above `high`.
 
     >>> round_ticks(-19.8, 19.8), round_ticks(0, 100), round_ticks(0, 0)
     ([-20.0, -10.0, 0.0, 10.0, 20.0], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0], [0.0, 0.2])
     """
     span = high - low if high > low else 1.0
-    unit = 10.0 ** math.floor(math.log10(span / about))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * about >= span * (1 - 1e-9))
+    unit = 10.0 ** math.floor(math.log10(span / LINES))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor * LINES >= span * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [step * i + 0.0 for i in range(first, max(last, first + 1) + 1)]
 

@@ -22,10 +22,10 @@ from accuacl.labeling.store import (
     near_names,
 )
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.api import ItemRequest, RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import ClassEditor, Lead, Limited, Proposer
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -34,8 +34,8 @@ MANY = 500  # classes that are added at once
 SNIP = 200  # characters of a text that are shown
 
 
-class NewClassRequest(BaseModel):
-    """sure: add it although there is a class that is called nearly the same."""
+class ClassNameRequest(BaseModel):
+    """sure: call it that although there is a class that is called nearly the same."""
 
     name: Name
     sure: bool = False
@@ -45,11 +45,6 @@ class NewClassesRequest(BaseModel):
     """names: one per line. sure: add them although some are called nearly the same."""
 
     names: Annotated[str, Field(min_length=1, max_length=50_000)]
-    sure: bool = False
-
-
-class RenameRequest(BaseModel):
-    name: Name
     sure: bool = False
 
 
@@ -64,10 +59,6 @@ class UndoChangeRequest(BaseModel):
 class GuideRequest(BaseModel):
     text: Annotated[str, Field(max_length=4000)] = ""
     examples: Annotated[str, Field(max_length=400, pattern=r"^[\d\s,]*$")] = ""  # numbers of items
-
-
-class ExampleRequest(BaseModel):
-    item: Number
 
 
 class ExamplesRequest(BaseModel):
@@ -116,7 +107,7 @@ def guidelines(site: Here, person: Limited) -> View:
 
 
 @router.post("/api/classes")
-def add_class(body: NewClassRequest, site: Here, person: ClassEditor) -> View:
+def add_class(body: ClassNameRequest, site: Here, person: ClassEditor) -> View:
     """Add a class, or return the one of that name, since the answer to an earlier request may have been lost.
 
     If the name resembles that of another class, nothing is added, and that class is offered.
@@ -156,7 +147,7 @@ def undo(body: UndoChangeRequest, site: Here, person: Lead) -> View:
 
 
 @router.post("/api/classes/{id}/rename")
-def rename_class(id: Number, body: RenameRequest, site: Here, person: ClassEditor) -> View:
+def rename_class(id: Number, body: ClassNameRequest, site: Here, person: ClassEditor) -> View:
     """Rename a class. If the name resembles that of another class, nothing changes, and that class is returned."""
     near = [] if body.sure else _alike(body.name, [c for c in living(site.store.classes()) if c.id != id])
     if not near:
@@ -180,7 +171,7 @@ def guide(id: Number, body: GuideRequest, site: Here, person: Lead) -> View:
 
 
 @router.post("/api/classes/{id}/example")
-def add_example(id: Number, body: ExampleRequest, site: Here, person: Lead) -> View:
+def add_example(id: Number, body: ItemRequest, site: Here, person: Lead) -> View:
     """Use an item as an example in the guideline of a class."""
     site.store.add_examples(person, id, [body.item])
     return {}

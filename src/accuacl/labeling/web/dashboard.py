@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence, Set
 from dataclasses import replace
-from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Path, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup
 
@@ -33,10 +32,9 @@ from accuacl.labeling.web.charts import Point, Series, curve, plot, strip, with_
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.project_page import may_go_on
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
-Number = Annotated[int, Path(ge=0, le=2**62)]
 MOST = 24  # classes in the confusion matrix
 SHEET = 24  # picks of a round that are shown
 SNIP = 140  # characters of a text that are shown

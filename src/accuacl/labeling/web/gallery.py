@@ -10,10 +10,9 @@ from pydantic import BaseModel, Field
 
 from accuacl.labeling.store import Expected, Person, Pick, counts_as, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Limited
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 BATCH = 60  # items that one person has at a time

@@ -9,21 +9,19 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import PurePosixPath
-from typing import Annotated
 
 import anyio
 import numpy as np
-from fastapi import APIRouter, HTTPException, Path, Response
+from fastapi import APIRouter, HTTPException, Response
 from PIL import Image, ImageOps
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.data import BadImage, reading_image
 from accuacl.labeling.project import LARGEST_IMAGE
 from accuacl.labeling.web.session import Viewer
-from accuacl.labeling.web.site import Here, Site
+from accuacl.labeling.web.site import Here, Number, Site
 
 router = APIRouter(prefix="/item")
-Number = Annotated[int, Path(ge=0, le=2**62)]
 
 
 @router.get("/{item}/image")

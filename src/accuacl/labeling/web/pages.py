@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import secrets
 import time
-from pathlib import Path as File
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import jinja2
-from fastapi import APIRouter, HTTPException, Path, Request
+from fastapi import APIRouter, HTTPException, Request
 from fastapi.responses import HTMLResponse
 from markupsafe import Markup, escape
 
@@ -17,10 +17,9 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.store import LabelEvent, Person, living
 from accuacl.labeling.web import api
 from accuacl.labeling.web.session import Limited, logged_in, page_after_login
-from accuacl.labeling.web.site import Here, Site, rooted
+from accuacl.labeling.web.site import Here, Number, Site, rooted
 
 router = APIRouter(default_response_class=HTMLResponse)
-Number = Annotated[int, Path(ge=0, le=2**62)]
 LATEST = 200  # events of an item that are shown
 REASONS = ("I cannot tell", "None of the classes", "Several classes at once", "Damaged or empty")  # to skip an example
 DONE = {
@@ -35,7 +34,7 @@ DONE = {
     "unflag": "removed the flag",
 }
 templates = jinja2.Environment(
-    loader=jinja2.FileSystemLoader(File(__file__).parent / "templates"),
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
     autoescape=True,
     undefined=jinja2.StrictUndefined,
     trim_blocks=True,

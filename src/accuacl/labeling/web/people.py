@@ -12,12 +12,11 @@ from pydantic import BaseModel, Field
 
 from accuacl.labeling.project import measure_quality
 from accuacl.labeling.store import INVITATION, Person, Store, Work
-from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.charts import with_interval
 from accuacl.labeling.web.guard import host_name, is_loopback
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, is_secure
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 NONE = "\N{EN DASH}"

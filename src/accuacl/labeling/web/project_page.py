@@ -27,10 +27,9 @@ from accuacl.labeling.project import (
     unreadable_images,
 )
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead
-from accuacl.labeling.web.site import Here, View
+from accuacl.labeling.web.site import Here, Number, View
 
 router = APIRouter()
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, HTTPException, Path, Query, Request
+from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import HTMLResponse
 from pydantic import BaseModel, Field
 
@@ -17,10 +17,10 @@ from accuacl.base.errors import counted
 from accuacl.labeling.project import last_predictions, likely_mistakes, measure_quality
 from accuacl.labeling.store import Person, Pick, Reviewed, counts_as, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.api import RequestId
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.session import Lead, Limited
-from accuacl.labeling.web.site import Here, Site, View
+from accuacl.labeling.web.site import Here, Number, Site, View
 
 router = APIRouter()
 SHEET = 60  # items on a page
@@ -298,7 +298,7 @@ def shorten(text: str, most: int = SNIP) -> str:
 
 
 @router.get("/api/review/{item}")
-def enlarged(item: Annotated[int, Path(ge=0, le=2**62)], site: Here, person: Limited) -> View:
+def enlarged(item: Number, site: Here, person: Limited) -> View:
     """One example as Review shows it when it is enlarged: all of it, with its answer and what people have said."""
     row = next((row for row in site.store.everything() if row.item == item), None)
     if row is None or item in api.hidden(site, person):

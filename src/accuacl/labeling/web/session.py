@@ -1,4 +1,5 @@
 """Who is asking: a session id in a cookie, looked up at every request, so that revoking access takes effect at once.
+`router` has the calls that begin and end a session.
 
 `Limited`, `Viewer`, `Lead`, `ClassEditor` and `Proposer` are what routes ask for: the person who is logged in, unless
 they may not do this, or ask for more than a person can.
@@ -8,32 +9,42 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from fastapi import Depends, HTTPException, Request, Response
+from fastapi import APIRouter, Depends, HTTPException, Request, Response
+from pydantic import BaseModel, Field
 
 from accuacl.labeling.store import SESSION, Person
-from accuacl.labeling.web.site import Entrance, Here
+from accuacl.labeling.web.site import Entrance, Here, Limit, Site, View
 
+router = APIRouter(prefix="/api")
 REFUSED = (
     "This link is not valid. It may have been used already, be older than a week, or not be copied whole. "
     "Ask the project's lead for a new one."
 )
 
 
-def log_in(request: Request, response: Response, token: str) -> None:
-    """Exchange an invitation for a session, and set its cookie; 401 if the invitation is not valid."""
+class LoginRequest(BaseModel):
+    token: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+@router.post("/login")
+def login(body: LoginRequest, request: Request, response: Response) -> View:
+    """Exchange an invitation for a session."""
     site: Entrance = request.app.state.site
-    session = site.store.enter(token)
+    session = site.store.enter(body.token)
     if session is None:
         raise HTTPException(401, REFUSED)
     set_cookie(request, response, session, site.directory)
+    return {}
 
 
-def log_out(request: Request, response: Response) -> None:
-    """End the session, and delete its cookie."""
+@router.post("/logout")
+def logout(request: Request, response: Response) -> View:
+    """End the session."""
     site: Entrance = request.app.state.site
     secure = is_secure(request)
     name = cookie_name(site.directory, secure)
@@ -41,6 +52,7 @@ def log_out(request: Request, response: Response) -> None:
     if session:
         site.store.leave(session)
     response.delete_cookie(name, httponly=True, samesite="strict", secure=secure)
+    return {}
 
 
 def logged_in(request: Request) -> Person | None:
@@ -100,24 +112,16 @@ def _person(request: Request) -> Person:
     return person
 
 
-LoggedIn = Annotated[Person, Depends(_person)]
+def _within(limit: Callable[[Site], Limit], whose: Callable[..., Any]) -> Callable[..., Any]:
+    """A dependency: the person, unless they do more than the limit allows; 429 then."""
 
-# The following wait for nothing, so they are async: others are run by a thread.
+    person_of = Depends(whose)
 
+    async def person_within(site: Here, person: Person = person_of) -> Person:  # async: it waits for nothing
+        limit(site).take(person.id)
+        return person
 
-async def _limited(site: Here, person: LoggedIn) -> Person:
-    """The person, unless they send more than a person can; 429 then."""
-    site.requests.take(person.id)
-    return person
-
-
-async def _viewer(site: Here, person: LoggedIn) -> Person:
-    site.image_requests.take(person.id)
-    return person
-
-
-Limited = Annotated[Person, Depends(_limited)]
-Viewer = Annotated[Person, Depends(_viewer)]  # for images: a page has many
+    return person_within
 
 
 async def _lead(person: Limited) -> Person:
@@ -127,18 +131,10 @@ async def _lead(person: Limited) -> Person:
     return person
 
 
+_limited = _within(lambda site: site.requests, _person)
+_viewer = _within(lambda site: site.image_requests, _person)
+Limited = Annotated[Person, Depends(_limited)]
+Viewer = Annotated[Person, Depends(_viewer)]  # of images, of which a page has many
 Lead = Annotated[Person, Depends(_lead)]
-
-
-async def _class_editor(site: Here, person: Lead) -> Person:
-    site.class_changes.take(person.id)
-    return person
-
-
-async def _proposer(site: Here, person: Limited) -> Person:
-    site.class_changes.take(person.id)
-    return person
-
-
-ClassEditor = Annotated[Person, Depends(_class_editor)]  # a lead, who may not do it too often
-Proposer = Annotated[Person, Depends(_proposer)]
+ClassEditor = Annotated[Person, Depends(_within(lambda site: site.class_changes, _lead))]  # a lead
+Proposer = Annotated[Person, Depends(_within(lambda site: site.class_changes, _limited))]

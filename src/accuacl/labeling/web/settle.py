@@ -6,11 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel
 
 from accuacl.labeling.store import Dispute, counts_as, living
 from accuacl.labeling.web import api
-from accuacl.labeling.web.api import Number, RequestId
+from accuacl.labeling.web.api import LabelRequest
 from accuacl.labeling.web.pages import render
 from accuacl.labeling.web.review import shorten
 from accuacl.labeling.web.session import Lead
@@ -20,12 +19,6 @@ router = APIRouter()
 MOST = 20  # disputes that the page has at a time; it asks for more before it has shown all of them
 SNIP = 300  # characters of a comment that are shown
 COMMENTS = 5  # of an item that are shown; its history has all
-
-
-class DecisionRequest(BaseModel):
-    item: Number
-    class_id: Number
-    request: RequestId
 
 
 @router.get("/settle", response_class=HTMLResponse)
@@ -44,7 +37,7 @@ def disputes(site: Here, person: Lead, first: Annotated[int | None, Query(ge=0, 
 
 
 @router.post("/api/settle")
-def settle(body: DecisionRequest, site: Here, person: Lead) -> View:
+def settle(body: LabelRequest, site: Here, person: Lead) -> View:
     """Decide what an example is that people disagree about; it is synced to the disk before this answers.
 
     Returns what is left to settle. /api/relabel/undo undoes the decision.

@@ -25,7 +25,6 @@ from accuacl.base.errors import InputError
 from accuacl.labeling.project import Project, check_trusted, make
 from accuacl.labeling.store import Store
 from accuacl.labeling.web import session
-from accuacl.labeling.web.api import LoginRequest
 from accuacl.labeling.web.app import make_app, prepare
 from accuacl.labeling.web.guard import Hosts
 from accuacl.labeling.web.pages import render
@@ -161,20 +160,6 @@ def show(request: Request, index: Here, person: Limited) -> str:
 def login_page(request: Request, next: str = "/") -> str:
     """Where login links lead."""
     return render(request, "login.html", logged_in(request), next=page_after_login(next))
-
-
-@router.post("/api/login")
-def login(body: LoginRequest, request: Request, response: Response) -> View:
-    """Exchange an invitation for a session."""
-    session.log_in(request, response, body.token)
-    return {}
-
-
-@router.post("/api/logout")
-def logout(request: Request, response: Response) -> View:
-    """End the session."""
-    session.log_out(request, response)
-    return {}
 
 
 @router.post("/api/projects")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import anyio
 from fastapi import Depends, HTTPException, Request
+from pydantic import Field
 
 from accuacl.base.errors import InputError
 from accuacl.labeling.store import Store
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from accuacl.labeling.web.trainer import Trainer
 
 View = dict[str, Any]  # what is sent as JSON, or given to a template
+Number = Annotated[int, Field(ge=0, le=2**62)]  # of an item or a class
 
 
 class Limit:

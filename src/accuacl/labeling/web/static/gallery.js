@@ -1,12 +1,12 @@
 // The gallery: the batch grouped by the model's guess. The wrong ones are struck out, and one key confirms the rest.
-import { Refused, get, newId, pause, post, send } from "/static/api.js";
+import { get, newId, pause, post, send } from "/static/api.js";
 import { struck } from "/static/cells.js";
 import { at, make } from "/static/elements.js";
 import { Group, vertically } from "/static/groups.js";
 import { GUARD, painted } from "/static/images.js";
 import { onKey } from "/static/keys.js";
 import { mark } from "/static/marks.js";
-import { closeNewest, lost, refused } from "/static/notes.js";
+import { closeNewest, lost, postUntilAnswered, refused } from "/static/notes.js";
 import { progress, waiting } from "/static/progress.js";
 
 const NUMBERS = "1234567890"; // keys of classes
@@ -113,20 +113,10 @@ at("groups").addEventListener("keydown", (event) => {
   focus(cell);
 });
 
-// One request at a time; repeated until the server accepts or refuses it.
-async function change(path, body) {
+// One request at a time.
+function change(path, body) {
   busy = true;
-  const again = (error) =>
-    lost(`${error instanceof Refused ? error.message : "The server does not respond."} Not saved yet; trying again.`);
-  try {
-    return await post(path, body, again);
-  } catch (error) {
-    refused(error.message);
-    return null;
-  } finally {
-    lost("");
-    busy = false;
-  }
+  return postUntilAnswered(path, body).finally(() => (busy = false));
 }
 
 async function load() {

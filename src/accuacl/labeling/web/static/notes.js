@@ -1,5 +1,6 @@
 // What goes wrong. What the server refused stays until it is read and closed; a lost connection is said while it lasts.
 // Both lie over the page, so that nothing moves under the pointer.
+import { Refused, post } from "/static/api.js";
 import { at } from "/static/elements.js";
 
 const MOST = 3;
@@ -30,4 +31,22 @@ export function closeNewest() {
   const note = at("errors").lastElementChild;
   note?.remove();
   return Boolean(note);
+}
+
+/**
+ * What the server answers to a change, which is sent until it is accepted or refused; null if it is refused.
+ * @param {string} path
+ * @param {object} body
+ */
+export async function postUntilAnswered(path, body) {
+  const again = (error) =>
+    lost(`${error instanceof Refused ? error.message : "The server does not respond."} Not saved yet; trying again.`);
+  try {
+    return await post(path, body, again);
+  } catch (error) {
+    refused(error.message);
+    return null;
+  } finally {
+    lost("");
+  }
 }

@@ -1,11 +1,11 @@
 // Disputes, one after the other: who said what, the model's guess, and one key that settles it.
-import { Refused, get, newId, pause, post, root } from "/static/api.js";
+import { Refused, get, newId, pause, root } from "/static/api.js";
 import { focusSearch, onChoose, pickKey, setClasses } from "/static/classes.js";
 import { at, make } from "/static/elements.js";
 import { GUARD, loadAhead } from "/static/images.js";
 import { isRepeated, onKey } from "/static/keys.js";
 import { mark } from "/static/marks.js";
-import { closeNewest, lost, refused } from "/static/notes.js";
+import { closeNewest, lost, postUntilAnswered, refused } from "/static/notes.js";
 import * as show from "/static/show.js";
 import { zoomKey } from "/static/zoom.js";
 
@@ -113,20 +113,10 @@ function known({ guess, gold }) {
   return said;
 }
 
-// One change at a time; repeated until the server accepts or refuses it.
-async function change(path, body) {
+// One change at a time.
+function change(path, body) {
   busy = true;
-  const again = (error) =>
-    lost(`${error instanceof Refused ? error.message : "The server does not respond."} Not saved yet; trying again.`);
-  try {
-    return await post(path, body, again);
-  } catch (error) {
-    refused(error.message);
-    return null;
-  } finally {
-    lost("");
-    busy = false;
-  }
+  return postUntilAnswered(path, body).finally(() => (busy = false));
 }
 
 onChoose((chosen) => {
