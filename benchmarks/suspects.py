@@ -4,7 +4,8 @@
     python benchmarks/suspects.py table --csv docs/results/baseline/suspects.csv --table REPRODUCIBILITY.md
 
 `run` works through SUSPECTS in order, in one process with one thread, and adds a row to the table after each run; given
-again, it goes on where it was. `--only "learning rate 0.03, ER" --epochs 10 --seed 100` does only these. The file is also a plugin, for one run at a time:
+again, it goes on where it was. `--only "learning rate 0.03, ER" --epochs 10 --seed 100` does only that one. The file is
+also a plugin, for one run at a time:
 
     accuacl run --plugin benchmarks/suspects.py --learner der++-same-epochs --benchmark split-cifar10 --scale paper ...
     accuacl run --model benchmarks/suspects.py:torch_initialisation --learner der++ --benchmark split-cifar10 ...
