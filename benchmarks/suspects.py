@@ -4,7 +4,8 @@
     python benchmarks/suspects.py table --csv docs/results/baseline/suspects.csv --table REPRODUCIBILITY.md
 
 `run` works through SUSPECTS in order, in one process with one thread, and adds a row to the table after each run; given
-again, it resumes. The file is also a plugin, for one run at a time:
+again, it resumes. `--only "learning rate 0.03, ER" --epochs 10 --seed 100` does only that one. The file is also a
+plugin, for one run at a time:
 
     accuacl run --plugin benchmarks/suspects.py --learner der++-same-epochs --benchmark split-cifar10 --scale paper ...
     accuacl run --model benchmarks/suspects.py:torch_initialisation --learner der++ --benchmark split-cifar10 ...
@@ -361,9 +362,9 @@ START, END = "<!-- benchmarks/suspects.py writes from here -->", "<!-- to here, 
 COLUMNS = ("suspect", "run", "epochs", "seed", "average_accuracy", "forgetting", "learning_accuracy", "minutes")
 
 
-def work_through(out: Path, path: Path) -> None:
+def work_through(suspects: list[Suspect], out: Path, path: Path) -> None:
     """Do the runs that the table does not have, in order."""
-    for suspect in SUSPECTS:
+    for suspect in suspects:
         rows = read(path)
         if any(row["run"] == suspect.run for row in rows):
             continue
@@ -421,13 +422,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/suspects"), help="where the runs' directories are")
     parser.add_argument("--csv", type=Path, default=Path("docs/results/baseline/suspects.csv"), help="the results")
     parser.add_argument("--table", type=Path, help="write the table into this Markdown file, between its two marks")
+    names = list(dict.fromkeys(suspect.name for suspect in SUSPECTS))
+    parser.add_argument("--only", nargs="+", choices=names, default=names, metavar="NAME", help="run only these")
+    parser.add_argument("--epochs", type=int, help="run only suspects with so many epochs")
+    parser.add_argument("--seed", type=int, help="run only suspects with this seed")
     options = parser.parse_args()
     if options.mode == "table":
         from paired import show  # which a plugin would not find
 
         show(table(read(options.csv)), options.table, START, END)
     else:
-        work_through(options.out, options.csv)
+        suspects = [suspect for suspect in SUSPECTS if suspect.name in options.only]
+        suspects = [suspect for suspect in suspects if options.epochs in (None, suspect.epochs)]
+        suspects = [suspect for suspect in suspects if options.seed in (None, suspect.seed)]
+        if not suspects:
+            parser.error("no suspect has this name, number of epochs and seed; the table of SUSPECTS has what there is")
+        work_through(suspects, options.out, options.csv)
 
 
 if __name__ == "__main__":

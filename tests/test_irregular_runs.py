@@ -35,6 +35,20 @@ def test_every_learner_learns_with_all_irregularities_at_once(tmp_path, learner,
     assert set(result["recall"]) == set("0123456789")
 
 
+def test_lwf_is_not_fine_tuning_where_all_classes_come_back(tmp_path):
+    domain = np.arange(60) % 3
+    data = vectors(tmp_path / "data", domain_train=domain, domain_test=domain[:20])
+    common = data | {"domains": 3, "tasks": 2, "labels": 12, "rounds": 1, "strategy": "uniform"}
+    first, second = {}, {}
+    for learner in ({"learner": "finetune"}, {"learner": "lwf"}, {"learner": "lwf", "alpha": 50.0}):
+        out = tmp_path / str(learner)
+        run(make(common | learner), out)
+        weights = outcome(out)["weights"]
+        first[out.name], second[out.name] = weights["000-000.safetensors"], weights["001-000.safetensors"]
+    assert len(set(first.values())) == 1  # nothing was seen before the first task
+    assert len(set(second.values())) == 3
+
+
 @pytest.mark.parametrize("strategy", [*strategy_names(), "full"])
 def test_every_strategy_picks_with_classes_in_pool_and_memory(tmp_path, strategy):
     """Some classes of the pool have no label yet, others are in the memory too."""

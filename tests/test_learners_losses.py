@@ -29,7 +29,7 @@ def fetch(ids):
     return torch.from_numpy(X[ids])
 
 
-def learner(name, memory=10, new=14, variant="paper", seen=(), labels=Y, **more):
+def learner(name, memory=10, new=14, variant="paper", seen=(), before=None, labels=Y, **more):
     """A learner at the start of its first epoch: the task has rows 10.., the memory the first ones."""
     ids = np.arange(10, 10 + new)
     past = np.arange(memory)
@@ -37,7 +37,7 @@ def learner(name, memory=10, new=14, variant="paper", seen=(), labels=Y, **more)
     model = build("linear", 6, seed=0, input_shape=(3,))
     given = training(**{"capacity": 10, "classes": 6} | more)
     task = TaskData(ids, labels[ids], fetch(ids))
-    common = {"seed": SEED, "last_round": True, "seen": np.array(seen, int)}
+    common = {"seed": SEED, "last_round": True, "seen": np.array(seen, int), "seen_before": before}
     made = start(name, Round(model, task, kept, fetch, given, Transform(), **common), variant)
     made.start_epoch(0)
     made.round.lr = 0.0  # a step changes nothing
@@ -108,6 +108,20 @@ def test_lwf_keeps_what_the_old_model_says_of_earlier_classes():
     assert loss.item() == pytest.approx(ce(z[:, 3:], SPLIT[ids] - 3) + 0.7 * kl, rel=1e-5)
     first = learner("lwf", labels=SPLIT, memory=0)
     assert first.observe(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(ce(z[:, 3:], SPLIT[ids] - 3), rel=1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.7, 50.0])
+def test_lwf_distils_classes_that_come_back_too(alpha):
+    """The task has classes 3 to 5, of which 3 and 5 were seen before it, as was 1."""
+    made = learner("lwf", labels=SPLIT, seen=[1, 3, 4, 5], before=[1, 3, 5], alpha=alpha)
+    made.old.head.weight.data += 1.0 + torch.arange(6.0)[:, None]
+    ids, before = np.array([12, 15, 10, 11]), [1, 3, 5]
+    z, target = logits(made.round.model, ids), logits(made.old, ids)
+    q, p = (np.exp(v[:, before] / 2) / np.exp(v[:, before] / 2).sum(1, keepdims=True) for v in (target, z))
+    kl = 4 * (q * np.log(q / p)).sum(1).mean()
+    assert kl > 0.1
+    loss = made.observe(torch.tensor([2, 5, 0, 1]))
+    assert loss.item() == pytest.approx(ce(z[:, 3:], SPLIT[ids] - 3) + alpha * kl, rel=1e-5)
 
 
 def test_icarl_has_a_binary_cross_entropy_for_each_output():

@@ -72,6 +72,26 @@ def test_settings_that_go_badly_together_are_named(settings, says):
     assert says in "".join(sentences)
 
 
+@pytest.mark.parametrize("learner", ["finetune", "joint", "lwf"])
+def test_settings_that_a_learner_does_not_have_are_named_if_they_were_given(learner):
+    given = {"learner": learner, "memory": 500, "learner_variant": "original", "strategy": "uniform", "tasks": 5}
+    assert advice(make(given), given) == [
+        f"--memory 500 makes no difference to {learner}.",
+        f"--learner-variant original makes no difference to {learner}.",
+    ]
+    assert advice(make(given)) == []  # a default of the benchmark: nobody meant anything by it
+    usual = {"learner": learner, "memory": 0, "learner_variant": "paper", "strategy": "uniform"}
+    assert advice(make(usual), usual) == []
+    own = {"learner": "er", "memory": 19, "learner_variant": "original", "strategy": "uniform"}
+    assert advice(make(own), own) == []
+
+
+def test_a_run_says_which_settings_make_no_difference(tmp_path):
+    ended = accuacl("run", "--learner", "joint", "--memory", "50", "--strategy", "uniform", *SMALL, cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("note: --memory 50 makes no difference to joint.") == 1
+
+
 @pytest.mark.parametrize("line", MEASURED, ids=lambda line: f"{line['learner']}-{line['strategy']}-{line['benchmark']}")
 def test_what_was_measured_is_in_the_table_that_it_names(line):
     rows = read_csv(ROOT / line["source"])

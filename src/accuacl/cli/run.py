@@ -77,7 +77,7 @@ def run(
         return
     out = out or Path("runs") / run_name(Config(**canonical(what.model_dump())), data_dir)
     if fresh or not (out / "result.json").exists():
-        for sentence in advice(what):
+        for sentence in advice(what, chosen):
             console.print(f"[yellow]note:[/yellow] {escape(sentence)}", soft_wrap=True)
     from accuacl.experiments import run as run_experiment  # loads torch
 

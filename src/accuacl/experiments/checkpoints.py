@@ -98,6 +98,7 @@ class Learning:
             seed=(self.config.seed, state.task.index, state.round),
             last_round=state.last_round,
             seen=state.seen,
+            seen_before=state.seen_before,
             pools=[self.fetch(sample_ids(ids, len(pools), self.config.seed)) for ids in pools if len(ids)],
         )
         return learners.start(self.config.learner, round, self.config.learner_variant)

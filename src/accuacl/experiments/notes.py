@@ -16,6 +16,7 @@ import numpy as np
 
 from accuacl.experiments.config import Config, looks_at_sample
 from accuacl.experiments.data import BENCHMARKS, Dataset, Stream, Task, natural
+from accuacl.experiments.learners import REGISTRY
 from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_incremental, uses
 from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
 
@@ -24,14 +25,19 @@ CIFAR = ("split-cifar10", "split-cifar100")
 BEST = "--strategy coverage --memory-policy coverage"
 
 
-def advice(config: Config) -> list[str]:
-    """Sentences about the settings of a run.
+def advice(config: Config, given: Collection[str] = ()) -> list[str]:
+    """Sentences about the settings of a run. given: those that were chosen, unlike the benchmark's defaults.
 
     >>> from accuacl.experiments import make
     >>> advice(make({"strategy": "badge+memory", "memory": 0}))
     ['badge+memory keeps away from the replay memory, and --memory is 0: it picks as badge does.']
     """
-    sentences = []
+    fixed = REGISTRY[config.learner].fixed
+    sentences = [
+        f"--{name.replace('_', '-')} {getattr(config, name)} makes no difference to {config.learner}."
+        for name in fixed
+        if name in given and getattr(config, name) != fixed[name]
+    ]
     strategy, memory = config.strategy, config.memory
     if strategy in WITHOUT_MEMORY and not memory:
         sentences.append(
@@ -167,7 +173,7 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
 
 
 def _memory_of_everything(config: Config, tasks: int, labels: int) -> list[str]:
-    if config.strategy == "full" or config.memory < labels:
+    if config.strategy == "full" or config.memory < labels or "memory" in REGISTRY[config.learner].fixed:
         return []
     return [
         f"a memory of {config.memory} keeps all {labels} labels of the {tasks} tasks, so that little can be forgotten; "

@@ -42,6 +42,7 @@ class LoopState:
     ids: Ids = field(default_factory=no_ids)
     labels: Ids = field(default_factory=no_ids)  # as the model numbers classes
     seen: Ids = field(default_factory=no_ids)  # classes with a label, in this task or before
+    seen_before: Ids = field(default_factory=no_ids)  # those when the task began
     earlier: Ids = field(default_factory=no_ids)  # the pools of all finished tasks
     memory: Handle | None = None  # as the last finished task left it
     start: Handle | None = None  # the weights at the end of the last task, which every round trains from
@@ -62,9 +63,9 @@ class LoopState:
 
     def carried_over(self) -> dict[str, Any]:
         """The fields with which the next task begins."""
-        earlier = np.concatenate([self.earlier, self.pool])
-        weights = self.weights
-        return {"seen": self.seen, "earlier": earlier, "memory": self.memory, "start": weights, "weights": weights}
+        seen = {"seen": self.seen, "seen_before": self.seen}
+        weights = {"start": self.weights, "weights": self.weights}
+        return seen | weights | {"earlier": np.concatenate([self.earlier, self.pool]), "memory": self.memory}
 
     def progress(
         self, tasks: int, what: str, stage: str, epochs: tuple[int, int] = (0, 1), step: float | None = None

@@ -26,14 +26,16 @@ class LwF(Learner):
     """CE(new, among the classes of the task) + alpha T^2 KL(the old model's softmax, the model's) over earlier classes.
 
     Both softmaxes have temperature T = 2 and are of the new examples, since none is kept. The old model is the one at
-    the end of the last task. In the first task there is no earlier class, and the second term is 0.
+    the end of the last task. Earlier classes are those seen before the task, also those that come back in it; in the
+    first task there is none, and the second term is 0. Li and Hoiem have a softmax for the classes of each earlier
+    task, and are told at the test which task an example is of; here one softmax goes over all earlier classes.
     """
 
     def __init__(self, round: Round) -> None:
         super().__init__(round)
         self.old = copy.deepcopy(round.model).eval().requires_grad_(False)
         self.mine = round.labels[: round.new].unique()  # type: ignore[no-untyped-call]
-        self.earlier = round.seen[~torch.isin(round.seen, self.mine)]
+        self.earlier = round.seen_before
 
     def observe(self, rows: Tensor) -> Tensor:
         x, y = self.round.augmented(rows)

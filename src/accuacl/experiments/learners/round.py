@@ -149,13 +149,15 @@ class Round:
         seed: tuple[int, ...],
         last_round: bool,
         seen: Ids,
+        seen_before: Ids | None = None,
         pools: Sequence[Tensor] = (),
     ) -> None:
         """Check what is given, and bring the model and all examples to the device.
 
         task: all its labels so far. memory: as it was when the task began; `fetch(ids)` gives its inputs. seed: of
-        this run, task and round. last_round: of the task. seen: classes seen before or in this task.
-        pools: inputs without labels, a sample of each task's pool.
+        this run, task and round. last_round: of the task. seen: classes seen before or in this task. seen_before: those
+        seen when the task began; None: those that have no label in this task. pools: inputs without labels, a sample of
+        each task's pool.
         """
         labels = _check(model, task, memory, training)
         device = torch.device(training.device)
@@ -163,6 +165,8 @@ class Round:
         self.training, self.transform = training, transform
         self.seed, self.last_round, self.pools = seed, last_round, list(pools)
         self.seen = torch.from_numpy(np.unique(np.concatenate([np.asarray(seen, np.int64), labels]))).to(device)
+        before = np.setdiff1d(self.seen.cpu().numpy(), task.labels) if seen_before is None else np.unique(seen_before)
+        self.seen_before = torch.from_numpy(before.astype(np.int64)).to(device)
         self.new = len(task.ids)  # the task's examples are the rows below this
         self.ids = np.concatenate([task.ids, memory.ids]).astype(np.int64)
         self.labels = torch.from_numpy(labels).to(device)
