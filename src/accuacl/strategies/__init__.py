@@ -26,12 +26,12 @@ __getattr__, __dir__ = lazy_attributes(
         "WITHOUT_MEMORY Query Selection TooLarge bytes_needed get_strategy needs select warn_without_memory "
         "whole_number"
     ),
-    coverage="in_sample_order sample_hashes sample_size takes_sample usual_sample",
+    coverage="in_sample_order sample_hashes sample_size usual_sample",
     facility="facility_location squared_width unit",
     ranking="Context Examples InMemory Ranking RowStrategy Rows among_smallest made_exact reach round_off row_strategy",
     registry=(
         "BUILT_IN REGISTRY Option check_options load_plugins options_help options_of read_options register "
-        "split_options strategy_names"
+        "split_options strategy_names takes_sample"
     ),
     typiclust="clusters_of mean_distance",
 )

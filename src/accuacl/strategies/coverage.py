@@ -16,7 +16,7 @@ from accuacl.features import Features
 from accuacl.strategies.api import Query, Selection, Strategy, check_fits, embeddings_only, needs
 from accuacl.strategies.facility import LIMIT, facility_location, squared_width, unit
 from accuacl.strategies.ranking import Vector
-from accuacl.strategies.registry import REGISTRY, Option
+from accuacl.strategies.registry import Option
 from accuacl.strategies.simple import uncertainties
 
 Sample = Annotated[
@@ -40,15 +40,6 @@ def by_sample(strategy: Strategy) -> Strategy:
     """
     strategy.by_sample = True  # type: ignore[attr-defined]
     return strategy
-
-
-def takes_sample(name: str) -> bool:
-    """Whether a strategy can choose from a sample of the pool; a plugin may mean something else by `sample`.
-
-    >>> takes_sample("coverage"), takes_sample("uniform")
-    (True, False)
-    """
-    return hasattr(REGISTRY[name], "by_sample")
 
 
 @by_sample

@@ -241,6 +241,15 @@ def options_of(name: str) -> dict[str, Option]:
     return _DECLARED[name][1]
 
 
+def takes_sample(name: str) -> bool:
+    """Whether a strategy can choose from a sample of the pool; a plugin may mean something else by `sample`.
+
+    >>> takes_sample("coverage"), takes_sample("uniform")
+    (True, False)
+    """
+    return hasattr(REGISTRY[name], "by_sample")  # as `coverage.by_sample` declares
+
+
 def declared_options(strategy: Callable[..., Any]) -> dict[str, Option]:
     """The options that a signature declares."""
     try:

@@ -241,8 +241,7 @@ class _Cosines:
     """Cosines of rows, computed once for each block of columns."""
 
     def __init__(self, rows: NDArray[Any]) -> None:
-        self.rows = rows
-        self.by_block: dict[tuple[int, int], Cosines] = {}
+        self.rows, self.by_block = rows, dict[tuple[int, int], Cosines]()
 
     def gram(self, terms: Terms) -> Floats:
         total = np.zeros((len(self.rows), len(self.rows)))

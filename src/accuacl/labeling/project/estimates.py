@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from accuacl.experiments import read_steps
-from accuacl.experiments.heads import OFF, SELF, UP_TO
 from accuacl.labeling.project.erasing import usable_items
 from accuacl.labeling.project.people_state import taught_by
 from accuacl.labeling.project.stopping import Forecast, Measured, forecast, next_target
@@ -163,7 +162,7 @@ class TrainingGain:
     count: int
 
 
-def estimate(store: Store, journal: Path, data: Tasks, pool_learning: str = OFF) -> Estimates:
+def estimate(store: Store, journal: Path, data: Tasks, pool_learning: str = "off") -> Estimates:
     """From what the journal has: predictions for held-out items, judged by the labels as they are now.
 
     pool_learning: as in the project's settings.
@@ -231,6 +230,8 @@ def _calibration(journal: Path, pool_learning: str) -> str:
 
 def _own_predictions(journal: Path, facts: dict[str, Any], pool_learning: str) -> str:
     """What the model has learned from its own predictions for the pool, or why nothing."""
+    from accuacl.experiments.heads import SELF, UP_TO  # loads SciPy
+
     if count := int(facts.get("pseudo_labels", 0)):
         return f" That was before it also learned from its own predictions for {count:,} items without a label."
     if "pseudo_labels" in facts:
