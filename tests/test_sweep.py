@@ -82,7 +82,7 @@ def test_runs_that_differ_in_anything_have_directories_of_their_own():
     [
         ({"learner": []}, "empty list"),
         ({"learner": {"er": 1}}, "smoke, cpu and paper"),
-        ({"labels": {"cpu": 3}}, "nothing for --scale smoke"),
+        ({"labels": {"cpu": 3}}, "no value for --scale smoke"),
         ({"grids": 3}, "grids must be a list"),
         ({"colour": "red"}, "there is no setting colour; `accuacl run --print-config` shows all."),
         ({"epoch": 3}, "there is no setting epoch; did you mean epochs?"),

@@ -168,7 +168,7 @@ def test_a_value_of_another_kind_is_refused_in_a_sentence():
         encoded(column([1, 2.5, 7]), 3, "many")
     with pytest.raises(BadTable, match="held dates"):
         encoded(column(["2024-01-01"] * 3), "yesterday")
-    with pytest.raises(BadTable, match="no column b, as the first task has"):
+    with pytest.raises(BadTable, match="columns of the first task are missing: b; add them"):
         check_names(fit([{"a": 1, "b": 2}]), ["a", "c"])
 
 
@@ -234,7 +234,7 @@ def test_parquet_has_its_own_kinds(tmp_path):
         ("", TableOptions(), "has no rows"),
         ("id,label\n1,2\n", TableOptions(label="label"), "no columns to learn from"),
         ("amount,b\n1,2\n", TableOptions(ignored=("Amounts",)), "no column 'Amounts'; did you mean amount"),
-        ("a,b\n1,2\n1,3\n", TableOptions(id="a"), "the id '1' is there more than once"),
+        ("a,b\n1,2\n1,3\n", TableOptions(id="a"), "the id '1' occurs more than once"),
         ("a,b\n,2\n", TableOptions(id="a"), "row 0 has no id"),
         ("a\n" + "x" * 100_001 + "\n", TableOptions(), "longer than"),
         ("a\n\udcff\n", TableOptions(), "in UTF-8"),
@@ -294,7 +294,7 @@ def test_a_project_learns_tables_and_takes_later_ones_with_new_values(project, t
 
 def test_a_later_table_with_wrong_columns_is_refused(project, tmp_path):
     (tmp_path / "a.csv").write_text("number,where,when,level\n1,home,2024-01-01,2\n")
-    with pytest.raises(InputError, match="no column amount, as the first task has; add it"):
+    with pytest.raises(InputError, match="columns of the first task are missing: amount; add them"):
         read_like(project.tasks, "tables", tmp_path / "a.csv", "text")
     (tmp_path / "b.csv").write_text("number,amount,where,when,level\n1,lots,home,2024-01-01,2\n")
     with pytest.raises(InputError, match=r"b.csv: row 0 has 'lots' in the column 'amount'"):
