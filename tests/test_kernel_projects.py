@@ -237,7 +237,7 @@ def test_what_was_learned_from_the_pool_is_said(tmp_path, monkeypatch):
         then.setattr("accuacl.experiments.heads.pool._pseudo_labels", wrong)
         then.setattr("accuacl.experiments.heads.pool.WEIGHT", 20.0)
         assert said("refused").endswith(" Its own predictions were not used: left-out labels spoke against it.")
-    for module in ("accuacl.experiments.heads.pool", "accuacl.labeling.project.estimates"):
+    for module in ("accuacl.experiments.heads.pool", "accuacl.experiments.heads"):
         monkeypatch.setattr(f"{module}.UP_TO", 5)
     assert said("many").endswith(" Its own predictions were not used: it has more than 5 labels.")
 

@@ -231,7 +231,7 @@ def test_frozen_backbone():
     [
         (lambda: build("vgg", 2, seed=0, input_shape=(3, 32, 32)), "there is no net 'vgg'; the nets are resnet18,"),
         (lambda: build("mlp", 2, seed=0, input_shape=(3, 32, 32)), "give the length of a vector"),
-        (lambda: build("conv4", 2, seed=0, input_shape=(64,)), "the data are vectors of 64 numbers; take mlp"),
+        (lambda: build("conv4", 2, seed=0, input_shape=(64,)), "the data are vectors of 64 numbers; use --model mlp"),
         (lambda: build("conv4", 2, seed=0, input_shape=(64, 64)), "give an image's"),
         (lambda: build("conv4", 2, seed=0, input_shape=(1, 8, 8)), "images of at least 16 pixels"),
         (lambda: build("mlp", 0, seed=0, input_shape=(3,)), "give at least 1"),

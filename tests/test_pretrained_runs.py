@@ -62,7 +62,7 @@ def test_a_head_learns_on_what_the_network_gives(photos, tmp_path, learner):
     again = run(make(given | more), tmp_path / "again")
     assert Colours.calls == calls  # the cache has them
     assert again["accuracy_matrix"] == result["accuracy_matrix"]
-    with pytest.raises(InputError, match="label your images in a project"):
+    with pytest.raises(InputError, match="Label your images in a project"):
         open_for_run(tmp_path / "out", str(photos), ReadOptions())
 
 
