@@ -468,7 +468,7 @@ def test_only_some_runs_are_reported(command, tmp_path):
         (lambda p: kept(p), ["runs", "--format", "csv", "--out", "runs/results.csv"], "a file that runs keep"),
         (lambda p: kept(p), ["runs", "--format", "md", "--out", "runs/x/result.json"], "a file that runs keep"),
         (lambda p: costs(p), ["costs"], "costs holds no finished run and no results.csv; finish a run first"),
-        (lambda p: good(p), ["a.csv", "--only", "strategy=bait"], "there is no strategy bait here, only"),
+        (lambda p: good(p), ["a.csv", "--only", "strategy=bait"], "no run has strategy bait; the values are"),
         (lambda p: None, [], "Missing argument"),
     ],
 )

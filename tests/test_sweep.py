@@ -340,7 +340,7 @@ def test_only_narrows(tmp_path):
     (chosen,) = narrow_runs(orders, ["order=1,0,2,3,4,5,6,7,8,9"])
     assert chosen.config.order == "1,0,2,3,4,5,6,7,8,9"
     assert len(narrow_runs(numbers, ["seed=0, 1000"])) == 6
-    for wrong, says in (("strategy=badge", "there is no strategy badge here"), ("colour=red", "give setting=value")):
+    for wrong, says in (("strategy=badge", "no run has strategy badge"), ("colour=red", "give setting=value")):
         done = accuacl("sweep", path, "--only", wrong, "--out", tmp_path / "out")
         assert (done.returncode, says in done.stderr) == (2, True)
 
