@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from accuacl.experiments.data import Dataset, Split
-from accuacl.labeling.project.settings import has_pretrained
+from effort import has_pretrained
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from accuacl.labeling.project.settings import has_pretrained
+from effort import has_pretrained
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 import project_data
