@@ -134,7 +134,7 @@ def test_a_memory_policy_decides_what_is_kept(name, variant, policy):
 def test_batches_of_one(name, variant, net_name, labels):
     """One label, a rest of one, and `batch=1`: finite weights, BatchNorm or not (resnet18 has single pixels here)."""
     for batch in (1, 8):
-        model, _ = run(name, variant, net(net_name), tasks=2, labels=labels, batch=batch, epochs=1)
+        model, _ = run(name, variant, net(net_name), tasks=2, labels=labels, batch=batch, epochs=1, lr=0.01)
         assert all(value.isfinite().all() for value in model.state_dict().values())
         h, p = predict(model, IMAGES[:1], TRANSFORM, np.arange(4))
         assert np.isfinite(h).all()

@@ -84,7 +84,8 @@ def select(
     of rows done and the total. options: the strategy's own, by name.
 
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
-    same rows in the order of their ids. Ties go to the smaller id: numbers by value, text by its bytes.
+    same rows in the order of their ids, except that what is drawn at random (uniform, samples) is drawn by id, not by
+    row number. Ties go to the smaller id: numbers by value, text by its bytes.
     """
     options = strategies.check_options(strategy, options)  # before anything is read
     check_progress(progress)
