@@ -162,7 +162,7 @@ def begin(place: Path, settings: ProjectSettings, tasks: Path) -> None:
     if not place.exists():
         project = Project.create(place, settings)
         # links, not copies: a task never changes, and its embeddings are the same for all strategies and seeds
-        shutil.copytree(tasks, project.tasks.folder, copy_function=os.link)
+        shutil.copytree(tasks, project.tasks.folder, copy_function=os.link, dirs_exist_ok=True)
         project.store.add_person("script")
         project.close()
         write_text(place / CURVE, "[]\n")

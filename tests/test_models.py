@@ -256,3 +256,21 @@ def test_a_net_that_does_not_fit_into_memory(monkeypatch):
     monkeypatch.setitem(nets.NETS, "mlp", (too_large, 5))
     with pytest.raises(InputError, match="mlp of width 7 does not fit into memory"):
         build("mlp", 2, seed=0, input_shape=(3,), width=7)
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("pixels", [1, 2])
+def test_a_convolution_of_single_pixels_has_the_same_values_and_gradients(pixels, stride):
+    ours, _ = nets._conv(16, 24, 3, stride)
+    theirs = nn.Conv2d(16, 24, 3, stride, 1, bias=False)
+    theirs.load_state_dict(ours.state_dict())
+    outputs = []
+    for layer in (ours, theirs):
+        layer.to(memory_format=torch.channels_last)
+        images = torch.randn(7, 16, pixels, pixels, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        out = layer(images)
+        out.square().sum().backward()
+        assert layer.weight.grad.stride() == layer.weight.stride()
+        outputs.append((out.detach(), images.grad, layer.weight.grad))
+    for mine, reference in zip(*outputs, strict=True):
+        torch.testing.assert_close(mine, reference)
