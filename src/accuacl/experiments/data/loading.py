@@ -126,9 +126,9 @@ def found(data_dir: Path | None = None) -> dict[str, str]:
     return places
 
 
-def caches(cache_dir: Path | None = None) -> dict[Path, int]:
+def caches() -> dict[Path, int]:
     """By its folder, the bytes of each cache of decoded images."""
-    home = cache_home(cache_dir)
+    home = cache_home()
     folders = sorted(path for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
     return {folder: sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) for folder in folders}
 
