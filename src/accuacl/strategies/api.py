@@ -266,7 +266,7 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
         return
     if strategy in WITHOUT_MEMORY:
         warnings.warn(
-            f"{strategy} keeps away from the memory, and none was given: it picks as {WITHOUT_MEMORY[strategy]} does.",
+            f"{strategy} avoids what the memory holds; without a memory it picks as {WITHOUT_MEMORY[strategy]} does.",
             stacklevel=3,
         )
     weight_of_past = options.get("lam") is not None and shares_option(strategy, "lam", "accuacl")

@@ -92,7 +92,7 @@ class Project:
         """The project in a directory. view: to write nothing; it may then be one that cannot be written to."""
         path = Path(directory) / "config.json"
         if not path.exists():
-            raise InputError(f"{directory} holds no project; create one with `accuacl project new`.")
+            raise InputError(f"{directory} is not a project; create one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
         # A new, empty file in the place of a lost one would look as if nobody had labelled anything.
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
