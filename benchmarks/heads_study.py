@@ -28,13 +28,13 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from heads_data import Arrays, load
-from paired import comparisons, mean, show, summary
+from paired import comparisons, crossing_interval, mean, show, summary
 
 from accuacl import Features, select
 from accuacl.experiments import metrics
@@ -365,9 +365,7 @@ def needed(found: Table, bases: tuple[str, ...]) -> str:
         seeds = sorted(set(goal).intersection(*reached.values())) if reached else []
         if not seeds:
             continue
-        labels, rng = crossing(reached, goal, seeds), np.random.default_rng(0)
-        draws = [crossing(reached, goal, rng.choice(seeds, len(seeds)).tolist()) for _ in range(2000)]
-        low, high = np.quantile(draws, (0.025, 0.975), method="nearest")
+        labels, low, high = crossing_interval(reached, goal, seeds)
         shares.append(labels / 600)
         shown = ", ".join(
             f"{count}: {np.mean([reached[count][seed] for seed in seeds]):.1f}" for count in sorted(reached)
@@ -378,18 +376,6 @@ def needed(found: Table, bases: tuple[str, ...]) -> str:
     if len(shares) > 1:
         lines.append(f"| mean | | | | | {100 * np.mean(shares):.0f} % |")
     return "\n".join(lines)
-
-
-def crossing(reached: dict[int, dict[int, float]], goal: dict[int, float], seeds: list[int]) -> float:
-    """Where the lines through the means first reach that of the goal; infinite: nowhere."""
-    wanted = np.mean([goal[seed] for seed in seeds])
-    points = [(labels, np.mean([reached[labels][seed] for seed in seeds])) for labels in sorted(reached)]
-    if points[0][1] >= wanted:
-        return float(points[0][0])
-    for (fewer, low), (more, high) in pairwise(points):
-        if low < wanted <= high:
-            return float(fewer + (more - fewer) * (wanted - low) / (high - low))
-    return float("inf")
 
 
 def two_by_two(found: Table, bases: tuple[str, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from accuacl.base.files import write_text
 from accuacl.experiments.report.comparison import holm, sign_flip_test
 
 Cells = dict[str, dict[int, dict[str, float]]]  # cell: seed: metric: value
+DRAWS = 2000  # of seeds, with replacement, for an interval
 
 
 def summary(by_seed: dict[int, dict[str, float]], metrics: Sequence[str]) -> str:
@@ -54,6 +56,31 @@ def pooled(regimes: Iterable[Cells], ours: str, other: str, metric: str) -> list
         for seed in _seeds(cells, ours, other):
             by_seed.setdefault(seed, []).append(cells[ours][seed][metric] - cells[other][seed][metric])
     return [float(np.mean(by_seed[seed])) for seed in sorted(by_seed)]
+
+
+def crossing(reached: dict[int, dict[int, float]], goal: dict[int, float], seeds: Sequence[int]) -> float:
+    """How many labels the line through the means needs to reach the mean of the goal; infinite: it never does.
+
+    reached: accuracy by labels and seed; goal: accuracy by seed.
+    """
+    wanted = np.mean([goal[seed] for seed in seeds])
+    points = [(labels, np.mean([reached[labels][seed] for seed in seeds])) for labels in sorted(reached)]
+    if points[0][1] >= wanted:
+        return float(points[0][0])
+    for (fewer, low), (more, high) in pairwise(points):
+        if low < wanted <= high:
+            return float(fewer + (more - fewer) * (wanted - low) / (high - low))
+    return float("inf")
+
+
+def crossing_interval(
+    reached: dict[int, dict[int, float]], goal: dict[int, float], seeds: Sequence[int]
+) -> tuple[float, float, float]:
+    """`crossing`, and the numbers between which it is with 95 %, by drawing the seeds with replacement."""
+    rng = np.random.default_rng(0)
+    drawn = [crossing(reached, goal, rng.choice(seeds, len(seeds)).tolist()) for _ in range(DRAWS)]
+    low, high = np.quantile(drawn, (0.025, 0.975), method="nearest")
+    return crossing(reached, goal, seeds), float(low), float(high)
 
 
 def signed(change: float) -> str:

@@ -16,14 +16,12 @@ import argparse
 import csv
 import json
 from collections import defaultdict
-from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from paired import Cells, comparisons, mean, show, summary
+from paired import Cells, comparisons, crossing_interval, mean, show, summary
 
 METRICS = ("A", "F", "area")
-DRAWS = 2000  # of seeds, for an interval
 START, END = "<!-- benchmarks/project_study.py writes from here -->", "<!-- to here, benchmarks/project_study.py -->"
 
 
@@ -108,27 +106,12 @@ def share(reached: dict[int, dict[int, float]], goal: dict[int, float], all_labe
     reached: by labels and seed, the accuracy of OURS; goal: by seed, that of another with all labels.
     """
     least, seeds = min(reached), sorted(set(goal).intersection(*reached.values()))
-    labels = crossing(reached, goal, seeds)
-    if labels is None:
+    labels, low, high = crossing_interval(reached, goal, seeds)
+    if np.isinf(labels):
         return "not reached"
-    rng = np.random.default_rng(0)
-    drawn = [crossing(reached, goal, rng.choice(seeds, len(seeds)).tolist()) for _ in range(DRAWS)]
-    low, high = np.quantile([np.inf if each is None else each for each in drawn], (0.025, 0.975), method="nearest")
     limit = "more than all" if np.isinf(high) else f"{high:.0f}"
     at_most = "at most " if labels == least else ""
     return f"{at_most}{labels:.0f} ({100 * labels / all_labels:.0f} %; {low:.0f} to {limit})"
-
-
-def crossing(reached: dict[int, dict[int, float]], goal: dict[int, float], seeds: list[int]) -> float | None:
-    """Where the lines through the means of OURS first reach that of the goal; None: nowhere."""
-    wanted = np.mean([goal[seed] for seed in seeds])
-    points = [(labels, np.mean([reached[labels][seed] for seed in seeds])) for labels in sorted(reached)]
-    if points[0][1] >= wanted:
-        return float(points[0][0])
-    for (fewer, low), (more, high) in pairwise(points):
-        if low < wanted <= high:
-            return float(fewer + (more - fewer) * (wanted - low) / (high - low))
-    return None
 
 
 if __name__ == "__main__":

@@ -47,10 +47,9 @@ SEAM = {  # what labeling imports of experiments itself: the journalled loop, it
         "choose",
         "Learning",
         "checkpoints",
-        "environment",
         "device_of",
     ),
-    *("Settings", "Config", "read_config", "check_run_options", "with_sample"),
+    *("Settings", "Config", "read_config", "with_typed_options"),
     *("Handle", "Ids", "Step"),
 }
 SEAM_PACKAGES = {
@@ -261,6 +260,15 @@ def test_the_page_names_files_and_functions_that_exist():
         code = next(place / file for place in (ROOT, REPOSITORY) if (place / file).is_file()).read_text()
         for name in re.findall(r"`(\w+)`", names):
             assert re.search(rf"^(?:def|class) {name}\b|^{name}\b[^\n=]*=", code, re.MULTILINE), (name, file)
+
+
+def test_the_page_and_the_docstring_name_what_labeling_imports_of_experiments():
+    paragraph = PAGE[PAGE.index("From `accuacl.experiments` itself") :].partition("The docstring of")[0]
+    assert set(re.findall(r"`(\w+)`", paragraph)) - {"labeling"} == SEAM
+    text = str(importlib.import_module("accuacl.experiments").__doc__).partition("imports for that")[2]
+    assert set(re.findall(r"`(\w+)(?:\(.*?\))?`", text)) == SEAM | {"Steps"}
+    table = PAGE[PAGE.index("what labelling uses it for") :].partition("\n\n")[0]
+    assert {name.replace("/", ".") for name in re.findall(r"^\| `([\w/]+)` \|", table, re.MULTILINE)} == SEAM_PACKAGES
 
 
 def test_the_page_lists_every_package():

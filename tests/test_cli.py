@@ -116,7 +116,7 @@ def test_the_package_is_a_command_too():
         ("select --pool folder --budget 2 --out a.csv", "pool: folder holds no Parquet files"),
         ("select --pool binary --budget 2 --out a.csv", "binary is not a readable Parquet file"),
         ("select --pool binary --exclude folder --budget 2 --out a.csv", "folder cannot be read: is a directory"),
-        ("project status folder", "folder holds no project"),
+        ("project status folder", "folder is not a project"),
         ("project new a --vectors binary", "or give a table such as CSV with --table"),
         ("project new a --texts folder", "folder is a folder without files called task-1, task-2, ...; give a file."),
     ],

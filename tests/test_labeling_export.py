@@ -394,8 +394,8 @@ def test_columns_of_numbers_are_known_by_their_names(tmp_path):
         (["new", "P", "--vectors", "V", "--learner", "magic"], "there is no learner 'magic'"),
         (["new", "P", "--vectors", "V", "--mean", "x"], "--mean is 'x'"),
         (["new", "P", "--vectors", "V", "--classes", "a,a"], "not all different"),
-        (["status", "P"], "holds no project"),
-        (["train", "P"], "holds no project"),
+        (["status", "P"], "is not a project"),
+        (["train", "P"], "is not a project"),
     ],
 )
 def test_wrong_commands_are_one_sentence(tmp_path, arguments, says):

@@ -346,7 +346,7 @@ def test_wrong_settings_are_one_sentence(given, says):
 
 
 def test_what_is_no_project_is_said(tmp_path):
-    with pytest.raises(InputError, match="holds no project"):
+    with pytest.raises(InputError, match="is not a project"):
         Project.open(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"learner": "er", "benchmark": "split-digits"}))
     with pytest.raises(InputError, match="does not belong to a project"):

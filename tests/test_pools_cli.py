@@ -220,13 +220,16 @@ def test_a_list_that_leaves_nothing_out_is_told(ask, tmp_path):
         (["--out", "p.csv", "--strategy", "best"], "there is no strategy 'best'; the strategies are uniform"),
         (["--out", "p.csv", "--strategy", "margin", "--keep", "3"], "margin has no option 'keep'; it has no options."),
         (["--out", "p.csv", "--pool", "b.parquet"], "pool: there is no file or folder b.parquet; give one"),
-        (["--out", "p.csv", "--embedding-column", "h"], "none called 'h'; say which one is the embedding"),
+        (
+            ["--out", "p.csv", "--embedding-column", "h"],
+            "no column 'h' (columns: id, embedding, probability); say which one has the embedding",
+        ),
         (["--out", "p.csv", "--exclude", "none.txt"], "there is no file none.txt"),
         (["--out", "p.csv", "--exclude", "words.txt"], "'abc' is to be left out, but the pool's ids are whole numbers"),
         (["--out", "p.csv", "--exclude", "binary.txt"], "binary.txt is not text; write the ids"),
         (
             ["--out", "p.csv", "--exclude", "other.csv"],
-            "has the columns name, rank and none called 'id'; call the",
+            "has no column 'id' (columns: name, rank); rename the id column to",
         ),
         (["--out", "p.csv", "--exclude", "gaps.jsonl"], "gaps.jsonl: 1 of 2 rows have no id; fill it in or drop them."),
         (["--out", "p.csv", "--strategy", "bait", "--memory-limit", "1M"], "bait needs the whole pool at once: "),

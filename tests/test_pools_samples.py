@@ -144,5 +144,5 @@ def test_strategies_that_look_at_embeddings_alone_need_no_probabilities(name, op
         np.testing.assert_array_equal(got.ids, expected.indices)
     with pytest.raises(ValueError, match="of 6 numbers, but memory has 4;"):
         pools.select(pool, name, budget=9, memory=Features(np.eye(4), np.full((4, 2), 0.5)))
-    with pytest.raises(ValueError, match="none called 'probability'"):
+    with pytest.raises(ValueError, match="has no column 'probability'"):
         pools.select(pool, "badge", budget=9)

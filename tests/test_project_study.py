@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from project_study import crossing, share
+from paired import crossing
+from project_study import share
 
 
 def curve(*accuracies: float, spread: float = 0.0) -> dict[int, dict[int, float]]:
@@ -22,7 +24,7 @@ def goal(accuracy: float, spread: float = 0.0) -> dict[int, float]:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "labels"), [(60, 100), (50, 100), (65, 150), (70, 200), (69, 190), (80, 400), (75, 300), (81, None)]
+    ("wanted", "labels"), [(60, 100), (50, 100), (65, 150), (70, 200), (69, 190), (80, 400), (75, 300), (81, np.inf)]
 )
 def test_where_the_lines_reach_it(wanted, labels):
     assert crossing(curve(60, 70, 75, 80), goal(wanted), list(range(10))) == labels

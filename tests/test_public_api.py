@@ -17,7 +17,7 @@ NAMES = {
     "Features", "InputError", "Query", "Selection", "__version__", "get_strategy", "register", "select",
     "strategy_names",
 }  # fmt: skip
-PACKAGES = {"experiments", "heads", "labeling", "pools", "skactiveml", "strategies", "torch"}
+PACKAGES = {"engines", "experiments", "heads", "labeling", "pools", "skactiveml", "strategies", "torch"}
 PAGE = Path(__file__).parents[1] / "docs" / "reference" / "public-api.md"
 
 

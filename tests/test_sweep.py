@@ -155,7 +155,7 @@ def test_one_failing_run_is_reported_and_does_not_stop_the_others(tmp_path):
     assert all("conv4" in name and why for name, why in outcome.failed.items())
     assert not list(tmp_path.rglob("error.txt"))  # wrong input is a sentence and leaves no trace
     done = accuacl("sweep", sweep_file(tmp_path, strategy="uniform", model=["mlp", "conv4"]), cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "failed:" in done.stderr
     assert "Traceback" not in done.stdout + done.stderr
 
@@ -266,7 +266,7 @@ def test_missing_data_are_told_once_and_the_other_benchmarks_go_on(tmp_path):
     path = sweep_file(tmp_path, benchmark=["split-digits", "split-cifar100"], strategy=["uniform", "entropy"])
     (tmp_path / "nothing").mkdir()
     done = accuacl("sweep", path, "--data-dir", tmp_path / "nothing", cwd=tmp_path)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.count("failed:") == 1
     assert len(read_csv(tmp_path / "runs/sweep/results.csv")) == 2
 

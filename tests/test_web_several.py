@@ -135,8 +135,8 @@ def test_which_directories_are_folders_of_projects(folder, tmp_path):
 def test_the_command_refuses_what_it_cannot_serve(folder, tmp_path):
     (folder / "notes.txt").write_text("x")
     for arguments, text in [
-        ([str(folder)], "holds no project"),
-        ([str(tmp_path), "--overlap", "0.5"], "holds no project"),
+        ([str(folder)], "is not a project"),
+        ([str(tmp_path), "--overlap", "0.5"], "is not a project"),
         ([str(folder), "--data", str(folder / "notes.txt")], "is not a folder"),
         ([str(folder), "--proxy-user-header", "Remote-User"], "needs --proxy-address"),
         ([str(folder), "--proxy-lead", "Ada"], "go with --proxy-user-header"),

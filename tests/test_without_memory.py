@@ -21,7 +21,7 @@ EMPTY = Features(np.empty((0, 3)), np.empty((0, 2)))
 @pytest.mark.parametrize(
     ("strategy", "given", "says"),
     [
-        ("badge+memory", {}, "badge+memory keeps away from the memory, and none was given: it picks as badge does"),
+        ("badge+memory", {}, "badge+memory avoids what the memory holds; without a memory it picks as badge does"),
         ("kcenter+memory", {}, "it picks as kcenter does"),
         ("coverage+memory", {}, "it picks as coverage does"),
         ("accuacl", {"past": 7}, "past says how much the memory weighs, and no memory was given"),
@@ -31,7 +31,7 @@ EMPTY = Features(np.empty((0, 3)), np.empty((0, 2)))
     ],
 )
 def test_it_is_said_in_memory_and_over_files(tmp_path, strategy, given, says):
-    with pytest.warns(UserWarning, match="none was given|no memory was given") as caught:
+    with pytest.warns(UserWarning, match="without a memory|no memory was given") as caught:
         picked = select(strategy, pool=POOL, budget=3, **given)
     assert [says in str(w.message) for w in caught] == [True]
     assert caught[0].filename == __file__

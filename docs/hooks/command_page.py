@@ -26,8 +26,8 @@ def page() -> str:
         "# Commands",
         "",
         "Every command explains itself with `--help`; this page has the same text. Exit codes: 0 done, 1 a bug "
-        "or runs that failed, 2 wrong input (one sentence says what to fix), 75 waiting for people's labels, "
-        "130 Ctrl-C.",
+        "in accuacl or in a file of yours that it loaded (also one that `accuacl check` finds, or that ended a run of "
+        "a sweep), 2 wrong input (one sentence says what to fix), 75 waiting for people's labels, 130 Ctrl-C.",
         "",
         "| command | does |",
         "|---|---|",

@@ -17,6 +17,7 @@ from accuacl.base.lazy import lazy_attributes
 TYPE_CHECKING = False  # as in `typing`, which takes longer to load than all of this file
 if TYPE_CHECKING:
     from accuacl import (
+        engines as engines,
         experiments as experiments,
         labeling as labeling,
         pools as pools,
@@ -52,7 +53,7 @@ __all__ = [
 ]
 __getattr__, _lazy_names = lazy_attributes(
     __name__,
-    modules="experiments labeling pools skactiveml strategies torch",
+    modules="engines experiments labeling pools skactiveml strategies torch",
     experiments="heads",
     features="Features",
     strategies="Query Selection get_strategy register select strategy_names",

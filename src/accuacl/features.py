@@ -39,10 +39,10 @@ class RowError(InputError):
         column = "" if self.column is None else f", column {self.column}"
         return f"{self.what}: row {self.row}{column} {self.fault}"
 
-    def at(self, place: str) -> str:
+    def at(self, where: str) -> str:
         """The sentence for a caller that names the row in its own way."""
         column = "" if self.column is None else f"column {self.column} "
-        return f"{place}: {self.what}: {column}{self.fault}"
+        return f"{where}: {self.what}: {column}{self.fault}"
 
 
 class Features:

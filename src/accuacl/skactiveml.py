@@ -177,16 +177,16 @@ def from_skactiveml(query_strategy: Any, **arguments: Any) -> Callable[[Query], 
 
     def strategy(query: Query) -> Selection:
         known = (query.labelled,) if query.labelled is not None else ()
-        parts = (query.pool, *known)
-        X = np.concatenate([np.asarray(part.embeddings, dtype=float) for part in parts])
+        sets = (query.pool, *known)
+        X = np.concatenate([np.asarray(features.embeddings, dtype=float) for features in sets])
         y = np.full(len(X), np.nan)
-        for part in known:
-            y[len(query.pool) :] = np.asarray(part.probabilities).argmax(axis=1)
+        for features in known:
+            y[len(query.pool) :] = np.asarray(features.probabilities).argmax(axis=1)
         if query.count == 0:
             return Selection(np.empty(0, np.int64), {})
         given = dict(arguments)
         if "clf" in accepted and "clf" not in given:
-            given |= {"clf": _KnownProbabilities(parts)} | ({"fit_clf": False} if "fit_clf" in accepted else {})
+            given |= {"clf": _KnownProbabilities(sets)} | ({"fit_clf": False} if "fit_clf" in accepted else {})
         ask = clone(query_strategy).set_params(random_state=query.seed % 2**32)
         picked, utilities = ask.query(X=X, y=y, batch_size=query.count, return_utilities=True, **given)
         indices = np.asarray(picked, dtype=np.int64)

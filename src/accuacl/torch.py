@@ -45,8 +45,8 @@ def features(
 
     loader: gives batches, in the order in which rows are wanted (no shuffling): tensors; tuples or lists whose first
     entry is the input; or dictionaries, which the model gets as keyword arguments, without their labels.
-    classes: the outputs that stand for classes seen so far. The softmax is over these alone: a strategy must not take
-    a class that nobody has labelled yet for a possible answer.
+    classes: the outputs that stand for classes seen so far. The softmax is taken over these alone, so that no strategy
+    treats a class that nobody has labelled yet as a possible answer.
     layer: the name of the last linear layer, as in `model.named_modules()`. Unset, it is found by running the first
     batch. Models that return the mean of two heads, such as distilled ones (deit, levit), need it: layer="head"; so do
     those that scale their logits. What the layer gives must be part of what the model returns.

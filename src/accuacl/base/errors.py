@@ -164,9 +164,9 @@ def near(name: object, known: Iterable[str], alike: float = 0.6) -> str:
 
     spelt = {each.lower().replace("_", "-"): each for each in known}
     typed = str(name).lower().replace("_", "-")
-    found = [each for each in spelt if typed and each.startswith(typed)]  # the beginning of a name is nearer than all
-    found = found or difflib.get_close_matches(typed, spelt, 1, alike)
-    return spelt[found[0]] if found else ""
+    matches = [each for each in spelt if typed and each.startswith(typed)]  # a name cut short is nearest
+    matches = matches or difflib.get_close_matches(typed, spelt, 1, alike)
+    return spelt[matches[0]] if matches else ""
 
 
 def no_such(what: str, name: object, known: Iterable[str]) -> InputError:

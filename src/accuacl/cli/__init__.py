@@ -208,9 +208,9 @@ def _command() -> int | None:
     try:
         return app(standalone_mode=False, prog_name="accuacl")
     except SystemExit as error:
-        if not (place := users_line(error)):
+        if not (line := users_line(error)):
             raise
-        raise InputError(f"{place} ended the whole program, with exit code {error.code!r}; remove that.") from error
+        raise InputError(f"{line} ended the whole program, with exit code {error.code!r}; remove that.") from error
 
 
 def _wrong_usage(error: typer.TyperException) -> str:

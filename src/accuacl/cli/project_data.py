@@ -24,13 +24,18 @@ ALIKE_SHOWN = 10  # pairs of classes with similar names
 MISSING_SHOWN = 3  # names of images that are missing
 # Settings that follow from others, or have an option elsewhere.
 NO_OPTION = ("kind", "digest", "ridge_by", "options", "plugins")
+# Settings whose default depends on the data, which their help says after "Unset:".
+UNSET_SAYS = tuple(
+    name for name, field in projects.ProjectSettings.model_fields.items() if "Unset:" in str(field.description)
+)
 
-Images = Annotated[
-    Path | None, typer.Option(help="A folder of images, or with a folder of them for each task: task-1, task-2, ...")
-]
+Images = Annotated[Path | None, typer.Option(help="A folder of images, or one subfolder per task: task-1, task-2, ...")]
 Files = Annotated[
     Path | None,
-    typer.Option(help="A folder of files of any kind, such as sounds, with --model FILE.py:FUNCTION: path to vector."),
+    typer.Option(
+        help="A folder of files of any kind, such as sounds; needs --model FILE.py:FUNCTION, which turns a path into a "
+        "vector."
+    ),
 ]
 TaskColumn = Annotated[
     str | None,
@@ -53,7 +58,7 @@ LabelColumn = Annotated[
 ]
 
 
-@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=("head", "epochs", "lr"))
+@with_settings(projects.ProjectSettings, without=NO_OPTION, defaults=True, varying=UNSET_SAYS)
 def new(
     directory: Directory,
     *,

@@ -77,8 +77,8 @@ def gold(
 ) -> None:
     """Name items whose answers are known, to see how often people are right.
 
-    Whoever labels such an item is compared with the known answer. Once it has a label, everybody else is asked about it
-    too, one in ten of their examples; this changes no label. `project status` shows how often each person is right.
+    Whoever labels such an item is compared with the known answer. Once it has a label, everyone else is asked too; one
+    in ten of their examples is gold. This changes no label. `project status` shows how often each person is right.
     """
     with projects.Project.open(directory) as project:
         count, labelled = projects.add_gold(project, file)

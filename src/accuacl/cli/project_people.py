@@ -62,7 +62,7 @@ def serve(
     proxy_lead: Annotated[
         list[str] | None,
         typer.Option(
-            help="A person or group of the proxy that leads. May be repeated. Unset: as the page People says."
+            help="A person or group of the proxy that leads. May be repeated. Default: the roles on the People page."
         ),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -115,7 +115,7 @@ def person(
 
     `add` and `link` print a token to log in with, which works once, within a week: `add` for someone new, `link` for
     someone who has access. `revoke` ends their access; their labels stay. `lead` and `annotator` set their role: leads
-    may also change classes, add data and invite people; the first person of a project is one.
+    may also change classes, add data and invite people. The first person of a project is a lead.
     """
     if action not in ACTIONS:
         raise InputError(f"{action!r} is not an action; give one of {', '.join(ACTIONS)}.")

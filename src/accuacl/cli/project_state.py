@@ -75,7 +75,7 @@ def status(directory: Directory) -> None:
 def train(directory: Directory, trust_code: TrustCode = False) -> None:
     """Do what can be done now: close a complete round, train, choose the next batch.
 
-    It says what it has done. Exit code 75: labels are missing now, so that nothing more can be done.
+    It says what it has done. Exit code 75: waiting for labels.
     """
     with open_project(directory, trust_code) as project, drawn() as draw:
         state = advance(project, directory, draw)

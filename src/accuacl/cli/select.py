@@ -75,9 +75,7 @@ def select(
     plugin: Plugin = None,
     trust_ids: Annotated[
         bool,
-        typer.Option(
-            "--trust-ids", help="Do not check that no id occurs twice; the check costs time where ids are unordered."
-        ),
+        typer.Option("--trust-ids", help="Skip the check for duplicate ids, which takes time if ids are not in order."),
     ] = False,
     option: OptionWords = None,
     **given: Any,
@@ -227,7 +225,7 @@ def _name(path: Path, id_column: str, names: Sequence[str]) -> str:
         if name in names:
             return name
     raise InputError(
-        f"{path} has the columns {listed(names)} and none called {id_column!r}; call the one with the ids {USUAL!r}."
+        f"{path} has no column {id_column!r} (columns: {listed(names)}); rename the id column to {USUAL!r}."
     )
 
 

@@ -255,7 +255,10 @@ def _run_and_show(
 
 
 def _print_failures(outcome: Outcome, out: Path) -> None:
-    """Each reason once, with the first run that failed for it and its traceback; exit code 1 if there is any."""
+    """Each reason once, with the first run that failed for it and the file that has the traceback.
+
+    The exit code is 1 if there is a bug among them, and 2 if the user can fix them all.
+    """
     for why in sorted(set(outcome.failed.values())):
         names = [name for name, reason in outcome.failed.items() if reason == why]
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -263,7 +266,7 @@ def _print_failures(outcome: Outcome, out: Path) -> None:
         where = f" (where: {trace})" if trace.exists() else ""
         errors.print(f"[red]failed:[/red] {escape(names[0])}{more}: {escape(why + where)}", soft_wrap=True)
     if outcome.failed:
-        raise typer.Exit(1)
+        raise typer.Exit(1 if outcome.bugs else 2)
 
 
 class _Screen:

@@ -47,11 +47,11 @@ class Failure:
     message: str
     traceback: str = ""
 
-    def error(self, place: str) -> Exception:
-        """The exception to raise here; `place` says which item failed, unless the message does."""
+    def error(self, item: str) -> Exception:
+        """The exception to raise here; `item` says which item failed, unless the message does."""
         if self.kind == "bug":
-            return BugInWorker(f"{place}: {self.message}\n\nIn the worker:\n\n{self.traceback.rstrip()}")
-        return InputError(f"{place}: {self.message}" if self.kind == "death" else self.message)
+            return BugInWorker(f"{item}: {self.message}\n\nIn the worker:\n\n{self.traceback.rstrip()}")
+        return InputError(f"{item}: {self.message}" if self.kind == "death" else self.message)
 
 
 @dataclass(frozen=True)

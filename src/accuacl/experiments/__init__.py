@@ -4,7 +4,7 @@
     result = run(make({"benchmark": "split-digits", "strategy": "accuacl"}), Path("runs/a"))
 
 The loop does not know who labels. `accuacl.labeling` runs it with people as the oracle, and imports for that nothing of
-this module but the journalled loop:
+this module but the journalled loop and its settings:
 
 - `all_tasks(steps, journal)` is the loop, and `Steps` says what a class with its steps must have;
 - `LoopState` is what a step is given: an immutable value, to which a subclass may add fields;
@@ -12,8 +12,8 @@ this module but the journalled loop:
 - `choose` asks a strategy, `Learning` trains a round and updates the memory, `checkpoints` saves and loads weights;
   a `Handle` names weights that are loaded when they are needed, and `Ids` are examples, by their rows;
 - `Config` has the settings of a run, which those of a project become; `read_config` reads those that a file has, and
-  `check_run_options` checks the options of a strategy;
-- `environment` and `device_of` describe the machine.
+  `with_typed_options` checks the options of a strategy;
+- `device_of` says which device a setting means here.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ __getattr__, __dir__ = lazy_attributes(
     runner="run",
     scales="BY_SCALE DEFAULTS OWN decided_by_scale",
     setting=(
-        "OPTIONS OPTION_SETTINGS check_run_options describe_stream device_of environment is_class_incremental "
-        "open_stream overridden transform_of with_sample without_foreign_options"
+        "OPTIONS OPTION_SETTINGS describe_stream device_of is_class_incremental "
+        "open_stream overridden transform_of with_typed_options without_foreign_options"
     ),
     state="Handle Ids LoopState choose",
 )

@@ -124,9 +124,10 @@ class Config(Settings):
     tasks: int = Field(0, ge=0, description="Stop after this many tasks; 0: all.")
     classes_per_task: int = Field(0, ge=0, description="Classes that arrive with each task; 0: the benchmark's.")
     order: str = Field(
-        "fixed", description="Arrival: fixed (0..K-1), tasks or classes (permuted by --order-seed), or ids: 3,1,2."
+        "fixed",
+        description="Order of classes: fixed (0 to K-1), tasks or classes (shuffled by --order-seed), or ids: 3,1,2.",
     )
-    order_seed: int = Field(0, ge=0, description="Which permutation, for --order tasks and classes.")
+    order_seed: int = Field(0, ge=0, description="Seed of the shuffle, for --order tasks and classes.")
     arrival: str = Field(
         "classes",
         description="Tasks: classes (a few new ones at a time), given (as your own data name them), or a --plugin's.",
@@ -206,7 +207,9 @@ class Config(Settings):
     )
     threads: int = Field(1, ge=1, description="Threads; results are bit for bit the same only for the same number.")
     device: str = Field("auto", description="Where it runs: cpu, cuda, cuda:1 or auto.")
-    image_size: int = Field(0, ge=0, description="Side to bring your own images to; 0: they all have the same size.")
+    image_size: int = Field(
+        0, ge=0, description="Resize your own images to this side; 0: no resizing, all must be the same size."
+    )
     label_column: str | None = Field(
         None, description="Your own table's column of classes, unless it is called label, class, target or y."
     )

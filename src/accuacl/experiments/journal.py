@@ -27,7 +27,7 @@ from accuacl.base.errors import InputError
 from accuacl.base.files import Lock, make_folder, making, reason
 from accuacl.experiments.config import Settings
 from accuacl.experiments.config_files import default_settings, read_config, what_to_do, write_config
-from accuacl.experiments.setting import OPTIONS, flat_options
+from accuacl.experiments.setting import OPTIONS, environment_of, flat_options
 
 VERSION = 1  # of the tables, in `PRAGMA user_version`
 WAIT = 60.0  # seconds for another process to finish its write
@@ -62,15 +62,18 @@ class Journal:
         self,
         directory: Path,
         settings: Settings,
-        environment: dict[str, Any],
+        environment: dict[str, Any] | None = None,
         fresh: bool = False,
         patience: float = 0,
     ) -> None:
-        """settings: those that the run began with. environment: what else its last bits depend on.
+        """settings: those that the run began with. environment: what else its last bits depend on; None: this machine.
 
         fresh: remove the run that is there. patience: seconds to wait for another process.
         """
-        self.directory, self.path, self.environment = directory, directory / "journal.sqlite", environment
+        self.directory, self.path = directory, directory / "journal.sqlite"
+        if environment is None:
+            environment = environment_of(getattr(settings, "device", "auto"))
+        self.environment = environment
         self._db: sqlite3.Connection | None = None
         self.on_step: Callable[[Step], None] | None = None  # called with each step that is recorded from now on
         instead = "" if "kind" in type(settings).model_fields else " or choose another --out"  # of a run

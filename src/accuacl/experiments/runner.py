@@ -23,7 +23,6 @@ from accuacl.experiments.journal import DIVERGED, WRITTEN, Journal, read_steps
 from accuacl.experiments.logs import check_log, open_log
 from accuacl.experiments.loop import all_tasks
 from accuacl.experiments.notes import stream_notes
-from accuacl.experiments.setting import environment
 from accuacl.experiments.state import Handle
 from accuacl.experiments.steps import ExperimentSteps, Oracle
 
@@ -65,7 +64,7 @@ def run(
     ready = prepare() if fresh or not (out / "config.json").exists() else None
     for sentence in stream_notes(config, ready.stream, ready.tasks) if ready else ():
         warnings.warn(sentence, stacklevel=2)
-    with Journal(out, config, environment(config.device), fresh, patience) as journal, ExitStack() as closing:
+    with Journal(out, config, fresh=fresh, patience=patience) as journal, ExitStack() as closing:
         if log_to:
             log = open_log(log_to, out, config.model_dump())
             closing.callback(log.close)

@@ -32,6 +32,7 @@ from accuacl.strategies import (
     options_help,
     options_of,
     read_options,
+    shares_option,
     takes_sample,
 )
 
@@ -186,7 +187,7 @@ def device_of(device: str) -> str:
     return device
 
 
-def environment(device: str) -> dict[str, Any]:
+def environment_of(device: str) -> dict[str, Any]:
     """What the last bits of a result depend on, apart from the settings. device: as in the settings."""
     import torch  # slow to load
 
@@ -253,15 +254,21 @@ def with_options(given: Mapping[str, Any]) -> dict[str, Any]:
     own = [name for name in options if name in OPTION_SETTINGS and strategy in BUILT_IN and uses(strategy, name)]
     for name in own:
         settings[name] = _as_setting(name, take_option(name, options, settings))
-    return with_sample(strategy, settings, options)
+    return with_typed_options(strategy, settings, options)
 
 
-def with_sample(strategy: str, settings: Mapping[str, Any], options: dict[str, Any]) -> dict[str, Any]:
-    """The settings with the typed options, of which the `sample` that runs and projects draw is a setting.
+def with_typed_options(strategy: str, settings: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with the options of the strategy, typed; the `sample` that runs and projects draw is a setting.
 
-    >>> with_sample("coverage", {"seed": 1}, {"sample": 70}), with_sample("kcenter", {}, {"sample": 70})
-    ({'seed': 1, 'sample': 70}, {'options': {'sample': 70}})
+    >>> with_typed_options("coverage", {"seed": 1}, {"sample": "70"})
+    {'seed': 1, 'sample': 70}
+    >>> with_typed_options("kcenter", {}, {"sample": 70})  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    accuacl.base.errors.InputError: kcenter has no option 'sample'; ...
     """
+    known = strategy in STRATEGIES or strategy == "full"  # one that is not known is refused with the other settings
+    options = check_run_options(strategy, options) if known else dict(options)
     settings = {name: value for name, value in settings.items() if name != OPTIONS}
     if "sample" in options and strategy in STRATEGIES and takes_sample(strategy):
         sample = take_option("sample", options, settings)
@@ -351,8 +358,7 @@ def uses(strategy: str, name: str) -> bool:
     >>> uses("accuacl", "lam"), uses("bait", "lam"), uses("bait", "oversample"), uses("full", "keep")
     (True, False, True, False)
     """
-    option = None if strategy == "full" else options_of(strategy).get(name)
-    return option is not None and (not option.help or option.same_as(options_of(OPTION_SETTINGS[name][0])[name]))
+    return strategy != "full" and shares_option(strategy, name, OPTION_SETTINGS[name][0])
 
 
 def options_for(config: Mapping[str, Any], strategy: str) -> dict[str, Any]:

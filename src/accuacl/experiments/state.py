@@ -133,9 +133,9 @@ def choose(
 def _columns(state: LoopState) -> Ids | None:
     """The columns of the labels in probabilities over the seen classes; None if there is a label of another class."""
     order = np.argsort(state.seen, kind="stable")
-    place = np.searchsorted(state.seen[order], state.labels)
-    inside = place < len(order)
-    columns = order[np.where(inside, place, 0)] if len(order) else place
+    position = np.searchsorted(state.seen[order], state.labels)
+    inside = position < len(order)
+    columns = order[np.where(inside, position, 0)] if len(order) else position
     return columns if inside.all() and (state.seen[columns] == state.labels).all() else None
 
 

@@ -258,8 +258,9 @@ def _layout(file: str, parquet: pq.ParquetFile, columns: Columns, wanted: tuple[
     for name in wanted:
         column = getattr(columns, name)
         if column not in schema.names:
-            there = f"the columns {listed(schema.names)} and none" if schema.names else "no column"
-            raise InputError(f"{file} has {there} called {column!r}; say which one is the {name} (--{name}-column).")
+            there = listed(schema.names) if schema.names else "none"
+            say = f"say which one has the {name} with --{name}-column"
+            raise InputError(f"{file} has no column {column!r} (columns: {there}); {say}.")
     id_ = kind_of(schema.field(columns.id).type) if "id" in wanted else ""
     if "id" in wanted and not id_:
         raise InputError(f"{file}: {columns.id} holds {schema.field(columns.id).type}; give whole numbers or text.")

@@ -115,7 +115,7 @@ def select(
         progress,
     )
     if not isinstance(chosen, RowStrategy):
-        return _select_in_memory(strategy, query, memory_limit, options)
+        return _select_loaded(strategy, query, memory_limit, options)
     strategies.warn_without_memory(strategy, memory, past, options)
     shards = whole_number("shard_rows", shard_rows, 1)
     with engines.get(engine, workers, address) if isinstance(engine, str) else engine as running:
@@ -161,7 +161,7 @@ def _rank_shards(
     return query.picked(ids, scores, len(scan), excluded)
 
 
-def _select_in_memory(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:
+def _select_loaded(strategy: str, query: _Query, memory_limit: int | None, options: dict[str, Any]) -> Picked:
     """Read the pool, or a sample of it, and select in memory. Rows that are left out count as labelled."""
     pool, sample = query.pool, _sample(strategy, query, options)
     check_fits(strategy, pool, sample, _rows(query.labelled) + _rows(query.memory), memory_limit)

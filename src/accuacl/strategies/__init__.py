@@ -31,7 +31,7 @@ __getattr__, __dir__ = lazy_attributes(
     ranking="Context Examples InMemory Ranking RowStrategy Rows among_smallest made_exact reach round_off row_strategy",
     registry=(
         "BUILT_IN REGISTRY Option check_options load_plugins options_help options_of read_options register "
-        "split_options strategy_names takes_sample"
+        "shares_option split_options strategy_names takes_sample"
     ),
     typiclust="clusters_of mean_distance",
 )

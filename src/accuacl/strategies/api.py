@@ -18,7 +18,7 @@ from accuacl.base.progress import OnProgress, Tick, check_progress, ticker
 from accuacl.base.threads import shared_out
 from accuacl.base.userfile import with_place
 from accuacl.features import Features, check_alike
-from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options
+from accuacl.strategies.registry import BUILT_IN, REGISTRY, check_options, shares_option
 
 Strategy = TypeVar("Strategy", bound=Callable[..., object])
 Needs = Callable[[int, int, int], int]  # bytes beyond the pool itself, for n examples, d wide, of K classes
@@ -266,10 +266,10 @@ def warn_without_memory(strategy: str, memory: object, past: int | None, options
         return
     if strategy in WITHOUT_MEMORY:
         warnings.warn(
-            f"{strategy} keeps away from the memory, and none was given: it picks as {WITHOUT_MEMORY[strategy]} does.",
+            f"{strategy} avoids what the memory holds; without a memory it picks as {WITHOUT_MEMORY[strategy]} does.",
             stacklevel=3,
         )
-    weight_of_past = options.get("lam") is not None and strategy != "bait"  # whose lam is a regularisation
+    weight_of_past = options.get("lam") is not None and shares_option(strategy, "lam", "accuacl")
     for name, given in (("past", past), ("lam", weight_of_past)):
         if given:
             warnings.warn(
@@ -321,6 +321,3 @@ def check_fits(name: str, need: int, n: int, d: int, instead: str = "") -> None:
             f"give a smaller pool{instead}.",
             need,
         )
-
-
-SHOWN = 10  # picks that a selection's text shows

@@ -76,8 +76,8 @@ def coverage(query: Query, *, sample: Sample = None) -> Selection:
 def coverage_memory(query: Query, *, sample: Sample = None) -> Selection:
     """Coverage in which the replay memory covers too: where a class comes back, what is remembered needs no new label.
 
-    The memory's examples are counted as labelled ones are, but for the width s, which is that of coverage: of a task
-    whose classes are all new the memory covers next to nothing, and the picks are those of coverage. Score: `gain`.
+    The memory's examples count as labelled ones do, but the width s is that of coverage. In a task whose classes are
+    all new, the memory covers next to nothing, and the picks are those of coverage. Score: `gain`.
 
     Reference, option and cost: as coverage.
 

@@ -74,6 +74,8 @@ class Design:
         change the choice, everything is computed again.
         """
         gain, error = self._gains(sign)
+        if not np.isfinite(gain).all():  # some versions of LAPACK invert what others refuse
+            raise LinAlgError("the gains are not finite")
         gain[taken] = -math.inf
         contend = gain + error >= np.max(gain - error)
         if not self.fresh and contend.sum() > 1 and (error[contend] > TIE / 4 * np.abs(gain[contend])).any():

@@ -115,13 +115,13 @@ def undecided(signs: NDArray[np.int64]) -> tuple[int, int]:
     return int(leading[-1] + 1) if len(leading) else 0, int(trailing[0]) if len(trailing) else len(signs)
 
 
-def alternating(order: Indices, place: int, n: int) -> Indices:
-    """Rows below n of an order, outward from a place: the one before it, the one after it, and so on.
+def alternating(order: Indices, start: int, n: int) -> Indices:
+    """Rows below n of an order, outward from position `start`: the one before it, the one at it, and so on.
 
     >>> alternating(np.array([4, 2, 9, 0, 1]), 2, 5)
     array([2, 0, 4, 1])
     """
-    before, after = order[:place][::-1], order[place:]
+    before, after = order[:start][::-1], order[start:]
     before, after = before[before < n], after[after < n]
     turn = np.argsort(np.append(2 * np.arange(len(before)), 2 * np.arange(len(after)) + 1), kind="stable")
     return np.concatenate([before, after])[turn]

@@ -241,6 +241,16 @@ def options_of(name: str) -> dict[str, Option]:
     return _DECLARED[name][1]
 
 
+def shares_option(name: str, option: str, declared_by: str) -> bool:
+    """Whether a strategy has an option that means what another strategy declares by it; one without help does.
+
+    >>> shares_option("fisher-ratio", "lam", "accuacl"), shares_option("bait", "lam", "accuacl")
+    (True, False)
+    """
+    own = options_of(name).get(option)
+    return own is not None and (not own.help or own.same_as(options_of(declared_by)[option]))
+
+
 def takes_sample(name: str) -> bool:
     """Whether a strategy can choose from a sample of the pool; a plugin may mean something else by `sample`.
 

@@ -55,13 +55,13 @@ def typiclust(query: Query) -> Selection:
     clusters = clusters_of(everything.astype(np.float32), count, query.seed)
     tick(n)
     labels = np.bincount(clusters[n:], minlength=count)
-    sizes, distance, place = np.bincount(clusters[:n], minlength=count), np.empty(n), np.empty(n, np.int64)
+    sizes, distance, rank = np.bincount(clusters[:n], minlength=count), np.empty(n), np.empty(n, np.int64)
     for cluster in np.flatnonzero(sizes).tolist():
         rows = np.flatnonzero(clusters[:n] == cluster)
         distance[rows] = mean_distance(x[rows], query.chunk, tick)
-        place[rows[np.argsort(round_off(distance[rows]), kind="stable")]] = np.arange(len(rows))
+        rank[rows[np.argsort(round_off(distance[rows]), kind="stable")]] = np.arange(len(rows))
     mine = clusters[:n]
-    order = np.lexsort((mine, -sizes[mine], labels[mine] + place))[: query.count]
+    order = np.lexsort((mine, -sizes[mine], labels[mine] + rank))[: query.count]
     return Selection(order.astype(np.int64), {"distance": distance[order]})
 
 

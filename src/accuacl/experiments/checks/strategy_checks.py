@@ -131,7 +131,7 @@ def _repeatable(ask: Asked) -> None:
 
 def _inputs_stay(ask: Asked) -> None:
     """It leaves the arrays that it is given as they are."""
-    arrays = [array for some in ask.sets.values() for array in (some.embeddings, some.probabilities)]
+    arrays = [array for features in ask.sets.values() for array in (features.embeddings, features.probabilities)]
     with read_only(arrays, "the query's arrays"):
         ask()
 

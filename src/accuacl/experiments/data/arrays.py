@@ -45,14 +45,14 @@ WRITE = "write plain arrays with numpy.save"
 Fields = dict[str, tuple[Path, str | None]]  # of each array: its file, and in an .npz its key
 
 
-def find(place: Path) -> Fields | None:
+def find(path: Path) -> Fields | None:
     """Where each array is, in this folder or file; None unless inputs and labels are there."""
-    if place.suffix == ".npy" and place.is_file():
-        return _beside(place)
-    there: Fields = {path.stem: (path, None) for path in sorted(place.glob("*.npy"))}
-    for path in [place] if place.suffix == ".npz" and place.is_file() else sorted(place.glob("*.npz")):
-        there |= _inside(path)
-    return _chosen(_idx_files(place) | there)
+    if path.suffix == ".npy" and path.is_file():
+        return _beside(path)
+    there: Fields = {archive.stem: (archive, None) for archive in sorted(path.glob("*.npy"))}
+    for archive in [path] if path.suffix == ".npz" and path.is_file() else sorted(path.glob("*.npz")):
+        there |= _inside(archive)
+    return _chosen(_idx_files(path) | there)
 
 
 def _idx_files(folder: Path) -> Fields:
@@ -97,14 +97,14 @@ def are_vectors(fields: Fields) -> bool:
     return len(shape) == 2
 
 
-def read(name: str, place: Path, fields: Fields) -> Dataset:
+def read(name: str, path: Path, fields: Fields) -> Dataset:
     """The data set in these arrays of a file or folder, checked."""
-    folder = place if place.is_dir() else place.parent
-    train = _split(place, fields, "train")
-    train, test = split_rows(train) if held_out(fields) else (train, _split(place, fields, "test"))
+    folder = path if path.is_dir() else path.parent
+    train = _split(path, fields, "train")
+    train, test = split_rows(train) if held_out(fields) else (train, _split(path, fields, "test"))
     if train.inputs.shape[1:] != test.inputs.shape[1:] or train.inputs.dtype != test.inputs.dtype:
         raise InputError(
-            f"{place}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
+            f"{path}: training inputs have shape {train.inputs.shape[1:]} and test inputs {test.inputs.shape[1:]}; "
             "make them alike."
         )
     listed = folder / "classes.txt"
@@ -119,12 +119,12 @@ def read(name: str, place: Path, fields: Fields) -> Dataset:
         last = int(train.labels.max())
         if last > len(train) + len(test):  # a hash, say: names for all numbers up to it would fill the memory
             raise InputError(
-                f"{place}: row {int(train.labels.argmax())} of train has the class {last}, but there are only "
+                f"{path}: row {int(train.labels.argmax())} of train has the class {last}, but there are only "
                 f"{len(train) + len(test)} rows; number the classes 0, 1, 2, ... without gaps."
             )
         classes = tuple(str(c) for c in range(max(0, last) + 1))
-    check_labels(train.labels, len(classes), f"{place}, train")
-    check_labels(test.labels, len(classes), f"{place}, test")
+    check_labels(train.labels, len(classes), f"{path}, train")
+    check_labels(test.labels, len(classes), f"{path}, test")
     return Dataset(name, train, test, classes)
 
 
@@ -150,21 +150,21 @@ def _beside(place: Path) -> Fields:
     return {"train_inputs": (place, None), "train_labels": (labels, None)}
 
 
-def _split(place: Path, fields: Fields, name: str) -> Split:
+def _split(path: Path, fields: Fields, name: str) -> Split:
     split = Split(
-        _inputs(_load(*fields[f"{name}_inputs"]), f"{place}: {name}"),
-        _labels(_load(*fields[f"{name}_labels"]), f"{place}: {name}"),
+        _inputs(_load(*fields[f"{name}_inputs"]), f"{path}: {name}"),
+        _labels(_load(*fields[f"{name}_labels"]), f"{path}: {name}"),
         {c: _load(*fields[f"{name}_{c}"]) for c in COLUMNS if f"{name}_{c}" in fields},
     )
     if len(split.inputs) != len(split.labels) or not len(split):
         raise InputError(
-            f"{place}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
+            f"{path}: {name} has {len(split.inputs)} inputs and {len(split.labels)} labels; "
             "give each input one label, and at least one input."
         )
     for column, values in split.columns.items():
         if values.shape != (len(split),) or values.dtype.kind not in "iuUS":
             raise InputError(
-                f"{place}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
+                f"{path}: {column}_{name} is {values.dtype} of shape {values.shape}; give a whole number or a "
                 f"text for each of the {len(split)} rows."
             )
     return split

@@ -114,9 +114,9 @@ def vectors_of(
     """
     if not len(table):
         raise InputError(f"{table.path} has no rows; give at least one.")
-    found = list_column(table, lists)
-    if found and columns is None:
-        return _finite(table, _from_lists(table, found)), None
+    lists_in = list_column(table, lists)
+    if lists_in and columns is None:
+        return _finite(table, _from_lists(table, lists_in)), None
     numbers = [name for name in table.names if name not in apart and _is_number(table, name)]
     made_of = numbers if columns is None else list(columns)
     missing = [name for name in made_of if name not in table.names]

@@ -126,9 +126,9 @@ def found(data_dir: Path | None = None) -> dict[str, str]:
     return places
 
 
-def caches(cache_dir: Path | None = None) -> dict[Path, int]:
+def caches() -> dict[Path, int]:
     """By its folder, the bytes of each cache of decoded images."""
-    home = cache_home(cache_dir)
+    home = cache_home()
     folders = sorted(path for path in home.iterdir() if path.is_dir()) if home.is_dir() else []
     return {folder: sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) for folder in folders}
 
@@ -136,12 +136,12 @@ def caches(cache_dir: Path | None = None) -> dict[Path, int]:
 def own_data(name: str, data_dir: Path | None = None, what: str = "data set", known: Iterable[str] = PUBLISHED) -> Path:
     """The user's file or folder `name`, here or in data_dir; if there is none, the error names the `known` ones."""
     data_dir = _data_folder(data_dir)
-    for place in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])) if name else ():
-        if place.is_dir() or (place.is_file() and (place.suffix.lower() in ARRAYS or table_suffix(place))):
-            return place
-        if place.is_file():
+    for path in (Path(name).expanduser(), *([data_dir / name] if data_dir else [])) if name else ():
+        if path.is_dir() or (path.is_file() and (path.suffix.lower() in ARRAYS or table_suffix(path))):
+            return path
+        if path.is_file():
             raise InputError(
-                f"{place} is not a data set that can be read; give a folder, or a file "
+                f"{path} is not a data set that can be read; give a folder, or a file "
                 f"{', '.join((*ARRAYS, *COLUMNAR, *TEXT_SUFFIXES))} (these also with {', '.join(COMPRESSED)})."
             )
     where = f"here or in {data_dir}" if data_dir else f"here, and no data folder is named {NAME_IT}"
@@ -150,9 +150,9 @@ def own_data(name: str, data_dir: Path | None = None, what: str = "data set", kn
     raise InputError(f"there is no {what} or folder {name!r} {where}; {hint} {what}s are {', '.join(known)}.")
 
 
-def holds_vectors(place: Path) -> bool:
+def holds_vectors(path: Path) -> bool:
     """Whether the user's own data are vectors and not images; only a header is read."""
-    first = next(iter(_task_paths(place)), place)
+    first = next(iter(_task_paths(path)), path)
     fields = arrays.find(first)
     if fields is not None:
         return arrays.are_vectors(fields)
@@ -160,21 +160,21 @@ def holds_vectors(place: Path) -> bool:
     return files is not None and not columns.name_images(files)
 
 
-def holds_columns(place: Path) -> bool:
+def holds_columns(path: Path) -> bool:
     """Whether the user's own vectors are columns of a table, and not embeddings; only a header is read."""
-    first = next(iter(_task_paths(place)), place)
+    first = next(iter(_task_paths(path)), path)
     files = None if arrays.find(first) else find_tables(first)
     return files is not None and not any(columns.has_column(files, name) for name in columns.LISTS)
 
 
-def holds_tasks(place: Path) -> bool:
+def holds_tasks(path: Path) -> bool:
     """Whether the user's own data say which task an example is of, by a column or by a folder or file each."""
-    if _task_paths(place):
+    if _task_paths(path):
         return True
-    fields = arrays.find(place)
+    fields = arrays.find(path)
     if fields is not None:
         return "train_task" in fields
-    files = find_tables(place)
+    files = find_tables(path)
     return files is not None and columns.has_column(files, "task")
 
 
@@ -223,44 +223,44 @@ def _data_folder(given: Path | None) -> Path | None:
     return given if given is not None or not from_environment else Path(from_environment)
 
 
-def _load_own(name: str, place: Path, cache_dir: Path | None, options: DecodeOptions, named: ColumnNames) -> Dataset:
+def _load_own(name: str, path: Path, cache_dir: Path | None, options: DecodeOptions, named: ColumnNames) -> Dataset:
     """The data set in the user's file or folder, or in those that it has for each task."""
-    paths = _task_paths(place)
+    paths = _task_paths(path)
     if paths:
         if named.task:
-            raise InputError(f"{place} has a file or folder for each task, so leave out --task-column.")
+            raise InputError(f"{path} has a file or folder for each task, so leave out --task-column.")
         return _joined(name, [(_task_name(p), _load_own(str(p), p, cache_dir, options, named)) for p in paths])
-    fields, files = arrays.find(place), find_tables(place)
+    fields, files = arrays.find(path), find_tables(path)
     if any(named) and (fields or not files):
         option = "--label-column" if named.label else "--task-column"
         column = named.label or named.task
-        raise InputError(f"{place} is not a table, so it has no column {column!r}; leave out {option}.")
+        raise InputError(f"{path} is not a table, so it has no column {column!r}; leave out {option}.")
     if fields:
-        data, held_out = arrays.read(name, place, fields), arrays.held_out(fields)
+        data, held_out = arrays.read(name, path, fields), arrays.held_out(fields)
     elif files and not columns.name_images(files):
         data, held_out = columns.read_vectors(name, files, named)
     else:
-        source = _find_images(place, files, named)
+        source = _find_images(path, files, named)
         data, held_out = _load_images(name, source, cache_dir, options), splits.READING in source.reading
     if options.size is not None and (fields or data.train.inputs.ndim == 2):
-        raise InputError(f"{place} holds arrays and --image-size is for files of images; leave it out.")
+        raise InputError(f"{path} holds arrays and --image-size is for files of images; leave it out.")
     if held_out:
         warnings.warn(
-            f"{place} has no test split; a fifth of each class, {len(data.test)} of "
+            f"{path} has no test split; a fifth of each class, {len(data.test)} of "
             f"{len(data.train) + len(data.test)} examples, is held out to test with.",
             stacklevel=3,
         )
     return data
 
 
-def _find_images(place: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
+def _find_images(path: Path, files: SplitFiles | None, named: ColumnNames) -> Source:
     """The images in a folder, or in these tables of it."""
     if files:
         return parquet.find_own(files, named) if columns.hold_images(files) else columns.find_images(files, named)
-    source = folders.find_tiny(place) or folders.find(place)
+    source = folders.find_tiny(path) or folders.find(path)
     if source is None:
         raise InputError(
-            f"{place} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, train.csv "
+            f"{path} holds no data set; put train/<class>/ and test/<class>/ with images there, {PARQUET}, train.csv "
             "and test.csv, or the arrays x_train, y_train, x_test and y_test as .npy or .npz."
         )
     return source

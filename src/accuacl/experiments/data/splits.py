@@ -37,13 +37,13 @@ class SplitFiles:
     test: tuple[Path, ...] = ()
 
 
-def find_tables(place: Path) -> SplitFiles | None:
+def find_tables(path: Path) -> SplitFiles | None:
     """The tables in a folder, or the one that a file is; None if there are none."""
-    if place.is_file():
-        return SplitFiles(place, (place,)) if table_suffix(place) else None
-    if (place / SAVED).is_file():
-        return SplitFiles(place, saved_files(place))
-    for folder in (place, place / "data"):
+    if path.is_file():
+        return SplitFiles(path, (path,)) if table_suffix(path) else None
+    if (path / SAVED).is_file():
+        return SplitFiles(path, saved_files(path))
+    for folder in (path, path / "data"):
         for suffix in SUFFIXES:
             train = shards(folder, "train", suffix)
             if train:

@@ -172,9 +172,7 @@ def _embed_rows(
         progress(Progress(end, len(inputs), "embedding"))
     if not parts:
         raise InputError("none of the images of a shard can be read; fix them or leave them out of the folder.")
-    return ids, Features.trusted(
-        np.concatenate([part.embeddings for part in parts]), np.concatenate([part.probabilities for part in parts])
-    )
+    return ids, Features.concat(parts)
 
 
 def _read_ahead(inputs: Inputs, start: int, stop: int, batch: int) -> Iterator[tuple[int, int, Batch]]:

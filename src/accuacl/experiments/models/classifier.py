@@ -210,10 +210,10 @@ class _Tap(nn.Module):
 class _Embedding(nn.Module):
     """A module without its head."""
 
-    def __init__(self, module: nn.Module, d: int, name: str, found: bool) -> None:
-        """found: the head was found with an example, and not only taken for the last layer."""
+    def __init__(self, module: nn.Module, d: int, name: str, by_example: bool) -> None:
+        """by_example: the head was found with an example, and not only taken for the last layer."""
         super().__init__()
-        self.module, self.d, self.name, self.found = module, d, name, found
+        self.module, self.d, self.name, self.by_example = module, d, name, by_example
 
     def forward(self, x: Tensor) -> Tensor:
         tap = self.module.get_submodule(self.name)
@@ -224,12 +224,12 @@ class _Embedding(nn.Module):
             raise InputError(
                 f"without its layer {self.name!r} the module gives {tuple(h.shape)}, not (n, {self.d}): that layer's "
                 "output is not the module's; "
-                + ("return it." if self.found else "give wrap an example input so that it can find the right one.")
+                + ("return it." if self.by_example else "give wrap an example input so that it can find the right one.")
             )
         if h is not given and (given is None or not torch.allclose(h, given, 0, 0, equal_nan=True)):
             raise InputError(
                 f"the module changes what its last linear layer {self.name!r} gives, as a softmax after it does; "
                 "give a module that returns logits"
-                + ("." if self.found else ", or give wrap an example input if another layer is the last.")
+                + ("." if self.by_example else ", or give wrap an example input if another layer is the last.")
             )
         return h

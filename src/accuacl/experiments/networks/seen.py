@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ CHUNK = 64  # images per thread at a time
 NORM, LIMIT = 8.0, 10.0  # as in projects: the root mean square of lengths, and the deviations at which entries are cut
 
 
-def seen_through(stream: Stream, progress: OnProgress | None = None, cache_dir: Path | None = None) -> Stream:
+def seen_through(stream: Stream, progress: OnProgress | None = None) -> Stream:
     """The stream with the network's output in place of each image; tasks and labels are unchanged.
 
     Columns have the mean 0 and the same deviation over the first task's pool, and are cut at ten of these.
@@ -36,7 +35,7 @@ def seen_through(stream: Stream, progress: OnProgress | None = None, cache_dir: 
     if data.train.inputs.ndim != 4:
         raise InputError(f"--model pretrained takes images, but {data.name} has vectors; give --model linear.")
     splits = {"train": data.train, "test": data.test}
-    rows = [_embedded(name, split.inputs, progress or ignore, cache_dir) for name, split in splits.items()]
+    rows = [_embedded(name, split.inputs, progress or ignore) for name, split in splits.items()]
     first = np.asarray(rows[0][np.sort(stream[0].train)], np.float64)
     mean, deviation = first.mean(axis=0), first.std(axis=0)
     deviation[deviation < 1e-6 * np.maximum(1, np.abs(mean))] = 1.0  # constant columns
@@ -53,21 +52,21 @@ def _scaled(rows: NDArray[Any], mean: NDArray[Any], deviation: NDArray[Any]) -> 
     return scaled
 
 
-def _embedded(name: str, images: NDArray[Any], progress: OnProgress, cache_dir: Path | None) -> NDArray[np.float32]:
+def _embedded(name: str, images: NDArray[Any], progress: OnProgress) -> NDArray[np.float32]:
     """The embeddings of all images, memory-mapped; from the cache if it has those of these very pixels."""
-    folder = cache_home(cache_dir) / "embeddings"
+    folder = cache_home() / "embeddings"
     path = folder / f"{NETWORK}-{SIDE}-{_digest(images)}.npy"
     if not path.exists():
         make_folder(folder)
         network = pretrained_network(NETWORK)
         first = _pixels(images, slice(0, 4))
         runtime = choose_runtime(replace(network, bf16=False), first)  # others agree to four digits
-        found: list[NDArray[np.float32]] = []
+        embedded: list[NDArray[np.float32]] = []
         for part in _run(runtime, images):
-            found.append(part)
-            progress(Progress(len(found) * CHUNK, len(images), f"embedding {name}", "decoding"))
+            embedded.append(part)
+            progress(Progress(len(embedded) * CHUNK, len(images), f"embedding {name}", "decoding"))
         with replacing(path) as file:
-            np.save(file, np.concatenate(found))
+            np.save(file, np.concatenate(embedded))
     rows: NDArray[np.float32] = np.load(path, mmap_mode="r", allow_pickle=False)
     return rows
 

@@ -113,16 +113,18 @@ def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Basel
     """
     if not given:
         return (_first(_places(usual), groups) if usual else None) or _usual(groups)
-    places = _places(given.strip().rstrip(", "))
-    found = [place for place in places if place.label and place.label in _labels(place, groups)]
-    compared = [place for place in found if len(_labels(place, groups)) > 1]
+    candidates = _places(given.strip().rstrip(", "))
+    present = [
+        candidate for candidate in candidates if candidate.label and candidate.label in _labels(candidate, groups)
+    ]
+    compared = [candidate for candidate in present if len(_labels(candidate, groups)) > 1]
     if len(compared) > 1:
-        kinds = " and ".join(f"a {place.setting.replace('_', ' ')}" for place in compared)
-        spellings = " or ".join(f"{place.setting}={place.label}" for place in compared)
+        kinds = " and ".join(f"a {candidate.setting.replace('_', ' ')}" for candidate in compared)
+        spellings = " or ".join(f"{candidate.setting}={candidate.label}" for candidate in compared)
         raise InputError(f"the baseline {given!r} is {kinds} of these runs; give {spellings}.")
-    if found:
-        return (compared or found)[0]
-    known = {SLASH.join(place.settings): _labels(place, groups) for place in places}
+    if present:
+        return (compared or present)[0]
+    known = {SLASH.join(candidate.settings): _labels(candidate, groups) for candidate in candidates}
     texts = [f"{name.replace('_', ' ')} {', '.join(labels)}" for name, labels in known.items() if any(labels)]
     raise InputError(f"no run has the baseline {given!r}; the runs have {'; '.join(texts)}.")
 
@@ -138,9 +140,11 @@ def _places(given: str) -> list[Baseline]:
     return [Baseline(first, SLASH.join(values), tuple(also))]
 
 
-def _first(places: Sequence[Baseline], groups: Sequence[Group]) -> Baseline | None:
+def _first(candidates: Sequence[Baseline], groups: Sequence[Group]) -> Baseline | None:
     """The first that some runs have."""
-    return next((place for place in places if any(place.of(group) == place.label for group in groups)), None)
+    return next(
+        (candidate for candidate in candidates if any(candidate.of(group) == candidate.label for group in groups)), None
+    )
 
 
 def _setting_and_value(given: str) -> tuple[str, str]:
@@ -265,12 +269,12 @@ def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table
     return tables if pooled else []
 
 
-def _table(caption: str, found: dict[str, list[Compared]], titled: bool, note: str, baseline: Baseline) -> Table:
+def _table(caption: str, by_cell: dict[str, list[Compared]], titled: bool, note: str, baseline: Baseline) -> Table:
     columns = []
     for metric in MAIN_METRICS:
         columns += [TableColumn("difference", METRICS[metric].head), TableColumn("p", METRICS[metric].head)]
     columns += [TableColumn("pairs"), TableColumn("cells"), TableColumn("seeds")]
-    row_groups = [TableGroup(where if titled else "", _rows(rows, baseline)) for where, rows in found.items()]
+    row_groups = [TableGroup(where if titled else "", _rows(rows, baseline)) for where, rows in by_cell.items()]
     return Table(caption, ["runs"], columns, row_groups, note, grouped_by="cell")
 
 

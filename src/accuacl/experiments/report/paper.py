@@ -89,6 +89,11 @@ def main_cells(metric: str) -> dict[tuple[str, int, str], dict[str, float]]:
     return cells
 
 
+def times_accuacl(strategy: str, metric: str) -> float:
+    """How many times AccuACL's time or memory the queries of a strategy take."""
+    return figures()["efficiency", "", 0, "", strategy, metric][""].mean
+
+
 def protocol(group: Group) -> str:
     """Which of the runs' settings are not the paper's, as a sentence; empty where all are."""
     if group["benchmark"] not in BENCHMARKS:

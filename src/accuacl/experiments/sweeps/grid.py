@@ -110,10 +110,11 @@ def titles(runs: Sequence[SweepRun]) -> dict[str, str]:
 
 @dataclass
 class Outcome:
-    """The rows of the runs that finished and, by name, why the others failed."""
+    """The rows of the runs that finished and, by name, why the others failed; `bugs` are those of them with a bug."""
 
     rows: list[Row] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
+    bugs: list[str] = field(default_factory=list)
 
 
 def rows_by_key(table: Path) -> dict[tuple[str, ...], Row]:

@@ -105,6 +105,7 @@ def _run_jobs(
         if end.failure:
             done.leave_out(end.index)
             outcome.failed[run.name] = why
+            outcome.bugs += [run.name] if end.failure.kind == "bug" else []
         else:
             report_notes(end.value.notes)
             outcome.rows.append(end.value.row)

@@ -92,7 +92,7 @@ class Project:
         """The project in a directory. view: to write nothing; it may then be one that cannot be written to."""
         path = Path(directory) / "config.json"
         if not path.exists():
-            raise InputError(f"{directory} holds no project; create one with `accuacl project new`.")
+            raise InputError(f"{directory} is not a project; create one with `accuacl project new`.")
         config = read_config(path, ProjectSettings)
         # A new, empty file in the place of a lost one would look as if nobody had labelled anything.
         if not any(file.stat().st_size for file in Path(directory).glob(f"{LABELS}*")):
@@ -256,7 +256,7 @@ class Project:
 
     def rounds(self, task: int) -> int:
         """How many rounds a task has, or has had so far where that is not fixed."""
-        return self.store.rounds(task) if self.settings.budget_total else self.settings.rounds_of(task)
+        return self.settings.rounds_of(task) or self.store.rounds(task)
 
     def chosen(self, task: int, round: int) -> bool:
         """Whether all picks of a round are there: people get the first of a task before the others are chosen."""
@@ -352,7 +352,5 @@ def load_learning() -> None:
 
 
 def _open_journal(directory: Path, settings: ProjectSettings) -> Journal:
-    from accuacl.experiments import environment  # loads torch
-
     load_project_plugins(settings)
-    return Journal(directory, settings, environment(settings.device))
+    return Journal(directory, settings)

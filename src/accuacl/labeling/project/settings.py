@@ -11,7 +11,7 @@ from pydantic import Field
 
 from accuacl.base.errors import InputError, install, no_such, wrong_setting
 from accuacl.base.userfile import is_loaded
-from accuacl.experiments import Config, Settings, check_run_options, learners, models, with_sample
+from accuacl.experiments import Config, Settings, learners, models, with_typed_options
 from accuacl.experiments.heads import pool_learning_of_kind
 from accuacl.experiments.networks import WHEELS, is_installed
 from accuacl.labeling.project.trust import digest_of, named_plugins
@@ -155,7 +155,7 @@ class ProjectSettings(Settings):
         if self.plugins_loaded:
             if self.strategy not in STRATEGIES:
                 raise no_such("strategy", self.strategy, STRATEGIES)
-            check_run_options(self.strategy, self.options)
+            with_typed_options(self.strategy, {}, self.options)
             if self.learner not in learners.REGISTRY:
                 raise no_such("learner", self.learner, learners.REGISTRY)
             learners.check_policy(self.memory_policy, self.learner, "paper")
@@ -197,8 +197,8 @@ class ProjectSettings(Settings):
         return self
 
     def rounds_of(self, task: int) -> int:
-        """The rounds of a task, with those that leads have added."""
-        return self.rounds + self._more_rounds.get(task, 0)
+        """The rounds of a task, with those that leads have added; 0 under --budget-total: as many as it allows."""
+        return 0 if self.budget_total else self.rounds + self._more_rounds.get(task, 0)
 
     @property
     def own(self) -> bool:
@@ -289,8 +289,8 @@ def make(given: dict[str, Any], embeddings: bool = False) -> ProjectSettings:
     trained = model == SCRATCH or bool(given.get("finetune"))
     defaults: dict[str, Any] = {**_measured_best(str(kind), trained, given, embeddings)}
     strategy = str(given.get("strategy", defaults["strategy"]))
-    if given.get("options") and strategy in STRATEGIES:
-        given = with_sample(strategy, given, check_run_options(strategy, given["options"]))
+    if given.get("options"):
+        given = with_typed_options(strategy, given, given["options"])
     if trained:
         defaults |= {"epochs": 30, "lr": 0.03}
     elif given.get("head", defaults["head"]) == "mlp":

@@ -63,7 +63,7 @@ def state_of(
     """What a project is waiting for. `chosen`: all picks of a round are there; `finished`: a task is learned."""
     status = store.status()
     task, round = (status.task, status.round) if status else (0 if tasks else -1, 0)
-    rounds = 0 if settings.budget_total else settings.rounds_of(task)
+    rounds = settings.rounds_of(task)
     waiting: Waiting
     if status and status.open and not chosen(task, round):
         waiting = "training"
@@ -85,13 +85,17 @@ def state_of(
         waiting, text = "training", f"task {task + 1}: ready to train and to choose."
     else:
         waiting, text = "data", "everything is labelled and learned; add data for the next task."
-    if settings.budget_total:
-        used, budget = store.used_in_all(), settings.budget_total
-        if waiting == "data" and tasks and used >= budget:
-            text = f"everything is learned, and the budget of {budget} labels is used."
-    else:
-        used, budget = store.used(task), min(settings.per_round * rounds, tasks[task].count) if tasks else 0
+    used, budget = budget_of(settings, tasks, store, task)
+    if settings.budget_total and waiting == "data" and tasks and used >= budget:
+        text = f"everything is learned, and the budget of {budget} labels is used."
     return ProjectState(waiting, task, round, rounds, len(tasks), used, budget, status, text)
+
+
+def budget_of(settings: ProjectSettings, tasks: Sequence[TaskInfo], store: Store, task: int) -> tuple[int, int]:
+    """How many labels are used, and of how many: of the whole project under --budget-total, else of the task."""
+    if settings.budget_total:
+        return store.used_in_all(), settings.budget_total
+    return store.used(task), min(settings.per_round * settings.rounds_of(task), tasks[task].count) if tasks else 0
 
 
 # --budget-total: a number of labels that is never exceeded, shared evenly by the tasks

@@ -53,11 +53,11 @@ def fit(rows: Sequence[Row]) -> list[Column]:
 
 def encode(columns: Sequence[Column], rows: Sequence[Row]) -> NDArray[np.float32]:
     """A vector for each row. BadTable: a value is of another kind than those of its column were at first."""
-    parts = [np.empty((len(rows), 0))]
+    blocks = [np.empty((len(rows), 0))]
     for column in columns:
         if column["kind"] in ENCODERS:
-            parts.append(ENCODERS[column["kind"]](column, [row.get(column["name"]) for row in rows]))
-    return np.hstack(parts).astype(np.float32)
+            blocks.append(ENCODERS[column["kind"]](column, [row.get(column["name"]) for row in rows]))
+    return np.hstack(blocks).astype(np.float32)
 
 
 def without_values(columns: Sequence[Column], rows: Sequence[Row]) -> list[Column]:
@@ -149,19 +149,19 @@ def _parsed(there: Counter[Any], parse: Parse) -> tuple[NDArray[np.float64], lis
 def _encode_numbers(column: Column, values: list[Any]) -> NDArray[np.float64]:
     x = np.clip(_read(column, values, _number, "numbers"), -HUGE, HUGE)
     known, away = ~np.isnan(x), np.clip((x - column["mean"]) / column["std"], -LIMIT, LIMIT)
-    place = math.sqrt(3) * np.interp(np.where(known, x, 0), column["knots"], column["places"])  # a variance of 1
-    both = [np.where(known, part, 0) / math.sqrt(2) for part in (away, place)]  # together they weigh as one number
+    quantile = math.sqrt(3) * np.interp(np.where(known, x, 0), column["knots"], column["places"])  # a variance of 1
+    both = [np.where(known, entry, 0) / math.sqrt(2) for entry in (away, quantile)]  # together they weigh as one number
     return np.stack([*both, ~known], axis=1).astype(np.float64)
 
 
 def _encode_dates(column: Column, values: list[Any]) -> NDArray[np.float64]:
     x = _read(column, values, partial(_seconds, form=column["format"]), "dates")
     known = ~np.isnan(x)
-    parts = [np.clip((x - column["mean"]) / column["std"], -LIMIT, LIMIT)]
+    entries = [np.clip((x - column["mean"]) / column["std"], -LIMIT, LIMIT)]
     for period in (DAY, WEEK, YEAR):
         angle = 2 * np.pi * (x % period) / period
-        parts += [np.sin(angle), np.cos(angle)]
-    return np.stack([*(np.where(known, part, 0) for part in parts), ~known], axis=1).astype(np.float64)
+        entries += [np.sin(angle), np.cos(angle)]
+    return np.stack([*(np.where(known, entry, 0) for entry in entries), ~known], axis=1).astype(np.float64)
 
 
 def _encode_categories(column: Column, values: list[Any]) -> NDArray[np.float64]:

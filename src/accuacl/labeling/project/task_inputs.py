@@ -252,11 +252,11 @@ def fit_scale(rows: NDArray[np.float32], bad: Sequence[int], centred: bool) -> d
 
 def scaled(rows: NDArray[Any], scale: dict[str, NDArray[Any]]) -> NDArray[np.float32]:
     """The vectors as they are trained on: centred, scaled, clipped."""
-    found: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # the one array of this size that is made
-    found /= scale["std"]
-    np.clip(found, -LIMIT, LIMIT, out=found)
-    found *= scale["each"]
-    return found
+    vectors: NDArray[np.float32] = np.subtract(rows, scale["mean"])  # the one array of this size that is made
+    vectors /= scale["std"]
+    np.clip(vectors, -LIMIT, LIMIT, out=vectors)
+    vectors *= scale["each"]
+    return vectors
 
 
 def encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> Encode:
@@ -372,14 +372,14 @@ def _image_encoder(tasks: Tasks, task: TaskInfo, settings: ProjectSettings) -> E
     return encode
 
 
-def _join(target: Path, parts: list[Path], shape: list[int]) -> None:
+def _join(target: Path, files: list[Path], shape: list[int]) -> None:
     """Write all parts to one .npy file, with one of them in memory at a time."""
-    kind = _load(parts[0])["rows"].dtype
+    kind = _load(files[0])["rows"].dtype
     with replacing(target) as file:
         header = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": tuple(shape)}
         np.lib.format.write_array_header_1_0(file, header)
-        for part in parts:
-            file.write(np.ascontiguousarray(_load(part)["rows"]).tobytes())
+        for part_file in files:
+            file.write(np.ascontiguousarray(_load(part_file)["rows"]).tobytes())
 
 
 def _load(path: Path) -> dict[str, NDArray[Any]]:

@@ -259,7 +259,7 @@ def requests(tx: Transaction, prefix: str) -> dict[str, LabelEvent]:
 
 
 def latest_change(tx: Transaction) -> int:
-    """The number of the latest event that is more than a lease: another one means that something has changed."""
+    """Id of the latest event other than leases and guesses; changes when the project does."""
     minor = "('lease', 'renew', 'release', 'guess')"
     row = tx.row(f"SELECT id FROM events WHERE kind NOT IN {minor} ORDER BY id DESC LIMIT 1")
     return 0 if row is None else int(row[0])

@@ -64,8 +64,8 @@ def gold_due(tx: Transaction, person: Person, later: int = 0) -> Pick | None:
     if tx.row("SELECT 1 FROM gold LIMIT 1") is None:
         return None
     counts = "SELECT COUNT(*) FROM events WHERE person = ? AND kind IN ('label', 'skip', 'opinion')"
-    block, place = divmod(tx.row(counts, person.id)[0] + later, GOLD_EVERY)
-    if place != _place_of_gold(tx, person, block):
+    block, position = divmod(tx.row(counts, person.id)[0] + later, GOLD_EVERY)
+    if position != _place_of_gold(tx, person, block):
         return None
     row = tx.row(
         f"SELECT {PICK} FROM gold g JOIN state s ON s.item = g.item JOIN picks p ON p.item = g.item "

@@ -226,7 +226,7 @@ def complete(tx: Transaction, task: int, round: int, share: float = 1.0) -> bool
     total, answered, _ = _tally(tx, task, round)
     if answered == total and _opinions_awaited(tx, task, round) == 0:
         return True
-    if _is_enough(tx, task, round) or has_ended(tx, task):
+    if has_ended(tx, task, round) or has_ended(tx, task):
         return True
     if share == 1 or answered < max(1, math.ceil(share * total)):
         return False
@@ -255,9 +255,9 @@ def end_task(tx: Transaction, person: Person, task: int) -> None:
         tx.event("enough", person=person.id, text=json.dumps([task]))
 
 
-def has_ended(tx: Transaction, task: int) -> bool:
-    """Whether a lead has ended the task, so that no more of its items are offered."""
-    return _is_enough(tx, task)
+def has_ended(tx: Transaction, *which: int) -> bool:
+    """Whether a lead has ended a task, (task,), or one of its rounds, (task, round), with the answers that it has."""
+    return tx.row("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
 
 
 def close_round(tx: Transaction, task: int, round: int, share: float = 1.0) -> dict[int, int]:
@@ -327,11 +327,6 @@ def forget(tx: Transaction, items: Iterable[int]) -> None:
 
 def _exists(tx: Transaction, task: int, round: int) -> bool:
     return tx.row("SELECT 1 FROM rounds WHERE task = ? AND round = ?", task, round) is not None
-
-
-def _is_enough(tx: Transaction, *which: int) -> bool:
-    """Whether a lead has said so of a task, or of one of its rounds: (task,) or (task, round)."""
-    return tx.row("SELECT 1 FROM events WHERE kind = 'enough' AND text = ?", json.dumps(which)) is not None
 
 
 def _is_sealed(tx: Transaction, task: int) -> bool:

@@ -32,7 +32,7 @@ from pathlib import Path
 from accuacl.base.databases import table_version
 from accuacl.base.errors import InputError
 
-VERSION = 4  # SQLite's `user_version`; smaller ones were written before the first release
+VERSION = 4  # SQLite's `user_version`: 4 is format 1, that of the first release; smaller ones were written before it
 WAIT = 60.0  # seconds for another process to finish its write
 
 TABLES = """

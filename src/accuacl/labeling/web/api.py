@@ -15,7 +15,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, HTTPException
 from pydantic import BaseModel, Field
 
-from accuacl.labeling.project import Item, RoundAccuracy, training_gain, unlearned_guesses
+from accuacl.labeling.project import Item, RoundAccuracy, budget_of, training_gain, unlearned_guesses
 from accuacl.labeling.store import Act, Expected, Person, Pick, Status, Turn, living
 from accuacl.labeling.web.images import media_type
 from accuacl.labeling.web.session import Limited
@@ -180,7 +180,7 @@ def _state(site: Site, person: Person, turn: Turn) -> View:
         "progress": now.done,
         "task": task,
         "round": round,
-        "rounds": 0 if site.project.settings.budget_total else site.project.settings.rounds_of(task),
+        "rounds": site.project.settings.rounds_of(task),
         "own": {"labelled": turn.own.labelled, "skipped": turn.own.skipped},
         "free": status is not None and status.open and _is_free(site, person, status),
         "undo": turn.undo,
@@ -211,15 +211,12 @@ def _is_free(site: Site, person: Person, status: Status) -> bool:
 
 def _counts(site: Site, status: Status | None) -> View:
     """How many labels the round has, and how many the budget."""
-    settings, tasks = site.project.settings, site.project.tasks.all()
-    task = status.task if status else 0
-    if settings.budget_total:
-        budget = {"used": site.store.used_in_all(), "total": settings.budget_total}
-    else:
-        total = min(settings.per_round * settings.rounds_of(task), tasks[task].count) if tasks else 0
-        budget = {"used": site.store.used(task), "total": total}
+    project = site.project
+    used, total = budget_of(project.settings, project.tasks.all(), site.store, status.task if status else 0)
     counts = (status.total, status.labelled, status.skipped, status.opinions) if status else (0, 0, 0, 0)
-    return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {"budget": budget}
+    return dict(zip(("total", "labelled", "skipped", "opinions"), counts, strict=True)) | {
+        "budget": {"used": used, "total": total}
+    }
 
 
 def _trained(site: Site) -> View | None:
