@@ -11,7 +11,7 @@ beginning gives.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -30,7 +30,7 @@ from accuacl.experiments.heads.kernels import (
     Term,
     Terms,
     add_terms,
-    kernel,
+    kernel_by_parts,
     unit_rows,
 )
 from accuacl.experiments.heads.rows import canonical_order, checked, part_of
@@ -72,12 +72,10 @@ class KernelHead:
             raise InputError(
                 f"the rows have {x.shape[1]} columns and the head was fitted to {self.support.shape[1]}; give the same."
             )
-        parts = []
-        for start in range(0, len(x), PREDICTED):
-            rows = x[start : start + PREDICTED]
-            rows = self.smoothing(rows) if self.smoothing else rows
-            parts.append(kernel(self.terms, rows, self.support) @ self.coefficients + self.bias)
-        return np.concatenate([np.empty((0, len(self.bias))), *parts])
+        parts = (self.smoothing(rows) if self.smoothing else rows for rows in _parts(x))
+        kernels = kernel_by_parts(self.terms, parts, self.support)
+        outputs = (values @ self.coefficients + self.bias for values in kernels)
+        return np.concatenate([np.empty((0, len(self.bias))), *outputs])
 
     def probabilities(self, x: NDArray[Any]) -> Floats:
         return softmax(self.logits(x))
@@ -337,12 +335,10 @@ class LandmarkProblem(_Balanced):
     def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
         super().__init__(own, given)
         self.landmarks, support = landmarks, rows[landmarks]
-        gram = gram_of(support, terms).copy()  # which may be kept for others
+        features = np.concatenate(list(kernel_by_parts(terms, _parts(rows), support)))
+        gram = features[landmarks]
         gram.flat[:: len(gram) + 1] += 1e-8 * np.trace(gram) / len(gram)
         self.factor = np.linalg.cholesky(gram)
-        features = np.concatenate(
-            [kernel(terms, rows[start : start + PREDICTED], support) for start in range(0, len(rows), PREDICTED)]
-        )
         self.features = solve_triangular(self.factor, features.T, lower=True, overwrite_b=True).T
         self.mean = self.share @ self.features
         self.centred = self.root * (self.features - self.mean)
@@ -372,6 +368,10 @@ class LandmarkProblem(_Balanced):
         slopes = solve_triangular(self._factor(ridge), self._inner(ridge), lower=True, trans=1)
         coefficients = solve_triangular(self.factor, slopes, lower=True, trans=1)
         return self.landmarks, coefficients, self.middle - self.mean @ slopes
+
+
+def _parts(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (rows[start : start + PREDICTED] for start in range(0, len(rows), PREDICTED))
 
 
 def widened(columns: Floats, seen: Ints, classes: int, otherwise: float) -> Floats:
