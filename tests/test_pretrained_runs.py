@@ -13,6 +13,8 @@ from accuacl.experiments import make, run
 from accuacl.experiments.data import class_incremental, load
 from accuacl.experiments.embed import ReadOptions, open_for_run
 from accuacl.experiments.networks import FrozenNetwork, seen, seen_through
+from accuacl.experiments.report.documents import command
+from accuacl.experiments.report.groups import make_groups
 from accuacl.experiments.sweeps import run_name
 from test_data_layouts import pictures, write_parquet
 
@@ -139,3 +141,14 @@ def test_rows_are_the_embeddings_scaled_by_the_first_task(photos):
 def test_vectors_are_refused():
     with pytest.raises(InputError, match="digits has vectors; give --model linear"):
         seen_through(class_incremental(load("digits"), tasks=5))
+
+
+@pytest.mark.parametrize("first", ["uniform", "coverage"])
+def test_the_command_of_a_report_does_the_same_run_again(first):
+    given = {"benchmark": "split-cifar100", "learner": "kernel", "strategy": "coverage", "labels": 100}
+    config = make(given | {"first_round": first})
+    words = command(make_groups([config.model_dump()])[0]).split()
+    again = dict(zip(words[2::2], words[3::2], strict=True))
+    assert again["--first-round"] == first
+    named = {name[2:].replace("-", "_"): value for name, value in again.items() if name != "--out"}
+    assert make(named).model_dump() == config.model_dump()
