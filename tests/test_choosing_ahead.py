@@ -11,8 +11,9 @@ from accuacl.experiments import checkpoints, read_steps
 from accuacl.experiments.heads import kernel, pool, prepare_gram
 from accuacl.experiments.heads.kernel import fit
 from accuacl.experiments.heads.kernels import Term
-from accuacl.labeling.project import people_steps
-from scripted import answer, class_of, new_project, truth
+from accuacl.labeling.project import Project, make, people_steps
+from accuacl.labeling.web.trainer import Trainer
+from scripted import SMALL, answer, blobs, class_of, new_project, truth
 
 COVERING = {"strategy": "coverage", "first_round": "coverage", "head": "linear", "rounds": 3, "sample": 30}
 
@@ -23,11 +24,36 @@ def journal_of(project):
 
 def labelled(folder, ahead, act, **more):
     """A project of two tasks, in which somebody does something in each round; its journal."""
-    with new_project(folder, 2, **COVERING | more) as project:
+    settings = SMALL | COVERING | more
+    if "budget_total" in more:
+        settings.pop("rounds")
+    with Project.create(folder, make(settings)) as project:
+        project.store.add_person("Ada")
+        for task in range(2):
+            project.add(blobs(task)[0])
         person = project.store.people()[0]
         while not project.advance(ahead=ahead).finished:
             if act == "skip":
                 answer(project, 2, skip=lambda pick: True)
+                project.choose_ahead()  # as the server does every two seconds
+            elif act == "skip last":
+                answer(project, project.store.status().left - 1)
+                answer(project, skip=lambda pick: True)
+            elif act == "undo":
+                [item] = answer(project, 1, skip=lambda pick: True)
+                project.choose_ahead()
+                project.store.undo(person, uuid.uuid4().hex)
+                assert item not in project.store.skipped(0, 0)
+                project.choose_ahead()
+            elif act == "forget":
+                answer(project, 3)
+                project.forget([str(min(project.store.labels()))])
+                project.choose_ahead()
+            elif act == "merge":
+                answer(project, 3)
+                living = [one.id for one in project.store.classes() if one.merged_into is None]
+                if len(living) > 2:
+                    project.store.merge_class(living[0], living[1])
             elif act == "new class":
                 answer(project, 1, name=lambda project, item: f"new {item}")
             answer(project)
@@ -43,14 +69,42 @@ def test_the_journal_is_the_same(tmp_path, learner):
     assert journals[0] == journals[1]
 
 
-@pytest.mark.parametrize("act", ["skip", "new class", "correct"])
+@pytest.mark.parametrize("act", ["skip", "skip last", "undo", "new class", "correct", "forget", "merge"])
 def test_it_is_the_same_whatever_people_do(tmp_path, act):
     journals = [labelled(tmp_path / str(ahead), ahead, act, learner="kernel") for ahead in (False, True)]
     assert journals[0] == journals[1]
 
 
-@pytest.mark.parametrize(("act", "expected"), [("label", 0), ("new class", 0), ("correct", 0), ("skip", 4)])
-def test_nothing_is_chosen_when_labels_are_there_unless_something_was_skipped(tmp_path, monkeypatch, act, expected):
+@pytest.mark.parametrize("learner", ["kernel", "ridge"])
+@pytest.mark.parametrize("act", ["label", "skip"])
+def test_a_budget_is_shared_as_without_it(tmp_path, act, learner):
+    more = {"learner": learner, "budget_total": 50, "budget_tasks": 2}
+    journals = [labelled(tmp_path / str(ahead), ahead, act, **more) for ahead in (False, True)]
+    assert journals[0] == journals[1]
+
+
+@pytest.mark.parametrize(
+    ("act", "then", "before", "more"),
+    [
+        ("label", 0, 4, {}),
+        ("new class", 0, 4, {}),
+        ("correct", 0, 4, {}),
+        ("merge", 0, 4, {}),
+        ("skip", 0, 8, {}),
+        ("forget", 0, 8, {}),
+        ("skip last", 4, 4, {}),
+        ("label", 0, 6, {"budget_total": 50, "budget_tasks": 2}),  # rounds of 8, 8, 8 and 1
+        (
+            "skip",
+            0,
+            40,
+            {"budget_total": 50, "budget_tasks": 2},
+        ),  # a skip costs nothing, so there are many rounds
+    ],
+)
+def test_nothing_is_chosen_when_labels_are_there_unless_the_last_was_skipped(
+    tmp_path, monkeypatch, act, then, before, more
+):
     """Two rounds after the first in each of two tasks: they are chosen when the round before is given out."""
     during: list[bool] = []
     waiting = [False]
@@ -70,9 +124,24 @@ def test_nothing_is_chosen_when_labels_are_there_unless_something_was_skipped(tm
     people_choose, ahead = people_steps.choose, people_steps.PeopleSteps.choose_ahead
     monkeypatch.setattr(people_steps, "choose", choose)
     monkeypatch.setattr(people_steps.PeopleSteps, "choose_ahead", choose_ahead)
-    labelled(tmp_path / "p", True, act, learner="kernel")
-    assert during.count(False) == expected
-    assert during.count(True) == 4
+    labelled(tmp_path / "p", True, act, learner="kernel", **more)
+    assert (during.count(False), during.count(True)) == (then, before)
+
+
+def test_a_server_chooses_again_after_a_skip(tmp_path):
+    with new_project(tmp_path / "p", 1, **COVERING, learner="kernel") as project:
+        trainer = Trainer(project, grace=0)
+        trainer._check()
+        chosen = project._ahead._picked
+        trainer._check()
+        assert project._ahead._picked is chosen
+        answer(project, 1, skip=lambda pick: True)
+        trainer._check()
+        assert project._ahead._picked is not chosen
+        chosen = project._ahead._picked
+        answer(project)
+        trainer._check()
+        assert read_steps(project.journal, "query")[-1].result["ids"] == chosen["ids"]
 
 
 def test_weights_that_were_just_written_are_not_read_again(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from accuacl.base.errors import InputError
 from accuacl.experiments.heads import calibration, kernel as module
 from accuacl.experiments.heads.kernel import STEP, LandmarkProblem, Problem, candidates_for, fit
 from accuacl.experiments.heads.kernels import Cosines, Term, kernel, unit_rows
+from accuacl.experiments.heads.pool import fit_with_pool
 from effort import examples
 
 BOTH = (Term("linear", (0, 3)), Term("gaussian", (0, 3)), Term("arc-cosine", (3, 6), 0.5))
@@ -142,6 +143,25 @@ def test_with_all_rows_as_landmarks_nothing_is_lost():
             kernel(BOTH, x, x) @ exact.solution(ridge)[1] + exact.solution(ridge)[2],
             atol=1e-4,
         )
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 1.0, 100.0])
+def test_with_fewer_landmarks_left_out_is_what_a_fit_without_the_row_gives(ridge):
+    """Refits keep the landmarks, which say what functions there are, and the others' weights."""
+    x, labels = rows_of(4, 20)
+    labels[-1] = 3  # alone in its class
+    problem = LandmarkProblem(x, BOTH, np.arange(0, 20, 3), labels, np.random.default_rng(1).random(20) + 0.5)
+    features, size = problem.features, problem.features.shape[1]
+    left_out = problem.left_out(ridge)
+    for i in range(19):
+        rest = np.arange(20) != i
+        rows = np.column_stack([features[rest], np.ones(19)])
+        weighted = problem.weights[rest, None] * rows
+        matrix = weighted.T @ rows + np.diag([*[ridge] * size, 0.0])
+        slopes = np.linalg.solve(matrix, weighted.T @ problem.targets[rest])
+        np.testing.assert_allclose(left_out[i], np.append(features[i], 1) @ slopes, rtol=1e-6, atol=1e-6)
+    assert np.isnan(left_out[19]).all()
+    np.testing.assert_array_equal(problem.left_out(ridge, np.array([2, 7])), left_out[[2, 7]])
 
 
 def test_more_rows_than_can_be_solved_are_approximated(monkeypatch):
@@ -328,3 +348,46 @@ def test_wrong_input_is_named():
         Term("linear", (0, 2), -1.0)
     with pytest.raises(InputError, match="rows have 2 columns and the kernel needs 3"):
         fit(x, np.array([0, 1]), candidates=[(Term("linear", (0, 3)),)])
+    with pytest.raises(InputError, match="2 rows came with ids of the shape \\(1,\\); give one per row"):
+        fit(x, np.array([0, 1]), ids=np.array([3]))
+    with pytest.raises(InputError, match="a sum of kernels is empty; name at least one of linear, gaussian"):
+        fit(x, np.array([0, 1]), candidates=[()])
+    for wide in (1, 3):
+        with pytest.raises(InputError, match=f"the rows have {wide} columns and the head was fitted to 2"):
+            fit(x, np.array([0, 1])).logits(np.ones((4, wide)))
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (["cat", "dog"], "the labels are not numbers, such as 'cat'; .*; KernelRidgeHead takes names"),
+        (np.array(["cat", None], object), "the labels are not numbers, such as 'cat'"),
+        ([0.0, 0.5], r"the labels have 0\.5; give one whole number from 0 for each row"),
+        ([0.0, math.nan], "the labels have nan; give one whole number"),
+        ([0.0, math.inf], "the labels have inf; give one whole number"),
+        ([[0, 1], [1, 0]], r"the labels have the shape \(2, 2\); give one whole number"),
+        (1, r"the labels have the shape \(\); give one whole number"),
+    ],
+)
+def test_labels_that_are_no_whole_numbers_are_named(labels, says):
+    x = np.eye(2)
+    with pytest.raises(InputError, match=says):
+        fit(x, labels)
+    with pytest.raises(InputError, match=says):
+        fit_with_pool(x, labels, [x])
+
+
+@pytest.mark.parametrize("labels", [[0.0, 1.0], [False, True], np.array([0, 1], np.uint8)])
+def test_whole_numbers_of_any_type_are_labels(labels):
+    np.testing.assert_array_equal(
+        fit(np.eye(2), labels).logits(np.eye(2)), fit(np.eye(2), np.arange(2)).logits(np.eye(2))
+    )
+
+
+def test_landmarks_do_not_change_a_kernel_that_was_prepared(monkeypatch):
+    monkeypatch.setattr(module, "CHOSEN_ON", 10)
+    x, labels = rows_of(0)
+    module.prepare_gram(x, BOTH)
+    before = module.gram_of(x, BOTH).copy()
+    LandmarkProblem(x, BOTH, np.arange(len(x)), labels, np.ones(len(x)))
+    np.testing.assert_array_equal(module.gram_of(x, BOTH), before)

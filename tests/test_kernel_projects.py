@@ -171,6 +171,22 @@ def test_the_export_predicts_what_the_project_predicts(tmp_path, way):
     assert ("head.head.reference" in tensors) == (way == "smooth")
 
 
+def test_onnx_of_texts_has_both_blocks_of_columns(tmp_path):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    with project_of(tmp_path / "p", "texts", pool_learning="self") as project:
+        while not project.advance().finished:
+            answer(project, name=name_of)
+        export(project, tmp_path / "out", None, "text", lambda progress: None, onnx=True)
+    model = loader.load(tmp_path / "out")
+    assert [term[:3] for term in model.about["kernel"]] == [["gaussian", *BOTH[0]], ["linear", *BOTH[1]]]
+    texts = texts_of(0)[0].texts
+    session = onnxruntime.InferenceSession(tmp_path / "out" / "model.onnx")
+    (said,) = session.run(["probabilities"], {"inputs": model.texts(texts)})
+    np.testing.assert_allclose(said, model.probabilities(texts), atol=1e-5)
+    assert said.shape == (40, 4)
+
+
 def kernel_head(sharpness, spread):
     """A head of two classes with support rows far from each other, and rows between them."""
     rng = np.random.default_rng(0)

@@ -65,6 +65,35 @@ def test_self_training_is_what_it_is_defined_as():
     np.testing.assert_allclose(head.logits(new) / head.sharpness, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_with_fewer_support_rows_it_is_the_best_head_of_these_rows(monkeypatch):
+    """Every third pseudo-label gives a support row; all are fitted. The objective is that of the exact head."""
+    monkeypatch.setattr(module, "SUPPORT", 100)
+    x, labels = clusters(5, 16, spread=0.7)
+    pools = [clusters(1, 200)[0], clusters(2, 150)[0]]
+    head = fit_with_pool(x, labels, pools, candidates=[TERMS])
+    n, kept = len(x), round(SHARE * 200) + round(SHARE * 150)
+    assert head.learned["pseudo_labels"] == kept
+    assert len(head.support) == n + -(-kept // 3)
+    order = canonical_order(x, labels, np.ones(n))
+    plain, sample = fit(x, labels, candidates=[TERMS]), np.concatenate(pools)
+    which, guesses = module._pseudo_labels(plain.logits(sample), [200, 150])
+    rows, own = np.concatenate([x[order], sample[which]]), np.append(labels[order], guesses)
+    np.testing.assert_array_equal(head.support, np.concatenate([x[order], sample[which][::3]]))
+    given = np.append(np.ones(n), np.full(kept, WEIGHT))
+    weights = given * given.sum() / (4 * np.bincount(own, given)[own])
+    columns = np.column_stack([kernel(TERMS, rows, head.support), np.ones(len(rows))])
+    matrix = columns.T @ (weights[:, None] * columns)
+    matrix[:-1, :-1] += head.ridge * kernel(TERMS, head.support, head.support)
+    targets = 2.0 * (own[:, None] == np.arange(4)) - 1
+    best = np.linalg.lstsq(matrix, columns.T @ (weights[:, None] * targets), rcond=1e-12)[0]
+    new = clusters(3, 400)[0]
+    outputs = head.logits(new) / head.sharpness
+    np.testing.assert_allclose(outputs, kernel(TERMS, new, head.support) @ best[:-1] + best[-1], atol=1e-3)
+    exact = brute_force(x, labels, pools, head.ridge)(new)
+    assert (outputs.argmax(axis=1) == exact.argmax(axis=1)).mean() > 0.98
+    assert np.abs(outputs - exact).mean() < 0.1  # of outputs around -1 and 1
+
+
 def test_the_taught_head_is_as_confident_in_the_pool_as_before():
     """The head before, with its sharpness from left-out labels; the taught head in rows that have not taught it."""
     x, labels = clusters(5, 16, spread=0.9)

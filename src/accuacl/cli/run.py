@@ -32,7 +32,8 @@ from accuacl.experiments.learners import REGISTRY as LEARNERS
 from accuacl.experiments.sweeps import run_name
 from accuacl.strategies import load_plugins, split_options
 
-VARYING = ("strategy", "sample", "keep", "oversample")  # what leaves them unset is not what they then are
+# What leaves these unset is not what they then are.
+VARYING = ("strategy", "scale", "first_round", "sample", "keep", "oversample")
 
 
 @with_settings(Config, without=("model_digest", OPTIONS), defaults=True, varying=(*BY_SCALE, *VARYING))
@@ -58,7 +59,7 @@ def run(
 
     Run the same command again to resume, or to show the result once it is finished. What is not set comes from the
     benchmark's defaults at the chosen --scale, those of the paper at --scale paper; options override what a --config
-    file sets.
+    file sets. With --model pretrained, the defaults are --scale cpu, --strategy coverage and --first-round coverage.
     """
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}

@@ -20,7 +20,7 @@ from accuacl.base.files import reading
 from accuacl.base.userfile import check_function
 from accuacl.experiments import data, learners, models
 from accuacl.experiments.data import ARRIVALS, BENCHMARKS
-from accuacl.experiments.scales import DEFAULTS, OWN, OWN_VECTORS
+from accuacl.experiments.scales import BY_SCALE, DEFAULTS, OWN, OWN_VECTORS, pretrained_defaults
 from accuacl.experiments.setting import (
     OPTION_SETTINGS,
     OPTIONS,
@@ -56,6 +56,7 @@ BUILT_IN = {  # by setting, the values that need no --plugin
     "memory_policy": learners.MEMORY_POLICIES,
     "arrival": ARRIVALS,
 }
+UNSET = {"scale", "strategy", "first_round", "sample", *BY_SCALE}  # `make` notes which of these were given
 Scale = Literal["smoke", "cpu", "paper"]
 
 
@@ -112,10 +113,12 @@ class Config(Settings):
     strategy: str = Field(
         "accuacl",
         description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as "
-        "in the paper; no other is better on all data, docs/strategies.md says which is better where.",
+        "in the paper, and with --model pretrained coverage; docs/strategies.md says which is better where.",
     )
     scale: Scale = Field(
-        "smoke", description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact)."
+        "smoke",
+        description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact). Unset: smoke, and "
+        "with --model pretrained cpu.",
     )
     memory: int = Field(
         100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge keeps all)."
@@ -184,7 +187,7 @@ class Config(Settings):
     first_round: Literal["uniform", "coverage"] = Field(
         "uniform",
         description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
-        "the pool (coverage).",
+        "the pool (coverage). Unset: uniform, and with --model pretrained and --strategy coverage coverage.",
     )
     sample: int = Field(
         0,
@@ -274,13 +277,21 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
     for name, value in given.items():
         if isinstance(value, list) or (isinstance(value, dict) and name != OPTIONS):
             raise InputError(f"{name} is {value!r}, but a run has one value; `accuacl sweep` does several runs.")
-    benchmark, scale = given.get("benchmark", "split-digits"), str(given.get("scale", "smoke"))
-    defaults, vectors = DEFAULTS.get(str(benchmark), OWN).get(scale, {}), benchmark == "split-digits"
-    if isinstance(benchmark, str) and benchmark not in data.BENCHMARKS:
+    benchmark = given.get("benchmark", "split-digits")
+    vectors, own = benchmark == "split-digits", isinstance(benchmark, str) and benchmark not in data.BENCHMARKS
+    if own:
         if benchmark in data.PUBLISHED:
             raise InputError(f"{benchmark} is a data set; the benchmark made of it is split-{benchmark}.")
-        data_path = data.own_data(benchmark, data_dir, "benchmark", data.BENCHMARKS)
+        data_path = data.own_data(str(benchmark), data_dir, "benchmark", data.BENCHMARKS)
         vectors = data.holds_vectors(data_path)
+    exact = getattr(learners.REGISTRY.get(str(given.get("learner"))), "exact", False)
+    head = ("linear" if exact else "mlp") if vectors else models.PRETRAINED
+    usual: dict[str, Any] = {"model": head} if vectors or exact else {}
+    if (usual | given).get("model") == models.PRETRAINED:
+        usual |= pretrained_defaults(given.get("strategy"))
+    scale = str((usual | given).get("scale", "smoke"))
+    defaults = DEFAULTS.get(str(benchmark), OWN).get(scale, {}) | usual
+    if own:
         defaults = defaults | (OWN_VECTORS.get(scale, {}) if vectors else {})
         split = given.get("classes_per_task") or given.get("domains")
         if not split and (given.get("task_column") or data.holds_tasks(data_path)):
@@ -295,18 +306,18 @@ def make(given: dict[str, Any], data_dir: Path | None = None) -> Config:
             )
         if isinstance(given.get("labels"), int):
             defaults = defaults | {"memory": given["labels"]}
-    exact = getattr(learners.REGISTRY.get(str(given.get("learner"))), "exact", False)
-    if vectors or exact:
-        defaults = defaults | {"model": ("linear" if exact else "mlp") if vectors else models.PRETRAINED}
     if models.is_own(str(given.get("model", ""))):
         given = given | own_model(str(given["model"]), given.get("model_digest"))
     if str(given.get("learner")) in learners.REGISTRY:
         defaults = defaults | learners.REGISTRY[str(given["learner"])].settings
-    if vectors and benchmark != "split-digits" and data.holds_columns(data_path):
+    if own and vectors and data.holds_columns(data_path):
         defaults.pop("pool_learning", None)  # off, as `heads.pool_learning_of_kind` says of tables
     try:
         config = Config(**(defaults | given))
-        return config if "sample" in given else config.model_copy(update={"sample": usual_sample_of(config)})
+        if "sample" not in given:
+            config = config.model_copy(update={"sample": usual_sample_of(config)})
+        config.model_fields_set.difference_update(UNSET - given.keys())
+        return config
     except pydantic.ValidationError as error:
         first = error.errors()[0]
         field = "/".join(str(part) for part in first["loc"])

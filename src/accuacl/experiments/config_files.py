@@ -14,11 +14,13 @@ import yaml
 
 from accuacl.base.errors import InputError, one_line
 from accuacl.base.files import reason, write_text
-from accuacl.experiments.config import Config, Settings
+from accuacl.experiments import models
+from accuacl.experiments.config import UNSET, Config, Settings
 from accuacl.experiments.setting import OPTIONS, flat_options
 from accuacl.strategies import REGISTRY as STRATEGIES, takes_sample
 
 SCHEMA = "schema"  # the key of the version
+DEFAULTS_CHANGED = ("scale", "strategy", "first_round")  # with --model pretrained
 VERSION = 1  # raised when a setting changes its meaning or its name; a new setting needs no other version
 
 
@@ -50,7 +52,7 @@ def as_begun(config: Config, path: Path) -> Config:
     """The config of a run that is resumed from this file, with what other defaults were when it began.
 
     Where it names no sample, coverage looks at whole pools; one among its options is drawn by the strategy. `kernel`
-    learned from the pool on all kinds of data.
+    learned from the pool on all kinds of data. Runs on a pretrained network had the defaults of all others.
     """
     try:
         recorded = json.loads(path.read_text(encoding="utf-8"))
@@ -64,6 +66,10 @@ def as_begun(config: Config, path: Path) -> Config:
         before = {"sample": 0, OPTIONS: config.options | {"sample": config.sample}}
     if config.learner == "kernel" and "pool_learning" not in config.model_fields_set:
         before["pool_learning"] = recorded.get("pool_learning", config.pool_learning)
+    if config.model == models.PRETRAINED:
+        unset = (UNSET & recorded.keys()) - config.model_fields_set
+        if any(name in unset and recorded[name] == Config.model_fields[name].default for name in DEFAULTS_CHANGED):
+            before |= {name: recorded[name] for name in unset}
     return config.model_copy(update=before) if before else config
 
 

@@ -173,7 +173,8 @@ def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[
 
 
 def _memory_of_everything(config: Config, tasks: int, labels: int) -> list[str]:
-    if config.strategy == "full" or config.memory < labels or "memory" in REGISTRY[config.learner].fixed:
+    entry = REGISTRY[config.learner]
+    if config.strategy == "full" or config.memory < labels or entry.exact or "memory" in entry.fixed:
         return []
     return [
         f"a memory of {config.memory} keeps all {labels} labels of the {tasks} tasks, so that little can be forgotten; "

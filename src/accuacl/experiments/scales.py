@@ -55,6 +55,15 @@ OWN: dict[str, dict[str, Any]] = {  # one's own data; the memory is as large as 
 BY_SCALE = {name for scales in DEFAULTS.values() for settings in scales.values() for name in settings}
 
 
+def pretrained_defaults(strategy: str | None) -> dict[str, str]:
+    """The defaults of runs on a pretrained network: coverage, which is best there, and the scale that learns.
+
+    strategy: what was given; another than coverage also keeps its own first round.
+    """
+    defaults = {"scale": "cpu", "strategy": "coverage"}
+    return defaults | ({"first_round": "coverage"} if strategy in (None, "coverage") else {})
+
+
 def decided_by_scale(benchmark: str) -> list[str]:
     """The settings that --scale gives defaults for.
 

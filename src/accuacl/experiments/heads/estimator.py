@@ -50,7 +50,13 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         X, y = validate_data(self, X, y, dtype=[np.float64, np.float32])
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.ridge is not None and not (np.isfinite(self.ridge) and self.ridge > 0):
+            raise InputError(
+                f"the ridge is {self.ridge}; give a number above 0, or None, and leave-one-out chooses it."
+            )
         blocks = [(0, X.shape[1])] if self.blocks is None else list(self.blocks)
+        if not blocks:
+            raise InputError("blocks is empty; give ranges of columns such as [(0, 256)], or None for one of all.")
         candidates = candidates_for(blocks)
         if self.kernels != CHOSEN:
             names = (self.kernels,) if isinstance(self.kernels, str) else tuple(self.kernels)
@@ -64,7 +70,7 @@ class KernelRidgeHead(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             mode=self.pool_learning,
             candidates=candidates,
             blocks=tuple(blocks),
-            ridge=self.ridge or 0.0,
+            ridge=0.0 if self.ridge is None else self.ridge,
         )
         return self
 

@@ -11,7 +11,7 @@ beginning gives.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -22,7 +22,18 @@ from scipy.linalg import lapack, solve_triangular
 
 from accuacl.base.errors import InputError
 from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss, softmax
-from accuacl.experiments.heads.kernels import Blocks, Cosines, Smoothing, Term, Terms, add_terms, kernel, unit_rows
+from accuacl.experiments.heads.kernels import (
+    KERNELS,
+    Blocks,
+    Cosines,
+    Smoothing,
+    Term,
+    Terms,
+    add_terms,
+    kernel_by_parts,
+    unit_rows,
+)
+from accuacl.experiments.heads.rows import canonical_order, checked, part_of
 
 STEP = 10**0.5  # factor from one ridge that is tried to the next
 STEPS = 8  # at most so many steps up or down
@@ -57,12 +68,14 @@ class KernelHead:
 
     def logits(self, x: NDArray[Any]) -> Floats:
         """One row for each of x, one column for each class."""
-        parts = []
-        for start in range(0, len(x), PREDICTED):
-            rows = x[start : start + PREDICTED]
-            rows = self.smoothing(rows) if self.smoothing else rows
-            parts.append(kernel(self.terms, rows, self.support) @ self.coefficients + self.bias)
-        return np.concatenate([np.empty((0, len(self.bias))), *parts])
+        if x.shape[1] != self.support.shape[1]:
+            raise InputError(
+                f"the rows have {x.shape[1]} columns and the head was fitted to {self.support.shape[1]}; give the same."
+            )
+        parts = (self.smoothing(rows) if self.smoothing else rows for rows in _parts(x))
+        kernels = kernel_by_parts(self.terms, parts, self.support)
+        outputs = (values @ self.coefficients + self.bias for values in kernels)
+        return np.concatenate([np.empty((0, len(self.bias))), *outputs])
 
     def probabilities(self, x: NDArray[Any]) -> Floats:
         return softmax(self.logits(x))
@@ -104,13 +117,15 @@ def fit(
     >>> fit(x, np.array([0, 0, 1, 1])).probabilities(x).argmax(axis=1)
     array([0, 0, 1, 1])
     """
-    x, labels, weights, classes = checked(x, labels, weights, classes)
+    x, labels, weights, classes = checked(x, labels, weights, classes, ids)
     if not (np.isfinite(ridge) and ridge >= 0):
         raise InputError(f"the ridge is {ridge}; give a number above 0, or none, and leave-one-out chooses it.")
     order = np.argsort(ids, kind="stable") if ids is not None else canonical_order(x, labels, weights)
     rows, given = x[order], weights[order]
     seen, own = np.unique(labels[order], return_inverse=True)
     candidates = list(candidates) or candidates_for([(0, x.shape[1])])
+    if not all(candidates):
+        raise InputError(f"a sum of kernels is empty; name at least one of {', '.join(KERNELS)}.")
     terms, ridge, problem = _choose(rows, own, given, candidates, ridge)
     left_out = problem.left_out(ridge)
     beta = problem.sharpness(left_out)
@@ -135,31 +150,11 @@ def candidates_for(blocks: Blocks) -> list[Terms]:
     return tried
 
 
-def canonical_order(x: NDArray[Any], labels: Ints, weights: Floats) -> NDArray[np.intp]:
-    """An order of rows that depends on what is in them alone; rows that are equal have equal places."""
-    parts = (np.ascontiguousarray(x), labels[:, None], weights[:, None])
-    content = np.hstack([part.view(np.uint8).reshape(len(x), -1) for part in parts])
-    return np.argsort(np.ascontiguousarray(content).view(f"V{content.shape[1]}")[:, 0], kind="stable")
-
-
-def checked(x: NDArray[Any], labels: Ints, weights: Floats | None, classes: int) -> tuple[Any, Ints, Floats, int]:
-    x, labels = np.asarray(x), np.asarray(labels)
-    weights = np.ones(len(x)) if weights is None else np.asarray(weights, np.float64)
-    if x.ndim != 2 or len(x) == 0 or not len(x) == len(labels) == len(weights):
-        raise InputError(f"{len(x)} rows came with {len(labels)} labels; give one label per row, and at least one row.")
-    classes = classes or int(labels.max()) + 1
-    if int(labels.min()) < 0 or int(labels.max()) >= classes:
-        raise InputError(f"labels run from {labels.min()} to {labels.max()}; give labels from 0 to {classes - 1}.")
-    if not (np.isfinite(weights).all() and (weights > 0).all()):
-        raise InputError("the weights of rows must be finite and above 0; remove rows with weight 0.")
-    return x, labels.astype(np.int64), weights, classes
-
-
 def _choose(
     rows: NDArray[Any], own: Ints, given: Floats, candidates: Sequence[Terms], ridge: float
 ) -> tuple[Terms, float, Problem | LandmarkProblem]:
     """The candidate and the ridge with the smallest leave-one-out log loss, and the problem to solve with them."""
-    part = _part_of(own, min(EXACT, max(CHOSEN_ON, PER_CLASS * (int(own.max()) + 1))))
+    part = part_of(own, min(EXACT, max(CHOSEN_ON, PER_CLASS * (int(own.max()) + 1))))
     cosines, inside = _Cosines(rows[part]), np.unique(own[part], return_inverse=True)[1]
     gram = gram_of(rows, candidates[0]) if len(candidates) == 1 and len(rows) <= EXACT else None
     best: tuple[float, Terms, float, bool] | None = None
@@ -175,7 +170,7 @@ def _choose(
     _, terms, ridge, lowest = best
     whole: Problem | LandmarkProblem
     if len(rows) > EXACT:
-        whole = LandmarkProblem(rows, terms, _part_of(own, LANDMARKS), own, given)
+        whole = LandmarkProblem(rows, terms, part_of(own, LANDMARKS), own, given)
     else:
         if gram is None:
             gram = cosines.gram(terms) if len(part) == len(rows) else gram_of(rows, terms)
@@ -201,22 +196,6 @@ def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float, bool]:
         while abs(step + way) <= STEPS and at(step + way) < at(step):
             step += way
     return at(step), problem.typical * STEP**step, step == -STEPS
-
-
-def _part_of(own: Ints, count: int) -> NDArray[np.intp]:
-    """This many rows, in order, as evenly from all classes as possible, spread over each class."""
-    if len(own) <= count:
-        return np.arange(len(own))
-    turn = np.empty(len(own))
-    for c in range(int(own.max()) + 1):
-        mine = np.flatnonzero(own == c)
-        turn[mine[_spread(len(mine))]] = np.arange(len(mine))
-    return np.sort(np.argsort(turn, kind="stable")[:count])
-
-
-def _spread(n: int) -> NDArray[np.intp]:
-    """0 .. n - 1 in an order of which every beginning is spread over all: by the golden ratio's multiples."""
-    return np.argsort((np.arange(n) * 0.6180339887498949) % 1.0, kind="stable")
 
 
 def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
@@ -356,12 +335,10 @@ class LandmarkProblem(_Balanced):
     def __init__(self, rows: NDArray[Any], terms: Terms, landmarks: NDArray[np.intp], own: Ints, given: Floats) -> None:
         super().__init__(own, given)
         self.landmarks, support = landmarks, rows[landmarks]
-        gram = gram_of(support, terms)
+        features = np.concatenate(list(kernel_by_parts(terms, _parts(rows), support)))
+        gram = features[landmarks]
         gram.flat[:: len(gram) + 1] += 1e-8 * np.trace(gram) / len(gram)
         self.factor = np.linalg.cholesky(gram)
-        features = np.concatenate(
-            [kernel(terms, rows[start : start + PREDICTED], support) for start in range(0, len(rows), PREDICTED)]
-        )
         self.features = solve_triangular(self.factor, features.T, lower=True, overwrite_b=True).T
         self.mean = self.share @ self.features
         self.centred = self.root * (self.features - self.mean)
@@ -391,6 +368,10 @@ class LandmarkProblem(_Balanced):
         slopes = solve_triangular(self._factor(ridge), self._inner(ridge), lower=True, trans=1)
         coefficients = solve_triangular(self.factor, slopes, lower=True, trans=1)
         return self.landmarks, coefficients, self.middle - self.mean @ slopes
+
+
+def _parts(rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    return (rows[start : start + PREDICTED] for start in range(0, len(rows), PREDICTED))
 
 
 def widened(columns: Floats, seen: Ints, classes: int, otherwise: float) -> Floats:

@@ -10,7 +10,7 @@ Rows that are zero everywhere stay zero.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +49,17 @@ Terms = tuple[Term, ...]
 
 def kernel(terms: Terms, x: NDArray[Any], z: NDArray[Any]) -> Rows:
     """The sum of the terms for all pairs of a row of x and one of z."""
-    total = np.zeros((len(x), len(z)))
-    for columns in dict.fromkeys(term.columns for term in terms):
-        add_terms(total, terms, columns, Cosines(unit_rows(x, columns), unit_rows(z, columns)))
-    return total
+    return next(kernel_by_parts(terms, [x], z))
+
+
+def kernel_by_parts(terms: Terms, parts: Iterable[NDArray[Any]], z: NDArray[Any]) -> Iterator[Rows]:
+    """For each part, the sum of the terms for all pairs of one of its rows and one of z, which is scaled only once."""
+    blocks = {columns: unit_rows(z, columns) for columns in dict.fromkeys(term.columns for term in terms)}
+    for x in parts:
+        total = np.zeros((len(x), len(z)))
+        for columns, other in blocks.items():
+            add_terms(total, terms, columns, Cosines(unit_rows(x, columns), other))
+        yield total
 
 
 def add_terms(total: Rows, terms: Terms, columns: tuple[int, int], cosines: Cosines) -> None:

@@ -29,13 +29,12 @@ from accuacl.experiments.heads.kernel import (
     KernelHead,
     LandmarkProblem,
     Problem,
-    canonical_order,
-    checked,
     fit,
     gram_of,
     widened,
 )
 from accuacl.experiments.heads.kernels import Blocks, Smoothing, Terms, kernel
+from accuacl.experiments.heads.rows import canonical_order, checked
 
 OFF, SELF, SMOOTH = POOL_LEARNING = ("off", "self", "smooth")
 SAMPLED = 1200  # rows of each task's pool
@@ -106,7 +105,7 @@ def fit_with_pool(
     fixed, if it is above 0.
     """
     check_mode(mode)
-    x, labels, _, classes = checked(x, labels, None, classes)
+    x, labels, _, classes = checked(x, labels, None, classes, ids)
     pools = [np.asarray(pool) for pool in pools if len(pool)]
     if mode == SMOOTH and pools:
         smoothing = Smoothing(np.concatenate(pools), tuple(blocks) or ((0, x.shape[1]),))

@@ -17,6 +17,7 @@ from accuacl.experiments import (
     Config,
     describe_stream,
     is_class_incremental,
+    models,
     read_result,
     read_steps,
 )
@@ -250,10 +251,13 @@ def command(group: Group) -> str:
     """One line of shell that does all runs of the group again."""
     default = defaults(group["benchmark"], group["scale"], group["learner"])
     words = ["accuacl", "run"]
-    for name in (*ALWAYS, *(name for name in Config.model_fields if name not in (*ALWAYS, "seed"))):
+    always = (
+        (*ALWAYS, "first_round") if group["model"] == models.PRETRAINED else ALWAYS
+    )  # its default follows the strategy
+    for name in (*always, *(name for name in Config.model_fields if name not in (*always, "seed"))):
         if name == OPTIONS:
             words += [word for option in shlex.split(group[OPTIONS]) for word in ("--option", option)]
-        elif name in ALWAYS or group[name] != default[name]:
+        elif name in always or group[name] != default[name]:
             words += [f"--{name.replace('_', '-')}", str(group[name])]
     digest = hashlib.sha256(shlex.join(words).encode()).hexdigest()[:6]  # different runs need different directories
     out = f"runs/{digest}-"

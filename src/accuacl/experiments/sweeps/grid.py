@@ -147,7 +147,7 @@ def _values(name: str, value: Any, scale: str) -> list[Any]:
 def run_name(config: Config, data_dir: Path | None) -> str:
     """A name for the directory: the five settings that matter most, then all that differ from the scale's defaults."""
     chosen = config.model_dump()
-    given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")}
+    given = {name: chosen[name] for name in (*NAMED, *STREAM, "scale")} | {"first_round": "uniform"}
     usual = make(given, data_dir).model_dump() | {"sample": usual_sample_of(config)}
     chosen |= {"model": Path(config.model).name, "model_digest": None}  # of one's own network without its folder
     options = chosen.pop(OPTIONS, {})

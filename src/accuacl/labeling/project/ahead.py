@@ -1,9 +1,10 @@
 """The next batch, chosen while people label the present one.
 
 Coverage looks at embeddings and at which items were asked, not at answers. So what it picks for the next round can be
-found before the labels are there, for the case that nobody skips anything; when they are, only the head is left to be
-fitted. A choice is kept with all that it depends on, and used only where that is the same: if an item was skipped, a
-task ended or data were forgotten, the batch is chosen then, as without this. Kept in memory, by one process.
+found before the labels are there, for the case that people label all that they have not skipped by then; when the
+labels are there, only the head is left to be fitted. After a skip it is chosen again. A choice is kept with all that it
+depends on, and used only where that is the same: if the last item was skipped, a task ended or another process has
+forgotten data, the batch is chosen then, as without this. Kept in memory, by one process.
 """
 
 from __future__ import annotations
@@ -51,14 +52,15 @@ def sees_embeddings_alone(settings: ProjectSettings) -> bool:
     return settings.frozen and settings.head == "linear" and settings.strategy in ONLY_EMBEDDINGS
 
 
-def if_nothing_is_skipped(
-    settings: ProjectSettings, state: PeopleState, picked: dict[str, Any], pool: Ids
+def if_the_rest_is_labelled(
+    settings: ProjectSettings, state: PeopleState, picked: dict[str, Any], skipped: list[int], pool: Ids
 ) -> PeopleState:
-    """The state of the next round if every pick of this one gets a label."""
+    """The state of the next round if every pick of this one gets a label, but for those that were skipped."""
     held = [] if state.round else picked.get("held")
     if held is None:
         held = held_out(picked["ids"], settings.holdout, settings.seed)
-    answer = {"labels": [[item, 0] for item in picked["ids"]], "held": held, "corrected": []}
+    labels = [[item, 0] for item in picked["ids"] if item not in set(skipped)]
+    answer = {"labels": labels, "held": held, "corrected": [], "skipped": skipped}
     return PeopleState(**(vars(with_answer(state, answer)) | {"round": state.round + 1, "pool": pool}))
 
 

@@ -23,7 +23,7 @@ from accuacl.experiments.heads import looks_at_pool
 from accuacl.experiments.memory import Memory
 from accuacl.experiments.networks import TORCH
 from accuacl.features import Features
-from accuacl.labeling.project.ahead import Ahead, if_nothing_is_skipped, prepare_fit, sees_embeddings_alone
+from accuacl.labeling.project.ahead import Ahead, if_the_rest_is_labelled, prepare_fit, sees_embeddings_alone
 from accuacl.labeling.project.erasing import erased_rows
 from accuacl.labeling.project.given_labels import take_given
 from accuacl.labeling.project.learned import Networks, as_memory, load_sums, save_sums, with_task
@@ -69,6 +69,7 @@ class PeopleSteps:
         self.config, self.overlap = settings.as_config(), overlap
         self.on_progress, self.ahead = on_progress or ignore, ahead
         self._waiting: tuple[PeopleState, dict[str, Any]] | None = None  # for labels of these picks
+        self._skipped: list[int] | None = None  # of these picks, when the next ones were chosen ahead
         self.tasks = [Task(task.index, (), task.ids, np.empty(0, np.int64)) for task in tasks.all()]
         self.test_every_round = True
         self.networks = networks = Networks(settings, folder, tasks)
@@ -178,27 +179,35 @@ class PeopleSteps:
         return record_sample(picked, sample, state)
 
     def choose_ahead(self) -> None:
-        """While people label a round: what the next one has if they skip nothing, and what its fit needs."""
+        """While people label a round: what the next one has if they skip nothing more, and what its fit needs.
+
+        Called again, it does so again if they have skipped something since.
+        """
         if self.ahead is None or self._waiting is None or not sees_embeddings_alone(self.settings):
             return
         now, picked = self._waiting
-        state = if_nothing_is_skipped(self.settings, now, picked, self.pool_of(now.task))
+        skipped, before = self.store.skipped(now.task.index, now.round), self._skipped
+        if skipped == before:
+            return
+        self._skipped = skipped
+        state = if_the_rest_is_labelled(self.settings, now, picked, skipped, self.pool_of(now.task))
         if self.settings.learner == "kernel":
             prepare_fit(self.settings, self.networks.rows, np.array(list(state.taught), np.int64))
         state = state.with_asked(self.store.unasked(state.task.index))
-        size, why_none = self._round_size(state)
-        if not (why_none or now.last_round or self.settings.budget_total):
+        status = self.store.status()
+        size, why_none = self._round_size(state, status.left if status else 0)
+        if not why_none and (self.settings.budget_total or not now.last_round):
             self._chosen(state, size, None)
 
-    def _round_size(self, state: PeopleState) -> tuple[int, str]:
+    def _round_size(self, state: PeopleState, coming: int = 0) -> tuple[int, str]:
         """How many labels the round asks for, and why it can ask for none: "ended", "pool" or "budget".
 
-        Those skipped before are asked for again, as other items.
+        Those skipped before are asked for again, as other items. coming: labels that the round before is still to get.
         """
         if self.store.has_ended(state.task.index):
             return 0, "ended"
         if self.settings.budget_total:
-            size = round_limit(self.settings, self.store, len(self.tasks), state.task.index, state.round)
+            size = round_limit(self.settings, self.store, len(self.tasks), state.task.index, state.round, coming)
             return size, "pool" if not len(state.left) else "" if size else "budget"
         size = self.settings.per_round * (state.round + 1) - state.answered
         return size, "" if len(state.left) else "pool"

@@ -44,6 +44,7 @@ from accuacl.labeling.store import Person, Store, clean_name
 if TYPE_CHECKING:
     from accuacl.labeling.project.ahead import Ahead
     from accuacl.labeling.project.forgetting import ForgetReport
+    from accuacl.labeling.project.people_steps import PeopleSteps
 
 PATIENCE = 600.0  # seconds that a backup waits for a training to end
 
@@ -60,6 +61,7 @@ class Project:
         self._overlap: float | None = None  # given to this process
         self._begun: set[int] = set()  # tasks whose first round is known to be chosen
         self._ahead: Ahead | None = None
+        self._steps: PeopleSteps | None = None  # those of the last `advance`, which know what is waited for
 
     @classmethod
     def create(cls, directory: Path, settings: ProjectSettings, classes: Sequence[str] = ()) -> Project:
@@ -196,6 +198,7 @@ class Project:
 
         ahead: then, while people label it, choose what comes after it, for this process to use in the next call.
         """
+        self._steps = None
         self.give_out_first()
         import torch  # slow to load, and needed only here
 
@@ -220,9 +223,18 @@ class Project:
                 all_tasks(steps, journal)
             steps.finish_preparing()  # while people label the first round
             steps.choose_ahead()
+            self._steps = steps if self._ahead else None
             if self.settings.keep == STATISTICS:
                 erase_finished(self.tasks, self.journal)
         return self.state()
+
+    def choose_ahead(self) -> None:
+        """Choose again what comes after the present round, if people have skipped something since the last choice.
+
+        Nothing is recorded. For a process that has called `advance(ahead=True)`, while people label.
+        """
+        if self._steps is not None:
+            self._steps.choose_ahead()
 
     def give_out_first(self) -> None:
         """If a task begins now, let people have its first items before anything slow is done."""

@@ -101,13 +101,13 @@ def budget_of(settings: ProjectSettings, tasks: Sequence[TaskInfo], store: Store
 # --budget-total: a number of labels that is never exceeded, shared evenly by the tasks
 
 
-def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int) -> int:
+def round_limit(settings: ProjectSettings, store: Store, tasks: int, task: int, round: int, coming: int = 0) -> int:
     """How many labels a round of a task may ask for under --budget-total, including those that it has.
 
-    tasks: how many there are so far.
+    tasks: how many there are so far. coming: labels that an earlier round of the task is still going to have.
     """
-    left = max(0, settings.budget_total - store.used_elsewhere(task, round))
-    used_here = store.used(task) if round else 0
+    left = max(0, settings.budget_total - store.used_elsewhere(task, round) - coming)
+    used_here = store.used(task) + coming if round else 0
     share = _share(settings, used_here + left, tasks, task)
     return max(0, min(settings.per_round, left, share - used_here))
 

@@ -193,6 +193,12 @@ def unasked(tx: Transaction, task: int) -> list[int]:
     return [item for (item,) in tx.rows("SELECT item FROM picks WHERE task = ? AND rank >= ?", task, GIVEN)]
 
 
+def skipped(tx: Transaction, task: int, round: int) -> list[int]:
+    """The items of a round that people have skipped, by number."""
+    rows = "SELECT item FROM state WHERE task = ? AND round = ? AND answer IS NOT NULL AND skipped ORDER BY item"
+    return [item for (item,) in tx.rows(rows, task, round)]
+
+
 def used(tx: Transaction, task: int) -> int:
     """How many of the task's picks have a label, without those that had one before anybody was asked."""
     return _used(tx, tx.rows("SELECT task, round FROM tally WHERE task = ?", task))

@@ -145,6 +145,7 @@ class Store:
     picks = read(_rounds.picks)
     rounds_of_items = read(_rounds.rounds_of_items)
     unasked = read(_rounds.unasked)
+    skipped = read(_rounds.skipped)
     used = read(_rounds.used)
     used_elsewhere = read(_rounds.used_elsewhere)
     used_in_all = read(_rounds.used_in_all)

@@ -94,6 +94,7 @@ class Trainer:
 
     def _check(self) -> None:
         if not self._ready():
+            self.project.choose_ahead()
             return
         status = self.project.store.status()
         if status is not None and status.open and self._wait_for_undo():
