@@ -3,9 +3,10 @@
     python benchmarks/cell.py docs/results/paper/cell.csv docs/results/paper/cell-10.csv \
         docs/results/study/choosing.csv --table REPRODUCIBILITY.md
 
-DER++ on split-cifar10 with a memory of 100. First what to quote, for fifty epochs, the paper's number, and for ten; then A, average accuracy, and F, forgetting,
-mean and standard deviation over seeds, in %; then each other row minus uniform with the paper's memory, paired by seed,
-with p-values by sign flips, corrected by Holm's method over the rows of a scale.
+DER++ on split-cifar10 with a memory of 100. First what to quote, for fifty epochs, the paper's number, and for ten;
+then A, average accuracy, and F, forgetting, mean and standard deviation over seeds, in %; then each other row minus
+uniform with the paper's memory, paired by seed, with p-values by sign flips, corrected by Holm's method over the rows
+of a scale.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ def test_new_examples_come_once_an_epoch_and_a_single_one_joins():
         parts = every(torch.arange(n), batch, torch.Generator().manual_seed(n))
         assert [len(part) for part in parts] == sizes
         assert sorted(torch.cat(parts).tolist()) == list(range(n))
-    assert next(cycle(torch.arange(3), 4, torch.Generator(), full=True), None) is None
+    assert sorted(next(cycle(torch.arange(3), 4, torch.Generator(), full=True)).tolist()) == [0, 1, 2]
+    assert next(cycle(torch.arange(0), 4, torch.Generator(), full=True), None) is None
     assert next(cycle(torch.arange(0), 4, torch.Generator(), full=False), None) is None
 
 

@@ -246,11 +246,20 @@ def test_derpp_original_draws_a_batch_for_each_term():
     np.testing.assert_allclose(made.buffer.logits[inside], wanted, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize(("name", "size"), [("der++", 3), ("der++", 10), ("er-ace", 3), ("er-ace", 10)])
-def test_memory_batches_of_derpp_and_erace_are_full_or_none(name, size):
+@pytest.mark.parametrize("size", [0, 1, 3, 10])
+@pytest.mark.parametrize("name", ["der++", "er-ace"])
+def test_memory_batches_of_derpp_and_erace_are_full_or_the_whole_memory(name, size):
     made = learner(name, memory=size, **({"capacity": size} if name == "er-ace" else {}))
-    lengths = {len(rows) for rows in (next(made.replay, ()) for _ in range(9))}
-    assert lengths == ({4} if size == 10 else {0})
+    batches = [next(made.replay, ()) for _ in range(9)]
+    assert {len(rows) for rows in batches} == {min(size, 4)}
+    assert all(len(set(map(int, rows))) == len(rows) for rows in batches)
+
+
+def test_derpp_replays_a_memory_that_is_smaller_than_a_batch():
+    made, new = learner("der++", memory=3), np.array([12, 15, 10, 11])
+    z = logits(made.round.model, np.arange(3))
+    wanted = ce(logits(made.round.model, new), Y[new]) + 0.1 * np.mean((z - STORED[:3]) ** 2) + 0.5 * ce(z, Y[:3])
+    assert made.observe(torch.tensor([2, 5, 0, 1])).item() == pytest.approx(wanted, rel=1e-5)
 
 
 @pytest.mark.parametrize("shuffle", range(4))

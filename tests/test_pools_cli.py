@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accuacl import pools, select
+from accuacl import Features, pools, select
 from accuacl.cli import main, select as command
 from accuacl.strategies import coverage
 from effort import gone, wait_until
-from pool_files import Inline, write
+from pool_files import Inline, table, write
 from problems import features
 from processes import start_command
 
@@ -112,6 +112,70 @@ def test_options_of_strategies_that_choose_a_set_reach_them(ask, tmp_path, strat
         for more in ({}, options)
     )
     assert picked == expected != by_default
+
+
+@pytest.mark.parametrize(("strategy", "options"), [("direct", {}), ("anchoral", {"subpool": 90})])
+def test_the_classes_of_labelled_examples_reach_the_strategies_that_ask_for_them(ask, tmp_path, strategy, options):
+    labelled, classes = features(RNG, 40, 6, 4), RNG.integers(0, 4, 40)
+    paths = [tmp_path / "labelled" / name for name in ("a.parquet", "b.parquet")]
+    paths[0].parent.mkdir()
+    for path, rows in zip(paths, (slice(0, 25), slice(25, 40)), strict=True):
+        ids = np.arange(1000, 1040)[rows]
+        whole = table(ids, labelled.rows(np.arange(40)[rows])).append_column("label", pa.array(classes[rows]))
+        pq.write_table(whole.append_column("word", pa.array(["cat"] * len(ids))), path, row_group_size=7)
+    question = ["--pool", "pool.parquet", "--budget", 4, "--strategy", strategy, "--labelled", "labelled"]
+    question += [word for name, value in options.items() for word in (f"--{name}", value)]
+
+    def picks(*more):
+        code, said = ask(*question, *more, "--out", "picked.parquet")
+        assert code == 0, said
+        return pq.read_table(tmp_path / "picked.parquet")["id"].to_pylist()
+
+    told, predicted = (
+        select(strategy, pool=POOL, budget=4, labelled=labelled, classes=given, **options).indices.tolist()
+        for given in (classes, None)
+    )
+    assert told != predicted
+    for more in ((), ("--label-column", "label")):
+        assert picks(*more) == told
+        assert ask.errors == ""
+    left = np.setdiff1d(np.arange(500), [3, 4])
+    (tmp_path / "gone.txt").write_text("4\n3\n")
+    both = Features.concat([labelled, POOL.rows(np.array([3, 4]))])
+    of_both = [*classes, *POOL.probabilities[[3, 4]].argmax(1)]
+    expected = select(strategy, pool=POOL.rows(left), budget=4, labelled=both, classes=of_both, **options)
+    assert picks("--exclude", "gone.txt") == left[expected.indices].tolist()
+    says = f"the classes of rows that --exclude leaves out are not known. {strategy} takes for their classes what"
+    assert says in ask.errors
+    for column, says in (("word", "word holds string; give each class as a whole number"), ("lab", "no column 'lab'")):
+        code, said = ask(*question, "--label-column", column, "--out", "p.csv")
+        assert code == 2
+        assert says in said
+    for path in paths:
+        pq.write_table(pq.read_table(path).drop_columns("label"), path)
+    assert picks() == predicted
+    assert "a.parquet has no column 'label'" in ask.errors
+    assert f"{strategy} takes for their classes what the model predicts." in ask.errors
+    assert ask.errors.count("\n") == 1
+
+
+def test_classes_that_are_no_classes_of_the_pool(ask, tmp_path):
+    whole = table(np.arange(900, 903), features(RNG, 3, 6, 4))
+    question = ("--pool", "pool.parquet", "--budget", 5, "--strategy", "direct", "--out", "p.csv")
+    for labels, says in (
+        ([0, 4, 1], "classes has 4, but there are the classes 0 to 3."),
+        ([0, None, 1], "row 1 has no label; fill it in or drop the row."),
+    ):
+        pq.write_table(whole.append_column("label", pa.array(labels, pa.int32())), tmp_path / "known.parquet")
+        code, said = ask(*question, "--labelled", "known.parquet")
+        assert (code, said.count("\n")) == (2, 1)
+        assert says in said
+    code, said = ask(*question, "--label-column", "label")
+    assert code == 2
+    assert "--label-column is a column of --labelled; give --labelled too" in said
+    known = features(RNG, 3, 6, 4)
+    with pytest.raises(ValueError, match="give one for each of 3 labelled examples"):
+        pools.select("pool.parquet", "direct", budget=5, labelled=known, classes=[1], exclude=[3], engine="local")
 
 
 @pytest.mark.parametrize(("given", "sample"), [(None, 400), (100, 100), (500, 0), (0, 0)])

@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from accuacl.cli import main
-from accuacl.experiments import Journal, make, report, run
+from accuacl.experiments import Journal, learners, make, report, run
 from accuacl.experiments.report import bars, curves, documents, figure_files, formats as svg, run_figures
 from accuacl.experiments.report.document import FAINT, Code
 from accuacl.experiments.report.groups import make_groups
@@ -532,6 +532,24 @@ def test_the_baseline_on_the_command_line(command, tmp_path):
     code, _, error = command("report", "a.csv", "--baseline", "bait")
     assert code == 2
     assert "no run has the baseline 'bait'" in error
+
+
+def test_a_plugins_learner_is_called_by_its_own_defaults(command, tmp_path):
+    table(tmp_path / "a.csv", grid(learner="mine", alpha=3.0, seed=[0, 1]))
+    (tmp_path / "mine.py").write_text(
+        "from accuacl.experiments.learners import Learner, register\n"
+        "@register('mine')\n"
+        "class Mine(Learner):\n"
+        "    settings = {'alpha': 3.0}\n"
+        "    def observe(self, rows): ...\n"
+        "    def remember(self): ...\n"
+    )
+    try:
+        for plugin, label in (([], "mine, alpha 3"), (["--plugin", "mine.py"], "mine")):
+            assert command("report", "a.csv", "--out", "r.md", *plugin)[0] == 0
+            assert f"| {label} |" in (tmp_path / "r.md").read_text()
+    finally:
+        learners.REGISTRY.pop("mine", None)
 
 
 def test_confusions_by_hand():

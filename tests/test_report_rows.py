@@ -187,7 +187,44 @@ def test_two_directories_with_other_settings_are_compared_by_these(tmp_path):
     (tmp_path / "both").mkdir()
     table(tmp_path / "both" / "results.csv", grid(strategy=["uniform", "accuacl"], epochs=[2, 4]))
     text = report.write([tmp_path / "long", tmp_path / "both"], tmp_path / "r.md").read_text()
-    assert "**Differences from uniform, over all cells**" in text  # which path is compared with which, nobody can say
+    assert "**Differences from epochs 8, over all cells**" in text
+    assert {"2", "4"} <= {line.split(" | ")[0].removeprefix("| ") for line in text.splitlines()}
+    text = report.write([tmp_path / "both", tmp_path / "long"], tmp_path / "r.md").read_text()
+    assert "**Differences from uniform, over all cells**" in text  # two kinds of runs cannot be one baseline
+    assert "No setting tells the paths apart, so their runs are taken together." in text
+
+
+def folder(path, **settings):
+    path.mkdir()
+    table(path / "results.csv", grid(**settings))
+    return path
+
+
+def test_directories_whose_settings_overlap_are_compared_by_those_that_do_not(tmp_path):
+    both = ["uniform", "accuacl"]
+    few = folder(tmp_path / "few", strategy=both, memory=[100, 200], memory_policy="paper", seed=[0, 1])
+    more = folder(tmp_path / "more", strategy="uniform", memory=[100, 500], memory_policy="coverage", seed=[0, 1])
+    for paths, baseline, caption, label in (
+        ([few, more], "", "memory policy paper", "memory policy coverage"),
+        ([more, few], "", "memory policy coverage", "memory policy paper"),
+        ([few, more], str(more), "memory policy coverage", "memory policy paper"),
+    ):
+        text = report.write(paths, tmp_path / "r.md", baseline=baseline).read_text()
+        assert f"**Differences from {caption}: split-cifar10, memory 100, 1000 labels a task" in text
+        assert any(line.startswith(f"| {label} |") for line in text.splitlines())
+    alike = folder(tmp_path / "alike", strategy=both, memory=[100, 200], seed=2)
+    with pytest.raises(InputError, match=r"no setting has one value in .*alike and other values in the other paths"):
+        report.write([few, alike], tmp_path / "r.md", baseline=str(alike))
+
+
+def test_directories_with_other_seeds_are_not_compared_and_the_report_says_so(tmp_path):
+    first = folder(tmp_path / "first", strategy="uniform", seed=[0, 1])
+    again = folder(tmp_path / "again", strategy="uniform", seed=[2, 3])
+    other = folder(tmp_path / "other", strategy="accuacl", seed=[2, 3])
+    text = report.write([first, other], tmp_path / "r.md").read_text()
+    assert "Nothing is compared with uniform: no runs with all other settings in common have the same seed." in text
+    text = report.write([first, again], tmp_path / "r.md").read_text()
+    assert "No setting tells the paths apart, so their runs are taken together." in text
 
 
 def test_a_path_is_a_baseline_in_any_spelling(tmp_path, monkeypatch):

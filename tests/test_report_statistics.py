@@ -18,7 +18,7 @@ from accuacl.experiments.report.comparison import (
     holm,
     sign_flip_test,
 )
-from accuacl.experiments.report.document import Table
+from accuacl.experiments.report.document import Table, Text
 from accuacl.experiments.report.groups import BASELINES, make_groups
 from test_report_rows import grid, made_up, with_metrics
 
@@ -343,7 +343,7 @@ def test_a_name_that_is_a_strategy_and_a_memory_policy_is_refused():
         assert list(texts(table)) == [row]
     both = find_baseline("strategy=uniform,memory_policy=paper", groups)
     (table,) = difference_tables(groups, both)
-    assert table.caption == "Differences from uniform / memory policy paper"
+    assert table.caption.startswith("Differences from uniform / memory policy paper: split-cifar10, ")
     assert "uniform / memory policy coverage" in texts(table)
     for only in ("strategy", "memory_policy"):  # the other has nothing to be compared with
         alike = make_groups(grid(**(axes | {name: "coverage" for name in axes if name not in ("seed", only)})))
@@ -363,6 +363,57 @@ def test_the_usual_baseline():
     assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=20") == Baseline("labels", "20")
     assert find_baseline("", make_groups(grid(labels=[10, 20])), "labels=30") is None
     assert str(Baseline("labels", "20 / er", ("learner",))) == "labels 20, learner er"
+
+
+def test_a_sample_of_the_pool_is_an_option_of_the_strategy():
+    axes = {"strategy": "coverage", "seed": [0, 1]}
+    groups = make_groups(grid(**(axes | {"strategy": "uniform"})) + grid(**axes, sample=5000))
+    (table,) = difference_tables(groups, find_baseline("", groups))
+    assert list(texts(table)) == ["coverage, sample 5000"]
+    for name in ("coverage", "strategy=coverage"):
+        assert find_baseline(name, groups) == Baseline("strategy", "coverage, sample 5000")
+    several = find_baseline("strategy=coverage,memory_policy=paper", groups)
+    assert several == Baseline("strategy", "coverage, sample 5000 / paper", ("memory_policy",))
+    more = make_groups(grid(**axes, sample=[5000, 9000]))
+    with pytest.raises(InputError, match="no run has the baseline 'coverage'"):  # two of them have that name
+        find_baseline("coverage", more)
+    assert "--sample 0 " in documents.command(make_groups(grid(**axes))[0])
+    assert "--sample" not in documents.command(make_groups(grid(strategy="uniform"))[0])
+
+
+def test_the_usual_baseline_is_one_that_has_pairs():
+    seeds = {"seed": [0, 1]}
+    rows = grid(strategy="uniform", learner=["er", "der++"], rounds=2, **seeds)
+    groups = make_groups(rows + grid(strategy="coverage", learner="er", rounds=5, **seeds))
+    assert find_baseline("", groups) == Baseline("learner", "er")
+    assert find_baseline("", groups, "rounds=5") == Baseline("learner", "er")  # the paths' own has no pair
+
+
+def test_what_is_not_compared_is_said_and_why():
+    for rows, says in (
+        (
+            grid(strategy="uniform", seed=0) + grid(strategy="accuacl", seed=1),
+            "Nothing is compared with uniform: no runs with all other settings in common have the same seed.",
+        ),
+        (grid(labels=[100, 500]), "strategy, learner or memory policy alone; --baseline labels=100 compares another"),
+        (
+            grid(strategy="uniform", memory_policy="paper") + grid(strategy="accuacl", memory_policy="coverage"),
+            "alone; --baseline strategy=uniform,memory_policy=paper compares several settings at once.",
+        ),
+        (grid(labels=100, memory=100) + grid(labels=200, memory=200), "learner or memory policy alone."),
+    ):
+        shown = [block.text for block in documents.many_runs(rows).blocks if isinstance(block, Text)]
+        assert any(says in text for text in shown), shown
+    assert not any("Nothing" in block.text for block in documents.many_runs(grid()).blocks if isinstance(block, Text))
+
+
+def test_tables_of_differences_state_the_labels_per_task():
+    axes = {"strategy": ["uniform", "accuacl"], "seed": [0, 1]}
+    (one,) = difference_tables(make_groups(grid(**axes, labels=500)), UNIFORM)
+    assert one.caption == "Differences from uniform: split-cifar10, memory 100, 500 labels a task (cpu scale), er"
+    (several,) = difference_tables(make_groups(grid(**axes, labels=[100, 500, 1000])), UNIFORM)
+    assert several.caption == "Differences from uniform, over all cells"
+    assert several.note.startswith("The cells have 100 labels a task, 500 labels a task or 1000 labels a task. ")
 
 
 def test_seeds_that_tell_one_difference_may_not_tell_several():

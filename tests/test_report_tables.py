@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from accuacl.experiments import learners
 from accuacl.experiments.models.nets import NETS
 from accuacl.experiments.report import documents, paper
 from accuacl.experiments.report.document import Table
@@ -240,6 +241,20 @@ def test_bounds_are_rows_in_the_tables_of_every_memory():
         assert [row.heads[0] for row in table.groups[-1].rows] == heads
     alone = grid(learner="finetune", memory=0, strategy=["uniform", "entropy"])
     assert any(isinstance(b, Table) and "LA" in b.note for b in documents.many_runs(alone).blocks)
+
+
+def test_a_plugins_learner_without_a_memory_is_no_bound():
+    """Nobody knows what it does against forgetting, whether its file is loaded or not."""
+    (group,) = make_groups(grid(learner="mine", memory=0))
+    assert group.bound == "no memory"
+    learners.REGISTRY["mine"] = learners.REGISTRY["er"]
+    try:
+        (group,) = make_groups(grid(learner="mine", memory=0))
+        assert group.bound == "no memory"
+    finally:
+        del learners.REGISTRY["mine"]
+    (er,) = make_groups(grid(learner="er", memory=0))
+    assert er.bound == "lower bound"
 
 
 def test_labels_per_task_are_always_stated():

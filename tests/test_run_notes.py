@@ -14,7 +14,8 @@ from commands import accuacl
 
 ROOT = Path(__file__).parent.parent
 MEASURED = list(csv.DictReader((ROOT / "src/accuacl/experiments/measured.csv").read_text().splitlines()))
-ELSEWHERE = "with so few labels, or on other data, nothing that was measured is better than uniform everywhere"
+ELSEWHERE = "with so few labels, so small a memory or other data: nothing that was measured is better than uniform"
+PAPER = "strategies were compared at cpu scale, not at paper scale: nothing that was measured is better than uniform"
 SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--epochs", "1", "--out", "run")
 
 
@@ -22,22 +23,41 @@ SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--ep
     ("settings", "says"),
     [
         (
-            {"learner": "der++", "strategy": "entropy", "benchmark": "split-cifar10", "labels": 500},
-            "with der++, entropy was 9.8 and 4.6 points less accurate than uniform on split-cifar10 and split-cifar100",
+            {"learner": "der++", "strategy": "entropy", "benchmark": "split-cifar10", "labels": 500, "memory": 100},
+            "with der++, entropy was 9.8 and 4.6 points less accurate than uniform on split-cifar10 and split-cifar100 "
+            "(cpu scale, 1,000 labels a task, memory 100 and 500, 3 seeds)",
         ),
         (
-            {"learner": "der++", "strategy": "entropy", "benchmark": "split-cifar10", "labels": 499},
-            "with der++, entropy was 9.8 points less accurate than uniform on split-cifar10 (1,000 labels a task",
+            {"learner": "der++", "strategy": "entropy", "benchmark": "split-cifar10", "labels": 499, "memory": 100},
+            "with der++, entropy was 9.8 points less accurate than uniform on split-cifar10 (cpu scale, 1,000 labels a",
         ),
+        ({"learner": "der++", "strategy": "entropy", "benchmark": "split-cifar10", "memory": 49}, ELSEWHERE),
         ({"learner": "der++", "strategy": "entropy"}, ELSEWHERE),
-        ({}, "was 9.8 points more accurate on split-digits (50 labels a task, 10 seeds), and forgot 5.4 points less."),
+        ({}, ELSEWHERE),
         (
-            {"learner": "der++", "benchmark": "split-cifar100", "labels": 500},
-            "on split-cifar10 and split-cifar100 (1,000 labels a task, 10 seeds), and forgot 9.7 and 2.8 points more.",
+            {"memory": 50},
+            "9.8 points more accurate on split-digits (cpu scale, 50 labels a task, memory 50, 10 seeds), and forgot "
+            "5.4 points less.",
+        ),
+        ({"memory": 49}, ELSEWHERE),
+        (
+            {"learner": "der++", "benchmark": "split-cifar100", "labels": 500, "memory": 1000},
+            "on split-cifar10 and split-cifar100 (cpu scale, 1,000 labels a task, memory 100 and 500, 10 seeds), and "
+            "forgot 9.7 and 2.8 points more.",
         ),
         (
-            {"learner": "der++", "benchmark": "split-cifar100", "labels": 100},
-            "3.1 points more accurate on split-cifar100 (1,000 labels a task, 10 seeds), and forgot 2.8 points more.",
+            {"learner": "der++", "benchmark": "split-cifar100", "labels": 500, "memory": 999},
+            "3.1 points more accurate on split-cifar100 (cpu scale, 1,000 labels a task, memory 500, 10 seeds), and",
+        ),
+        (
+            {"learner": "der++", "benchmark": "split-cifar100", "labels": 100, "memory": 500, "tasks": 0},
+            "3.1 points more accurate on split-cifar100 (cpu scale, 1,000 labels a task, memory 500, 10 seeds), and",
+        ),
+        ({"learner": "der++", "benchmark": "split-cifar100", "memory": 499, "labels": 1000}, ELSEWHERE),
+        ({"learner": "der++", "benchmark": "split-cifar10", "memory": 100, "labels": 1000, "scale": "paper"}, PAPER),
+        (
+            {"learner": "der++", "strategy": "badge", "benchmark": "split-cifar10", "memory": 100, "scale": "paper"},
+            PAPER,
         ),
         ({"learner": "der++"}, ELSEWHERE),
         ({"learner": "der++", "benchmark": "split-tiny-imagenet", "labels": 1000, "memory": 400}, ELSEWHERE),
@@ -52,8 +72,9 @@ SMALL = ("--tasks", "1", "--labels", "8", "--rounds", "1", "--pool", "40", "--ep
         ({"strategy": "kcenter+memory", "memory": 0}, "it picks as kcenter does"),
         ({"memory_policy": "coverage"}, ""),
         (
-            {"learner": "er-ace", "benchmark": "split-cifar100", "labels": 1000},
-            "was 8.1 points more accurate on split-cifar10 (1,000 labels a task, 5 seeds), and forgot 5.4 points less.",
+            {"learner": "er-ace", "benchmark": "split-cifar100", "labels": 1000, "memory": 1000},
+            "was 8.1 points more accurate on split-cifar10 (cpu scale, 1,000 labels a task, memory 100, 5 seeds), and "
+            "forgot 5.4 points less.",
         ),
         ({"learner": "gss"}, ""),  # of which nothing was measured
         ({"learner": "der++", "benchmark": "split-cifar10", "labels": 1001}, ""),
@@ -101,7 +122,9 @@ def test_what_was_measured_is_in_the_table_that_it_names(line):
         """By seed: average accuracy and forgetting."""
         chosen = (line["learner"], line["benchmark"], strategy, policy)
         alike = [row for row in rows if tuple(row.get(name, "paper") for name in names) == chosen]
-        assert {row["labels"] for row in alike} == {int(line["labels"])}
+        for name in ("labels", "memory"):
+            assert {row[name] for row in alike} == {int(line[name])}
+        assert {row["scale"] for row in alike} == {line["scale"]}
         return {row["seed"]: np.array([row["average_accuracy"], row["forgetting"]]) for row in alike}
 
     ours, theirs = results(line["strategy"], line["memory_policy"]), results(line["than"], "paper")
@@ -112,12 +135,13 @@ def test_what_was_measured_is_in_the_table_that_it_names(line):
 
 
 def test_lines_of_one_comparison_have_the_same_labels_and_seeds():
-    """The sentence names them once."""
+    """The sentence names them, and the scale, once."""
     common = {}
     for line in MEASURED:
         if line["benchmark"] != "split-digits":
             name = tuple(line[key] for key in ("learner", "strategy", "than"))
-            assert common.setdefault(name, (line["labels"], line["seeds"])) == (line["labels"], line["seeds"])
+            these = tuple(line[key] for key in ("labels", "scale", "seeds"))
+            assert common.setdefault(name, these) == these
 
 
 def test_a_run_of_your_own_data_says_that_smoke_learns_little(tmp_path):
@@ -134,7 +158,7 @@ def test_title_and_means_are_not_broken_to_the_width_of_a_small_table(tmp_path):
     ended = accuacl("run", "--strategy", "uniform", *SMALL, cwd=tmp_path, width=100)
     assert ended.returncode == 0, ended.stderr
     lines = ended.stdout.splitlines()
-    assert "split-digits, er with uniform, memory 20, seed 0: accuracy (%)" in lines
+    assert "split-digits, er with uniform, memory 20, 8 labels a task, seed 0: accuracy (%)" in lines
     assert any(line.startswith("average accuracy ") and "learning accuracy" in line for line in lines)
 
 

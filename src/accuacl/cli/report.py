@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
-from accuacl.cli.options import Only, a_folder, narrow
+from accuacl.cli.options import Only, Plugin, a_folder, narrow
 from accuacl.cli.screen import console
 from accuacl.experiments import report as reports
+from accuacl.strategies import load_plugins
 
 
 def report(
@@ -35,6 +36,7 @@ def report(
             "paths has, else uniform)."
         ),
     ] = "",
+    plugin: Plugin = None,
     title: Annotated[str, typer.Option(help="The report's title.")] = "",
     data_dir: Annotated[
         Path | None,
@@ -57,6 +59,7 @@ def report(
     compared with each other. A single run has its accuracy matrix, curves, confusion matrix and picked images. One
     self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
+    load_plugins(plugin or ())
     read: list[str] = []
     written = reports.write(
         path,

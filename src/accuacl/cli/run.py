@@ -134,7 +134,8 @@ def _print_accuracy(result: dict[str, Any]) -> None:
     stream = f", {words}" if (words := describe_stream(c)) else ""
     exact = getattr(LEARNERS.get(c["learner"]), "exact", False)
     memory = "memory: all" if exact else f"memory {c['memory']}"
-    run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, {memory}{stream}, seed {c['seed']}"
+    labels = "all labels" if c["strategy"] == "full" else f"{c['labels']} labels a task"
+    run = f"{c['benchmark']}, {c['learner']} with {c['strategy']}, {memory}, {labels}{stream}, seed {c['seed']}"
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))  # ten tasks in 80 columns
     table.add_column("after \\ on", no_wrap=True)
     for j in range(len(matrix)):

@@ -19,11 +19,15 @@ from accuacl.base.files import reason
 from accuacl.cli.options import Address, EngineName, IdColumn, OptionWords, Plugin, Workers, with_strategy_options
 from accuacl.cli.screen import console, drawn
 from accuacl.experiments.data import read_table
-from accuacl.strategies import BUILT_IN, load_plugins, read_options, split_options, takes_sample, usual_sample
+from accuacl.strategies import BUILT_IN, BY_LABEL, load_plugins, read_options, split_options, takes_sample, usual_sample
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from accuacl.pools import Picked
 
+LABEL = "label"  # the usual column of classes
 BYTES = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -47,6 +51,13 @@ def select(
         list[str] | None,
         typer.Option(help="Parquet with examples of this task that are already labelled and not in the pool."),
     ] = None,
+    label_column: Annotated[
+        str,
+        typer.Option(
+            help="For direct and anchoral: the column of --labelled with the classes, as places in the probabilities, "
+            "from 0 (default: label, if it is there; else the model's predictions count)."
+        ),
+    ] = "",
     exclude: Annotated[
         list[Path] | None,
         typer.Option(
@@ -97,6 +108,7 @@ def select(
     from accuacl.pools import Columns, check_place, select as select_from, write_picks
 
     check_place(out, exclude or (), pool=pool, memory=memory or (), labelled=labelled or ())
+    classes = _classes(strategy, labelled or (), label_column, bool(exclude))
     start = time.perf_counter()
     with drawn(_Speed(), TimeRemainingColumn()) as draw:
         picked = select_from(
@@ -115,6 +127,7 @@ def select(
             memory_limit=_bytes(memory_limit) if memory_limit else None,
             trust_ids=trust_ids,
             progress=draw,
+            classes=classes,
             **options,
         )
     write_picks(out, picked)
@@ -132,6 +145,27 @@ class _Speed(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:,.0f} rows/s" if task.speed else "")
+
+
+def _classes(strategy: str, labelled: Sequence[str], column: str, excludes: bool) -> NDArray[np.int64] | None:
+    """The classes of the labelled examples, if they are given, and a note where predictions take their place."""
+    from accuacl.pools import NoClasses, read_labels
+
+    if column and not labelled:
+        raise InputError("--label-column is a column of --labelled; give --labelled too, or leave it out.")
+    classes = why = None
+    if labelled and (column or strategy in BY_LABEL):
+        try:
+            classes = read_labels(labelled, column or LABEL)
+        except NoClasses as error:
+            if column:
+                raise
+            why = str(error)
+    if excludes and strategy in BY_LABEL and not why:
+        why = "the classes of rows that --exclude leaves out are not known."
+    if why:
+        typer.echo(f"note: {why} {strategy} takes for their classes what the model predicts.", err=True)
+    return classes
 
 
 def _note_unknown(picked: Picked, exclude: Sequence[Path]) -> None:

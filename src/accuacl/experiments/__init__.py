@@ -40,7 +40,7 @@ __getattr__, __dir__ = lazy_attributes(
     __name__,
     modules="checkpoints heads metrics",
     checkpoints="Learning",
-    config="BUILT_IN Config Scale Settings canonical make own_model usual_sample_of",
+    config="BUILT_IN Config Scale Settings canonical looks_at_sample make own_model usual_sample_of",
     config_files="ALIASES read_config read_yaml renamed to_yaml",
     journal="Journal Step read_steps",
     loop="Steps all_tasks",

@@ -21,7 +21,7 @@ from accuacl.experiments.setting import OPTION_SETTINGS, groups_of, is_class_inc
 from accuacl.strategies import WITHOUT_MEMORY, options_of, takes_sample
 
 NAMED = 5  # classes that a sentence names
-CIFAR = ("split-cifar10", "split-cifar100")
+CIFAR = {"split-cifar10": 10, "split-cifar100": 100}  # and their classes
 BEST = "--strategy coverage --memory-policy coverage"
 
 
@@ -62,9 +62,11 @@ def advice(config: Config, given: Collection[str] = ()) -> list[str]:
             f"more accurate on {_where(better)}, and forgot {_points(better, 'forgetting')} points {more}."
         )
     if any(measured) and not worse and not better:
+        unlike = "strategies were compared at cpu scale, not at paper scale"
+        if config.scale != "paper":
+            unlike = "with so few labels, so small a memory or other data"
         sentences.append(
-            "with so few labels, or on other data, nothing that was measured is better than uniform everywhere; see "
-            "docs/strategies.md."
+            f"{unlike}: nothing that was measured is better than uniform everywhere; see docs/strategies.md."
         )
     if config.tasks > 1:  # of a whole stream `stream_notes` says it, which has counted its tasks
         sentences += _memory_of_everything(config, config.tasks, config.labels * config.tasks)
@@ -104,10 +106,19 @@ def _measured(config: Config, strategy: str, than: str) -> list[dict[str, str]]:
 
 
 def _holds(row: Mapping[str, str], config: Config) -> bool:
-    """Whether a run may expect the same: on the same data, or on CIFAR's other set with nearly as many labels."""
-    return config.benchmark == row["benchmark"] or (
-        config.benchmark in CIFAR and row["benchmark"] in CIFAR and 2 * config.labels >= int(row["labels"])
-    )
+    """Whether a run may expect the same: on the same data, or on CIFAR's other set with nearly as many labels.
+
+    Its memory is at least as large, on the other set for each class, and its scale is not the paper's, where nets and
+    epochs are others, unless that was measured.
+    """
+    own, other = config.benchmark, row["benchmark"]
+    if config.scale == "paper" != row["scale"]:
+        return False
+    if own == other:
+        return config.memory >= int(row["memory"])
+    if own not in CIFAR or other not in CIFAR:
+        return False
+    return 2 * config.labels >= int(row["labels"]) and config.memory * CIFAR[other] >= int(row["memory"]) * CIFAR[own]
 
 
 @cache
@@ -121,9 +132,10 @@ def _points(rows: Sequence[Mapping[str, str]], metric: str) -> str:
 
 
 def _where(rows: Sequence[Mapping[str, str]]) -> str:
-    """The data, and with how many labels and seeds; lines of one comparison have these in common."""
-    benchmarks = " and ".join(row["benchmark"] for row in rows)
-    return f"{benchmarks} ({int(rows[0]['labels']):,} labels a task, {rows[0]['seeds']} seeds)"
+    """The data, scale, labels, memories and seeds; lines of one comparison differ in data and memory alone."""
+    benchmarks, memories = (" and ".join(row[name] for row in rows) for name in ("benchmark", "memory"))
+    labels = f"{int(rows[0]['labels']):,} labels a task"
+    return f"{benchmarks} ({rows[0]['scale']} scale, {labels}, memory {memories}, {rows[0]['seeds']} seeds)"
 
 
 def stream_notes(config: Config, stream: Stream, tasks: Sequence[Task]) -> list[str]:

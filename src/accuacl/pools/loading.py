@@ -10,13 +10,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from accuacl.base.errors import InputError, listed
 from accuacl.base.machine import available_memory
 from accuacl.base.progress import OnProgress, Progress, ignore
 from accuacl.engines import Function
 from accuacl.features import Features
 from accuacl.pools.ids import Excluded, Rising, as_array, as_column, as_uint64, take
 from accuacl.pools.passes import check_unique, chunks
-from accuacl.pools.pool import Pool
+from accuacl.pools.pool import (
+    GROUP_ROWS,
+    Pool,
+    PoolSource,
+    check_present,
+    files_of,
+    open_parquet,
+    read,
+    row_groups_of,
+)
 from accuacl.strategies import REGISTRY, TooLarge, bytes_needed, sample_hashes, takes_sample, whole_number
 
 USUAL_LIMIT = 4 << 30  # bytes that a pool in memory may take, if they are free
@@ -115,6 +125,35 @@ def load_sample(pool: Pool, size: int, left_out: Excluded, trust_ids: bool, prog
     order = np.argsort(sample.ids, kind="stable")
     known = Features.concat(labelled) if labelled else None
     return Loaded(sample.ids[order], sample.features.rows(order), known, rows)
+
+
+class NoClasses(InputError):
+    """There is no column of classes."""
+
+
+def read_labels(source: PoolSource, column: str = "label", what: str = "labelled") -> NDArray[np.int64]:
+    """The classes of all rows in these Parquet files, as columns of the probabilities, in the order of the rows."""
+    parts = [np.empty(0, np.int64)]
+    for file in files_of(source, what):
+        parquet = open_parquet(file)
+        schema = parquet.schema_arrow
+        if column not in schema.names:
+            raise NoClasses(
+                f"{file} has no column {column!r} (columns: {listed(schema.names)}); say with --label-column which one "
+                "has the classes."
+            )
+        if not pa.types.is_integer(schema.field(column).type):
+            raise NoClasses(
+                f"{file}: {column} holds {schema.field(column).type}; give each class as a whole number, its place in "
+                "the probabilities, from 0."
+            )
+        for group in row_groups_of(file, parquet.metadata):
+            first = group.first
+            for batch in read(file, parquet, group.number, [column], GROUP_ROWS):
+                check_present(group, first, column, batch.column(0))
+                parts.append(batch.column(0).to_numpy().astype(np.int64))
+                first += len(batch)
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)

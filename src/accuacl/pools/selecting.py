@@ -69,6 +69,7 @@ def select(
     memory_limit: int | None = None,
     trust_ids: bool = False,
     progress: OnProgress | None = None,
+    classes: Any = None,
     **options: Any,
 ) -> Picked:
     """Which `budget` examples of a pool in Parquet files should be labelled next? As `accuacl.select`, out of core.
@@ -81,7 +82,9 @@ def select(
     engine: "local" (processes), "ray" (the connected cluster, the one at `address`, or a new one on this machine),
     or an engine object. workers: how many processes or CPUs (0: all). memory_limit: bytes for strategies that need the
     whole pool at once. trust_ids: do not check that no id occurs twice. progress: called with the number
-    of rows done and the total. options: the strategy's own, by name.
+    of rows done and the total. classes: those of the labelled examples, in the order of their rows, as columns of the
+    probabilities, for direct and anchoral; rows that are left out count as what the model takes them for.
+    options: the strategy's own, by name.
 
     The picks do not depend on engine, workers, row groups, files or the order of rows, and are those of `select` on the
     same rows in the order of their ids, except that what is drawn at random (uniform, samples) is drawn by id, not by
@@ -113,6 +116,7 @@ def select(
         Excluded(exclude, pool.layout.id),
         trust_ids,
         progress,
+        classes,
     )
     if not isinstance(chosen, RowStrategy):
         return _select_loaded(strategy, query, memory_limit, options)
@@ -135,6 +139,7 @@ class _Query:
     left_out: Excluded
     trust_ids: bool
     progress: OnProgress | None
+    classes: Any = None  # of the labelled examples
 
     def picked(self, ids: NDArray[Any], scores: dict[str, NDArray[Any]], rows: int, excluded: int) -> Picked:
         kind = object if self.pool.layout.id == "text" else np.int64  # also if nothing was picked
@@ -182,12 +187,23 @@ def _select_loaded(strategy: str, query: _Query, memory_limit: int | None, optio
         past=query.past,
         seed=query.seed,
         progress=query.progress,
+        classes=_classes(query, loaded.left_out),
         **options,
     )
     scores = picked.scores
     if sample is not None:  # estimates for the whole pool
         scores = {name: values * (loaded.rows / max(1, len(loaded.ids))) for name, values in scores.items()}
     return query.picked(loaded.ids[picked.indices], scores, loaded.rows, pool.rows - loaded.rows)
+
+
+def _classes(query: _Query, left_out: Features | None) -> Any:
+    """The classes of the labelled examples, then of the rows that are left out, whose labels are not known."""
+    if query.classes is None or left_out is None:
+        return query.classes
+    classes, labelled = np.asarray(query.classes), _rows(query.labelled)
+    if classes.shape != (labelled,):
+        raise InputError(f"classes have the shape {classes.shape}; give one for each of {labelled} labelled examples.")
+    return np.concatenate([classes, left_out.probabilities.argmax(axis=1)])
 
 
 def _sample(strategy: str, query: _Query, options: dict[str, Any]) -> int | None:

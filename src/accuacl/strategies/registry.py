@@ -57,6 +57,7 @@ REGISTRY: Registry[Callable[..., Selection]] = Registry(  # by name: "file:funct
     },
 )
 BUILT_IN = tuple(REGISTRY)
+BY_LABEL = ("direct", "anchoral")  # those that ask which classes the labelled examples have
 
 
 def strategy_names() -> tuple[str, ...]:

@@ -17,8 +17,8 @@ from accuacl.experiments.memory import Memory, class_balanced, reservoir
 class DERpp(Learner):
     """CE(new) + alpha MSE(logits of replayed, those stored) + beta CE(replayed).
 
-    One memory batch, full or none, serves both terms, in one pass with the new examples. After the task its labels
-    enter a class-balanced memory, with the logits that the trained model gives in eval mode.
+    One memory batch, full or the whole of a smaller memory, serves both terms, in one pass with the new examples. After
+    the task its labels enter a class-balanced memory, with the logits that the trained model gives in eval mode.
     """
 
     def __init__(self, round: Round) -> None:

@@ -19,7 +19,8 @@ class ERACE(Learner):
 
     As in the paper's experiments: among the classes in the batch; the mean of both terms. `original`: among all but
     the seen classes that are not in the batch; the sum. The memory is class-balanced, and the task's labels enter it
-    *before* training, so there is replay in the first task too. Memory batches are full or not used.
+    *before* training, so there is replay in the first task too. A memory batch is full, or
+    the whole of a smaller memory.
     """
 
     def __init__(self, round: Round, original: bool = False) -> None:

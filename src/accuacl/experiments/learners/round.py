@@ -339,10 +339,14 @@ def once(rows: Tensor, batch: int, generator: torch.Generator) -> Iterator[Tenso
 
 
 def cycle(rows: Tensor, batch: int, generator: torch.Generator, full: bool) -> Iterator[Tensor]:
-    """The rows again and again, shuffled afresh each time. `full`: a last batch that is smaller is left out."""
-    while len(rows) >= (batch if full else 1):
-        for part in torch.split(_shuffled(rows, generator), batch):
-            if len(part) == batch or not full:
+    """The rows again and again, shuffled afresh each time; fewer rows than a batch are one batch.
+
+    full: a last batch that is smaller than the others is left out.
+    """
+    size = min(batch, len(rows))
+    while size:
+        for part in torch.split(_shuffled(rows, generator), size):
+            if len(part) == size or not full:
                 yield part
 
 

@@ -9,178 +9,70 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from accuacl.base.errors import InputError, near
+from accuacl.base.errors import InputError, alternatives
 from accuacl.base.randomness import numpy_generator
-from accuacl.experiments import ALIASES, Config, learners
+from accuacl.experiments import Config
+from accuacl.experiments.report.baselines import Baseline, baselines_called, labels_of, named_baseline
 from accuacl.experiments.report.document import Table, TableCell, TableColumn, TableGroup, TableRow
-from accuacl.experiments.report.groups import (
-    LEARNER_OPTIONS,
-    LEARNER_SETTINGS,
-    MAIN_METRICS,
-    METRICS,
-    SOURCE,
-    STRATEGY_SETTINGS,
-    Group,
-    number,
-    show,
-)
+from accuacl.experiments.report.groups import MAIN_METRICS, METRICS, SOURCE, Group, number, show
 
 FLIPS = 100_000  # random sign flips; up to 16 differences have no more than this, and all of them are tried
 LEVEL = 0.05
-BY_NAME = ("strategy", "learner", "memory_policy", SOURCE)  # settings whose values `--baseline` may name alone
-SLASH = " / "  # between the labels of a baseline of several settings
 BOUNDS = ("lower bound", "upper bound")
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """The runs that all others are compared with: those whose label in this setting, or in several, is `label`."""
-
-    setting: str
-    label: str
-    also: tuple[str, ...] = ()  # further settings, whose labels stand behind a slash
-
-    @property
-    def settings(self) -> tuple[str, ...]:
-        return (self.setting, *self.also)
-
-    def of(self, group: Group) -> str:
-        """What the group is called in these settings."""
-        return SLASH.join(_label(group, setting, self.settings) for setting in self.settings)
-
-    def ignored(self, group: Group) -> set[str]:
-        """The settings in which the group and its baseline may differ."""
-        return set().union(*(_ignored(group, setting) for setting in self.settings))
-
-    def cell(self, group: Group) -> str:
-        """What the group has in common with its baseline, as a phrase."""
-        ignored = self.ignored(group)
-        words = [group.title_without(tuple(ignored))]
-        for name, settings in (("learner", LEARNER_SETTINGS), ("strategy", STRATEGY_SETTINGS)):
-            words += [str(group[name])] if name not in ignored else []
-            words += group.changed([setting for setting in settings if setting not in ignored])
-        return ", ".join(words)
-
-    def row(self, label: str) -> str:
-        """A label as tables have it: memory policies are called so, because strategies have the same names.
-
-        >>> Baseline("strategy", "coverage / paper", ("memory_policy",)).row("uniform / coverage")
-        'uniform / memory policy coverage'
-        """
-        named = {"memory_policy": "memory policy "}
-        return SLASH.join(named.get(setting, "") + each for setting, each in self._parts(label))
-
-    def __str__(self) -> str:
-        if all(setting in BY_NAME for setting in self.settings):
-            return self.row(self.label)
-        return ", ".join(f"{setting.replace('_', ' ')} {each}" for setting, each in self._parts(self.label))
-
-    def _parts(self, label: str) -> list[tuple[str, str]]:
-        """Each setting with its part of the label."""
-        return list(zip(self.settings, label.split(SLASH) if self.also else [label], strict=True))
-
-
-def _label(group: Group, setting: str, settings: Sequence[str]) -> str:
-    """The group's strategy or learner with its options that are not among `settings`, or its value of another one."""
-    if setting == "strategy":
-        options = group.changed([name for name in STRATEGY_SETTINGS if name not in (SOURCE, *settings)])
-        return ", ".join([str(group["strategy"]), *options]).replace(", lam from ", " from task ")
-    if setting == "learner":
-        options = group.changed([name for name in LEARNER_OPTIONS if name not in settings])
-        return ", ".join([str(group["learner"]), *options])
-    return show(group[setting])
-
-
-def _ignored(group: Group, setting: str) -> set[str]:
-    if setting == "strategy":
-        return {"strategy", *STRATEGY_SETTINGS} - {SOURCE}
-    if setting == "learner":
-        entry = learners.REGISTRY.get(group["learner"])
-        return {"learner", *LEARNER_OPTIONS, *(entry.fixed if entry else ())}
-    return {setting, "lam_from"} if setting == "lam" else {setting}
+USUAL = (("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper"))  # settings and usual baselines
 
 
 def find_baseline(given: str, groups: Sequence[Group], usual: str = "") -> Baseline | None:
-    """The baseline that was given, as a name or as setting=value, or as several of these with commas between them.
+    """The baseline that was given, as `named_baseline` takes it; "": the usual one, or None if there is none.
 
-    "": the usual one, or None if there is none. That is `usual`, in the same form, if there are such runs; else uniform
-    or the first strategy, else the first learner or memory policy, whichever of these differs.
+    That is `usual`, in the same form, or else uniform or the first strategy, the first learner or memory policy: the
+    first of these that some runs can be compared with.
     """
-    if not given:
-        return (_first(_places(usual), groups) if usual else None) or _usual(groups)
-    candidates = _places(given.strip().rstrip(", "))
-    present = [
-        candidate for candidate in candidates if candidate.label and candidate.label in _labels(candidate, groups)
-    ]
-    compared = [candidate for candidate in present if len(_labels(candidate, groups)) > 1]
-    if len(compared) > 1:
-        kinds = " and ".join(f"a {candidate.setting.replace('_', ' ')}" for candidate in compared)
-        spellings = " or ".join(f"{candidate.setting}={candidate.label}" for candidate in compared)
-        raise InputError(f"the baseline {given!r} is {kinds} of these runs; give {spellings}.")
-    if present:
-        return (compared or present)[0]
-    known = {SLASH.join(candidate.settings): _labels(candidate, groups) for candidate in candidates}
-    texts = [f"{name.replace('_', ' ')} {', '.join(labels)}" for name, labels in known.items() if any(labels)]
-    raise InputError(f"no run has the baseline {given!r}; the runs have {'; '.join(texts)}.")
-
-
-def _places(given: str) -> list[Baseline]:
-    """What a name or setting=value may mean."""
-    if "=" not in given:
-        return [Baseline(setting, given.strip()) for setting in BY_NAME]
-    parts = given.split(",")
-    if not all("=" in part for part in parts):  # the label of a strategy or learner has options behind commas
-        return [Baseline(*_setting_and_value(given))]
-    (first, *also), values = zip(*map(_setting_and_value, parts), strict=True)
-    return [Baseline(first, SLASH.join(values), tuple(also))]
-
-
-def _first(candidates: Sequence[Baseline], groups: Sequence[Group]) -> Baseline | None:
-    """The first that some runs have."""
-    return next(
-        (candidate for candidate in candidates if any(candidate.of(group) == candidate.label for group in groups)), None
-    )
-
-
-def _setting_and_value(given: str) -> tuple[str, str]:
-    name, _, value = given.partition("=")
-    name = name.strip().replace("-", "_")
-    if not name:
-        raise InputError(f"{given!r} names no setting; give its name before the sign, as in labels=100.")
-    name = ALIASES.get(name, name)
-    if name not in (*Config.model_fields, SOURCE):
-        meant = near(name, Config.model_fields)
-        raise InputError(f"there is no setting {name!r}; {f'did you mean {meant}?' if meant else 'give another.'}")
-    return name, value.strip()
-
-
-def _usual(groups: Sequence[Group]) -> Baseline | None:
-    for setting, first in (("strategy", "uniform"), ("learner", "er"), ("memory_policy", "paper")):
-        labels = [label for label in _labels(Baseline(setting, ""), groups) if label != "full"]
+    if given:
+        return named_baseline(given, groups)
+    found = [place for place in baselines_called(usual) if place.label in labels_of(place, groups)] if usual else []
+    for setting, first in USUAL:
+        labels = [label for label in labels_of(Baseline(setting, ""), groups) if label != "full"]
         if len(labels) > 1:
-            return Baseline(setting, first if first in labels else labels[0])
-    return None
+            found.append(Baseline(setting, first if first in labels else labels[0]))
+    return next((baseline for baseline in found if compare(groups, baseline)), found[0] if found else None)
 
 
-def _labels(baseline: Baseline, groups: Sequence[Group]) -> list[str]:
-    return list(dict.fromkeys(baseline.of(group) for group in groups))
+def why_nothing(groups: Sequence[Group], baseline: Baseline | None) -> str:
+    """Why no runs are compared, as a sentence."""
+    bases = [group for group in groups if baseline and baseline.of(group) == baseline.label]
+    others = [group for group in groups if group not in bases]
+    if baseline and any(_match(group, base, baseline) for group in others for base in bases):
+        return f"Nothing is compared with {baseline}: no runs with all other settings in common have the same seed."
+    usual = [setting for setting, _ in USUAL]
+    differing = [name for name in Config.model_fields if name != "seed" and len({g[name] for g in groups}) > 1]
+    several = tuple(name for name in usual if name in differing)
+    hint = ""
+    for names in (*((name,) for name in differing), several):
+        other = Baseline(names[0], "", names[1:]) if names else None
+        if other and compare(groups, replace(other, label=other.of(groups[0]))):
+            words = ",".join(f"{name}={show(groups[0][name])}" for name in names)
+            hint = f"; --baseline {words} compares {'several settings at once' if names[1:] else 'another setting'}"
+            break
+    texts = alternatives([setting.replace("_", " ") for setting in usual])
+    return f"Nothing is compared: no two runs with the same seed differ in their {texts} alone{hint}."
 
 
 @dataclass(eq=False)
 class Compared:
-    """A label's differences from the baseline, by metric and seed one of each cell, and what those cells are."""
+    """A label's differences from the baseline, by metric and seed one of each cell, and how many labels cells have."""
 
     label: str
     differences: dict[str, dict[int, list[float]]] = field(default_factory=lambda: {m: {} for m in MAIN_METRICS})
-    cells: set[str] = field(default_factory=set)
+    cells: dict[str, str] = field(default_factory=dict)  # with their labels a task
 
-    def add(self, cell: str, seed: int, differences: Mapping[str, float]) -> None:
-        self.cells.add(cell)
+    def add(self, cell: str, labels: str, seed: int, differences: Mapping[str, float]) -> None:
+        self.cells[cell] = labels
         for metric, difference in differences.items():
             self.differences[metric].setdefault(seed, []).append(difference)
 
@@ -233,7 +125,8 @@ def compare(groups: Sequence[Group], baseline: Baseline, by_cell: bool = False) 
                 continue
             known.add(runs)
             differences = {metric: ours[seed] - theirs[seed] for metric, (ours, theirs) in by_metric.items()}
-            comparisons.setdefault(where, {}).setdefault(label, Compared(label)).add(cell, seed, differences)
+            compared = comparisons.setdefault(where, {}).setdefault(label, Compared(label))
+            compared.add(cell, "" if "labels" in baseline.settings else common.labels, seed, differences)
     return {where: list(by_label.values()) for where, by_label in comparisons.items()}
 
 
@@ -260,9 +153,12 @@ def difference_tables(groups: Sequence[Group], baseline: Baseline) -> list[Table
     pooled = every
     if not {"learner", "memory"} & set(baseline.settings):
         pooled = every | compare([group for group in groups if group.bound not in BOUNDS], baseline)
-    several = max((len(c.cells) for rows in every.values() for c in rows), default=0) > 1
-    over = ", over all cells" if several else ""
-    tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, NOTE, baseline)]
+    cells = {cell: labels for rows in every.values() for compared in rows for cell, labels in compared.cells.items()}
+    several = any(len(compared.cells) > 1 for rows in every.values() for compared in rows)
+    over = ", over all cells" if several else f": {next(iter(cells))}" if len(cells) == 1 else ""
+    labels = sorted({labels for labels in cells.values() if labels}, key=lambda text: (len(text), text))
+    note = f"The cells have {alternatives(labels)}. {NOTE}" if labels and len(cells) > 1 else NOTE
+    tables = [_table(f"Differences from {baseline}{over}", pooled, len(pooled) > 1, note, baseline)]
     if several and any(compared.seeds > 5 for rows in by_cell.values() for compared in rows):
         caption = f"Differences from {baseline}, in each cell"
         tables.append(_table(caption, by_cell, True, "Tested as above, in each cell.", baseline))

@@ -17,12 +17,13 @@ from accuacl.experiments import (
     Config,
     describe_stream,
     is_class_incremental,
+    looks_at_sample,
     models,
     read_result,
     read_steps,
 )
 from accuacl.experiments.report import bars, curves, paper, run_figures
-from accuacl.experiments.report.comparison import difference_tables, find_baseline
+from accuacl.experiments.report.comparison import difference_tables, find_baseline, why_nothing
 from accuacl.experiments.report.document import (
     Block,
     Code,
@@ -89,6 +90,8 @@ def many_runs(
     differences = difference_tables(groups, compared) if compared else []
     if baseline and not differences:
         raise InputError(f"no run has a pair with the baseline {baseline!r}, all other settings and the seed the same.")
+    if len(groups) > 1 and not differences:
+        add(Text(why_nothing(groups, compared)))
     _section(report, "Summary", [*differences, *([gains] if (gains := paper.gain_table(groups)) else [])])
     for setup, bounds in _setups(groups):
         figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
@@ -257,7 +260,7 @@ def command(group: Group) -> str:
     for name in (*always, *(name for name in Config.model_fields if name not in (*always, "seed"))):
         if name == OPTIONS:
             words += [word for option in shlex.split(group[OPTIONS]) for word in ("--option", option)]
-        elif name in always or group[name] != default[name]:
+        elif name in always or group[name] != default[name] or (name == "sample" and looks_at_sample(group.rows[0])):
             words += [f"--{name.replace('_', '-')}", str(group[name])]
     digest = hashlib.sha256(shlex.join(words).encode()).hexdigest()[:6]  # different runs need different directories
     out = f"runs/{digest}-"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from accuacl.experiments import DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, learners, metrics
+from accuacl.experiments import BUILT_IN, DEFAULTS, OPTION_SETTINGS, OPTIONS, OWN, Config, learners, metrics
 
 Row = dict[str, Any]  # a finished run: its settings, metrics, seconds and origin
 Setup = tuple[Any, ...]  # the values of SETUP_SETTINGS
@@ -24,6 +24,7 @@ SOURCE = "source"  # a setting of rows alone: the directory of a run, where two 
 STRATEGY_SETTINGS = (
     *(name for name in Config.model_fields if name in (*OPTION_SETTINGS, "lam_from", OPTIONS)),
     "first_round",
+    "sample",  # which only some strategies look at
     SOURCE,
 )
 LEARNER_OPTIONS = ("learner_variant", *learners.SETTINGS)  # a learner's settings, apart from its name
@@ -68,7 +69,8 @@ class Group:
     def bound(self) -> str:
         """Whether the runs are a lower bound (nothing is rehearsed), an upper bound (joint training), or neither: "".
 
-        "no memory": a learner that needs none because it does something else against forgetting.
+        "no memory": a learner that needs none because it does something else against forgetting, or one of a plugin,
+        of which nobody knows what it does.
         """
         if self["learner"] == "joint":
             return "upper bound"
@@ -77,7 +79,8 @@ class Group:
         entry = learners.REGISTRY.get(self["learner"])
         if self["memory"] or (entry and entry.exact):
             return ""
-        return "no memory" if entry and "memory" in entry.fixed else "lower bound"
+        rehearses = self["learner"] in BUILT_IN["learner"] and entry is not None and "memory" not in entry.fixed
+        return "lower bound" if rehearses else "no memory"
 
     @property
     def labels(self) -> str:

@@ -29,6 +29,7 @@ NESTED = {
     "rarest_labels": 2,
 }  # lists in lists, and how deep
 FILES_OF_RUNS = ("results.csv", "result.json", "config.json", "journal.sqlite", QUERIES)
+TOGETHER = "No setting tells the paths apart, so their runs are taken together."
 FOREIGN = ("pdf", "docx", "doc", "odt", "xlsx")  # suffixes of other formats
 
 
@@ -87,6 +88,7 @@ def write(
         # Nobody knows which of the unfinished runs would have been chosen.
         unfinished = 0 if choose else count_unfinished(paths)
         query_times = [row for table in queries.values() for row in table]
+        notices = [*notices, *([TOGETHER] if not usual and are_mixed(sources, rows) else [])]
         report = documents.many_runs(rows, title, command, unfinished, notices, source, query_times, baseline, usual)
     if figures:
         report = figure_files.write(report, figures, figure_type or ("pdf" if format == "latex" else "svg"))
@@ -152,28 +154,39 @@ def merge(sources: Sequence[RowSource]) -> list[Row]:
 
 
 def baseline_of_paths(sources: Sequence[RowSource]) -> str:
-    """If the given paths differ in some settings, each with one value in a path: those of the first path, or "".
+    """The settings that tell the first of the given paths from the others, as `--baseline` would be given; or "".
 
-    They are what `--baseline` would be given.
+    The first path has one value of each. The others have other values, or each has one and some have another.
     """
     by_path: dict[Path, list[Row]] = {}
     for source in sources:
         by_path.setdefault(source.given, []).extend(source.rows)
     settings = []
     for name in (name for name in Config.model_fields if name != "seed"):
-        values = [{show(row[name]) for row in rows} for rows in by_path.values()]
-        if any(value != values[0] for value in values):
-            if any(len(value) > 1 for value in values):
-                return ""
-            settings.append(f"{name}={min(values[0])}")
+        first, *others = [{show(row[name]) for row in rows} for rows in by_path.values()] or [set()]
+        apart = all(first.isdisjoint(values) for values in others)
+        single = all(len(values) == 1 for values in others) and any(values != first for values in others)
+        if others and len(first) == 1 and (apart or single):
+            settings.append(f"{name}={min(first)}")
     return ",".join(settings)
+
+
+def are_mixed(sources: Sequence[RowSource], rows: Sequence[Row]) -> bool:
+    """Whether two of the given paths have different runs, and no column `source` says which they are from."""
+    by_path: dict[Path, set[tuple[Any, ...]]] = {}
+    for source in sources:
+        runs = {tuple(row[name] for name in Config.model_fields) for row in source.rows}
+        by_path.setdefault(source.given, set()).update(runs)
+    first, *others = list(by_path.values()) or [set()]
+    return any(runs != first for runs in others) and not any(row.get(SOURCE) for row in rows)
 
 
 def baseline_of_path(baseline: str, sources: Sequence[RowSource], rows: Sequence[Row]) -> str:
     """What `--baseline` would be given instead of one of the paths, in any spelling; "" for what is none of them.
 
     rows: as `merge` gives them: their column `source` names the path, where paths have the same runs. Else the path is
-    told by the settings in which it differs from the others; "" if it is not.
+    told by the settings in which it differs from the others. "" too if it is not, but has the name of a strategy,
+    learner or memory policy.
     """
     paths = list(dict.fromkeys(source.given for source in sources))
     path = next((path for path in paths if baseline and path.resolve() == Path(baseline).resolve()), None)
@@ -181,7 +194,18 @@ def baseline_of_path(baseline: str, sources: Sequence[RowSource], rows: Sequence
         return ""
     if any(row.get(SOURCE) for row in rows):
         return f"{SOURCE}={_names(paths)[path]}"
-    return baseline_of_paths(sorted(sources, key=lambda source: source.given != path))
+    told_apart = baseline_of_paths(sorted(sources, key=lambda source: source.given != path))
+    if len(paths) > 1 and not told_apart and not _is_name(baseline, rows):
+        raise InputError(
+            f"no setting has one value in {baseline} and other values in the other paths, so it cannot be the "
+            "baseline; give a strategy, learner, memory policy or setting."
+        )
+    return told_apart
+
+
+def _is_name(baseline: str, rows: Sequence[Row]) -> bool:
+    """Whether the baseline also names a strategy, learner or memory policy of the rows."""
+    return any(baseline == str(row[name]) for row in rows for name in ("strategy", "learner", "memory_policy"))
 
 
 def _names(paths: Sequence[Path]) -> dict[Path, str]:
