@@ -254,9 +254,8 @@ def command(group: Group) -> str:
     """One line of shell that does all runs of the group again."""
     default = defaults(group["benchmark"], group["scale"], group["learner"])
     words = ["accuacl", "run"]
-    always = (
-        (*ALWAYS, "first_round") if group["model"] == models.PRETRAINED else ALWAYS
-    )  # its default follows the strategy
+    # On a pretrained network, the default of the first round follows the strategy.
+    always = (*ALWAYS, "first_round") if group["model"] == models.PRETRAINED else ALWAYS
     for name in (*always, *(name for name in Config.model_fields if name not in (*always, "seed"))):
         if name == OPTIONS:
             words += [word for option in shlex.split(group[OPTIONS]) for word in ("--option", option)]
