@@ -310,6 +310,29 @@ def test_a_single_run(runs):
         assert words in page.text, words
 
 
+def test_runs_in_directories_have_their_mean_confusion_matrix(runs, tmp_path):
+    page = check(report.write([runs], tmp_path / "r.html").read_text())
+    assert page.text.count("Confusion matrix at the end") == 1
+    assert "Recall at the end of the 5 classes with the lowest" in page.text
+    for strategy in ("accuacl", "uniform"):
+        assert any(f"Confusion matrix of 6 classes, er, {strategy}; " in value for _, _, value in page.attributes)
+
+
+def test_mean_confusions_by_hand():
+    confusions = [{"cat": {"cat": 3, "dog": 1}, "dog": {"dog": 4}}, {"cat": {"dog": 4}, "dog": {"cat": 1, "dog": 3}}]
+    rows = [made_up(strategy="uniform", seed=s) | {"confusion": each} for s, each in enumerate(confusions)]
+    figure, shown = documents._confusions(make_groups([*rows, made_up(strategy="accuacl")]))
+    (panel,) = figure.panels
+    assert panel.title == "er, uniform"
+    assert "62 % of cat taken for dog" in panel.alt  # 5 of 8
+    (group,) = shown.groups
+    assert [[row.heads[0], *(cell.text for cell in row.cells)] for row in group.rows] == [
+        ["cat", "37.5", "dog (62 %)"],
+        ["dog", "87.5", "cat (12 %)"],
+    ]
+    assert documents._confusions(make_groups([made_up()])) == []
+
+
 @pytest.mark.parametrize("format", ["md", "latex"])
 def test_a_single_run_in_other_formats(runs, tmp_path, format):
     out = report.write([runs / "accuacl"], tmp_path / "a", format, figures=tmp_path / "f", figure_type="png")

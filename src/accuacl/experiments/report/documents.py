@@ -54,6 +54,9 @@ FEW = 3  # a setup with fewer strategies has no section of its own if it is in a
 SHOWN = ("average_accuracy", "forgetting", "forgetting_max", "learning_accuracy", *CLASS_METRICS, "calibration_error")
 SECONDS = {"cpu": "CPU time of all steps"}  # the others are called as they are
 CLASSES = 24  # classes that a table of confusions has: all of them, or those with the lowest recall
+WORST = 5  # classes that such a table has of each of several groups of runs
+TAKEN_FOR = "the classes that its test examples were most often taken for"
+TAKEN_COLUMNS = [TableColumn("recall (%)"), TableColumn("taken for", text=True)]
 ALWAYS = ("benchmark", "learner", "strategy", "scale", "memory")  # settings that every command names
 
 
@@ -97,7 +100,7 @@ def many_runs(
         figures = [curves.tasks(setup), curves.lam(setup), curves.rounds(setup), bars.picks(setup)]
         figures.append(curves.discovery(setup))
         tables = comparison_tables(setup, bounds)
-        _section(report, setup[0].title, [*tables, *(figure for figure in figures if figure)])
+        _section(report, setup[0].title, [*tables, *(figure for figure in figures if figure), *_confusions(setup)])
     _section(report, "Task orders", order_tables(groups))
     fixed_order = [group for group in groups if group["order"] != "tasks"]
     _section(report, "Varied settings", [*setting_tables(groups), *curves.labels(fixed_order)])
@@ -209,8 +212,36 @@ def _class_findings(result: dict[str, Any]) -> list[Points]:
 def _confusion(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, float]) -> list[Block]:
     """The confusion matrix of few classes, and by which others the worst classes are swallowed."""
     figures: list[Block] = [run_figures.confusion(confusion, list(recall))] if len(recall) <= CLASSES else []
+    few = f" of the {CLASSES} classes with the lowest recall" if len(recall) > CLASSES else " of each class"
+    rows = [TableGroup("", _swallowed(confusion, recall)[:CLASSES])]
+    return [*figures, Table(f"Recall at the end{few}, and {TAKEN_FOR}", ["class"], TAKEN_COLUMNS, rows)]
+
+
+def _confusions(groups: Sequence[Group]) -> list[Block]:
+    """The same for each group of runs whose directories were read, over all its seeds."""
+    by_group: dict[str, dict[str, Counter[str]]] = {}
+    for group in groups:
+        for confusion in (row["confusion"] for row in group.rows if row.get("confusion")):
+            counts = by_group.setdefault(f"{group.learner}, {group.strategy}", {})
+            for name, predicted in confusion.items():
+                counts.setdefault(name, Counter()).update(predicted)
+    classes = list(dict.fromkeys(name for counts in by_group.values() for name in counts))
+    if not classes:
+        return []
+    tables = []
+    for name, counts in by_group.items():
+        recall = {true: 100 * of_class[true] / max(1, of_class.total()) for true, of_class in counts.items()}
+        tables.append(TableGroup(name, _swallowed(counts, recall)[:WORST]))
+    caption = f"Recall at the end of the {min(WORST, len(classes))} classes with the lowest, and {TAKEN_FOR}"
+    figures = [run_figures.confusions(by_group, classes)] if len(classes) <= CLASSES else []
+    note = "Over all seeds whose directories were read."
+    return [*figures, Table(caption, ["class"], TAKEN_COLUMNS, tables, note, grouped_by="runs")]
+
+
+def _swallowed(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, float]) -> list[TableRow]:
+    """A row for each class, the lowest recall first."""
     rows = []
-    for name in sorted(recall, key=lambda name: recall[name])[:CLASSES]:
+    for name in sorted(recall, key=lambda name: recall[name]):
         counts = confusion.get(name, {})
         wrong = sorted(
             ((count, other) for other, count in counts.items() if other != name), key=lambda w: (-w[0], w[1])
@@ -218,10 +249,7 @@ def _confusion(confusion: Mapping[str, Mapping[str, int]], recall: Mapping[str, 
         total = max(1, sum(counts.values()))
         swallowed = ", ".join(f"{other} ({100 * count / total:.0f} %)" for count, other in wrong[:3])
         rows.append(TableRow([name], [TableCell(number(recall[name])), TableCell(swallowed or "-")]))
-    columns = [TableColumn("recall (%)"), TableColumn("taken for", text=True)]
-    few = f" of the {CLASSES} classes with the lowest recall" if len(recall) > CLASSES else " of each class"
-    caption = f"Recall at the end{few}, and the classes that its test examples were most often taken for"
-    return [*figures, Table(caption, ["class"], columns, [TableGroup("", rows)])]
+    return rows
 
 
 def _seconds(row: Row) -> Table:

@@ -25,6 +25,8 @@ WIDE = (7.4, 2.6)  # inches of a figure with a bar for each class
 ROUNDS, EACH = 3, 12  # rounds that a sheet of picked images shows, and picks of a round
 SIDE, GAP = 32, 2  # pixels of such an image, and between two
 
+CONFUSION = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
+Counts = Mapping[str, Mapping[str, int]]  # test examples by class and predicted class
 Picks = dict[int, dict[int, list[int]]]  # by task and round, in the order of selection
 
 
@@ -47,8 +49,18 @@ def heat_map(matrix: Sequence[Sequence[float | None]]) -> Figure:
     return _alone("Accuracy (%) on each task after each task.", draw, alt, (side + 0.6, side))
 
 
-def confusion(counts: Mapping[str, Mapping[str, int]], classes: Sequence[str]) -> Figure:
+def confusion(counts: Counts, classes: Sequence[str]) -> Figure:
     """The share of each class's test examples (down) that was taken for each class (across), in percent."""
+    return Figure(CONFUSION, [_confusion_panel("", counts, classes)], columns=1)
+
+
+def confusions(by_name: Mapping[str, Counts], classes: Sequence[str]) -> Figure:
+    """The same, side by side for several groups of runs, by their names."""
+    panels = [_confusion_panel(name, counts, classes) for name, counts in by_name.items()]
+    return Figure(f"{CONFUSION} Mean over seeds.", panels, columns=2 if len(classes) <= NAMED // 2 else 1)
+
+
+def _confusion_panel(title: str, counts: Counts, classes: Sequence[str]) -> Panel:
     table = np.array([[counts.get(name, {}).get(other, 0) for other in classes] for name in classes], float)
     shares = 100 * table / np.maximum(table.sum(axis=1, keepdims=True), 1)
 
@@ -61,13 +73,13 @@ def confusion(counts: Mapping[str, Mapping[str, int]], classes: Sequence[str]) -
     off = shares.copy()
     np.fill_diagonal(off, 0)
     true, predicted = divmod(int(off.argmax()), len(classes))
+    of_group = f", {title}" if title else ""
     alt = (
-        f"Confusion matrix of {len(classes)} classes; the largest confusion: {off.max():.0f} % of {classes[true]} "
-        f"taken for {classes[predicted]}."
+        f"Confusion matrix of {len(classes)} classes{of_group}; the largest confusion: {off.max():.0f} % of "
+        f"{classes[true]} taken for {classes[predicted]}."
     )
     side = max(2.6, 1.4 + 0.32 * len(classes))
-    caption = "Confusion matrix at the end: test examples of each class by the predicted class (%); white: none."
-    return _alone(caption, draw, alt, (side + 0.6, side))
+    return Panel(title, draw, alt, (side + 0.6, side))
 
 
 def curves(row: Row) -> list[Figure]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from accuacl.base.errors import InputError, alternatives
 from accuacl.base.files import check_new_file, write_text
-from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, run_row, shown_settings
+from accuacl.experiments import CLASS_METRICS, Config, metrics, read_csv, read_result, run_row, shown_settings
 from accuacl.experiments.report import documents, figure_files, formats
 from accuacl.experiments.report.document import FORMATS
 from accuacl.experiments.report.groups import SOURCE, Row, make_groups, show
@@ -311,7 +311,8 @@ def _read_table(path: Path, given: Path) -> RowSource:
 def _read_run(run: Path, given: Path) -> RowSource:
     if not (run / "journal.sqlite").is_file():
         raise InputError(f"{run} has a result.json but no journal.sqlite; restore it or leave the run out.")
-    return RowSource(run, [_checked(str(run), run_row(run))], False, given)
+    row = run_row(run) | {"confusion": read_result(run).get("confusion")}  # which tables do not have
+    return RowSource(run, [_checked(str(run), row)], False, given)
 
 
 def _checked(where: str, row: Row) -> Row:
