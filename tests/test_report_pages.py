@@ -313,7 +313,7 @@ def test_a_single_run(runs):
 def test_runs_in_directories_have_their_mean_confusion_matrix(runs, tmp_path):
     page = check(report.write([runs], tmp_path / "r.html").read_text())
     assert page.text.count("Confusion matrix at the end") == 1
-    assert "Recall at the end of the 5 classes with the lowest" in page.text
+    assert "The 5 classes with the lowest recall at the end" in page.text
     for strategy in ("accuacl", "uniform"):
         assert any(f"Confusion matrix of 6 classes, er, {strategy}; " in value for _, _, value in page.attributes)
 

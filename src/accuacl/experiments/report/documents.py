@@ -232,7 +232,7 @@ def _confusions(groups: Sequence[Group]) -> list[Block]:
     for name, counts in by_group.items():
         recall = {true: 100 * of_class[true] / max(1, of_class.total()) for true, of_class in counts.items()}
         tables.append(TableGroup(name, _swallowed(counts, recall)[:WORST]))
-    caption = f"Recall at the end of the {min(WORST, len(classes))} classes with the lowest, and {TAKEN_FOR}"
+    caption = f"The {min(WORST, len(classes))} classes with the lowest recall at the end, and {TAKEN_FOR}"
     figures = [run_figures.confusions(by_group, classes)] if len(classes) <= CLASSES else []
     note = "Over all seeds whose directories were read."
     return [*figures, Table(caption, ["class"], TAKEN_COLUMNS, tables, note, grouped_by="runs")]
