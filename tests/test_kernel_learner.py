@@ -124,7 +124,8 @@ def test_a_run_goes_on_as_it_was_begun(tmp_path):
 
 def test_the_command_says_what_is_kept_and_refuses_what_is_not_used(tmp_path):
     shown = accuacl("run", "--learner", "kernel", "--tasks", "2", "--out", tmp_path / "a").stdout
-    assert "split-digits, kernel with accuacl, memory: all, seed 0: accuracy (%)" in shown
+    title = "split-digits, kernel with accuacl, memory: all, 20 labels a task, seed 0: accuracy (%)"
+    assert title in " ".join(shown.split())
     refused = accuacl("run", "--learner", "ridge", "--pool-learning", "self", "--out", tmp_path / "b")
     assert refused.returncode == 2
     assert "--pool-learning goes with --learner kernel, not ridge; leave it out." in " ".join(refused.stderr.split())

@@ -511,8 +511,8 @@ def test_a_full_disk_says_so_and_the_run_goes_on_afterwards(tmp_path, monkeypatc
 def test_another_machine_is_warned_of(tmp_path, monkeypatch):
     with pytest.raises(LabelsPending):
         run(small(), tmp_path, oracle=stops_at(1, 0))
-    runner = sys.modules["accuacl.experiments.runner"]
-    monkeypatch.setattr(runner, "environment", lambda config: {"torch": "another"})
+    journal = sys.modules["accuacl.experiments.journal"]
+    monkeypatch.setattr(journal, "environment_of", lambda device: {"torch": "another"})
     with pytest.warns(UserWarning, match="may differ in the last bits"):
         run(small(), tmp_path)
 

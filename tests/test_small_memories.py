@@ -72,7 +72,7 @@ def test_the_runs_of_a_sweep_file_are_counted(name, runs):
 def test_a_difference_that_is_nothing_has_no_minus():
     assert [signed(change) for change in (-0.04, -0.06, 0.04, 2)] == ["+0.0", "-0.1", "+0.0", "+2.0"]
     cells = {row: {0: {"A": 30 - 0.01 * i, "F": 5.0}} for i, row in enumerate(cell.ROWS)}
-    texts = cell.sentence(cells), cell.changes({"paper": cells, "cpu": {}})
+    texts = cell.sentence(cells, "as said"), cell.changes({key: {} for key in cell.SCALES} | {cell.PAPER: cells})
     assert all("+0.0" in text and "-0.0" not in text for text in texts)
 
 
