@@ -69,7 +69,7 @@ def sentence(cells: Cells, protocol: str) -> str:
             texts.append(f"{name} has not been measured yet{minus}")
             continue
         means = " and ".join(f"{signed(np.mean(d))}{_spread(d)} in {metric}" for metric, d in changed.items())
-        texts.append(f"{name} minus that is {means} ({_seeds(n)}{_cannot_tell(n)}{of_paper})")
+        texts.append(f"{name} minus uniform, paired by seed, is {means} ({_seeds(n)}{_cannot_tell(n)}{of_paper})")
     return f"**DER++ on split-cifar10 with a memory of 100, {protocol}: {'. '.join(texts)}.**"
 
 

@@ -57,9 +57,10 @@ def run(
 ) -> None:
     """Learn a stream of tasks with few labels: any learner, any strategy, any benchmark.
 
-    Run the same command again to resume, or to show the result once it is finished. What is not set comes from the
-    benchmark's defaults at the chosen --scale, those of the paper at --scale paper; options override what a --config
-    file sets. With --model pretrained, the defaults are --scale cpu, --strategy coverage and --first-round coverage.
+    Run the same command again to resume, or to show the result once it is finished. Settings that you leave out take
+    the benchmark's defaults at the chosen --scale, which are the paper's at --scale paper; options override what a
+    --config file sets. With --model pretrained, the defaults are --scale cpu, --strategy coverage and
+    --first-round coverage.
     """
     load_plugins(plugin or ())
     from_file = renamed(read_yaml(config)) if config else {}

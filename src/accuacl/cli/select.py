@@ -54,8 +54,8 @@ def select(
     label_column: Annotated[
         str,
         typer.Option(
-            help="For direct and anchoral: the column of --labelled with the classes, as places in the probabilities, "
-            "from 0 (default: label, if it is there; else the model's predictions count)."
+            help="For direct and anchoral: the column of --labelled with the class numbers (positions in the "
+            "probabilities, from 0). Default: label, if that column exists; otherwise the model's predictions are used."
         ),
     ] = "",
     exclude: Annotated[
@@ -93,11 +93,11 @@ def select(
 ) -> None:
     """Pick what to label next from a pool of any size in Parquet files, exactly as in memory.
 
-    Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and a
-    probability (its softmax), as `accuacl embed` writes them; coverage, kcenter and typiclust need no probabilities.
+    Every row has an id (whole number or text), an embedding (the input of the model's last linear layer) and
+    probabilities (its softmax), as `accuacl embed` writes them; coverage, kcenter and typiclust need no probabilities.
     uniform, entropy, least-confidence, margin, accuacl with its ablations and accuacl+uniform read the pool in parts,
     in memory that does not grow with it. So does coverage, which chooses from a random sample of a large pool: 5,000
-    rows, or 20 for each pick if these are more; --sample says how many, 0: all. The others need all of it at once.
+    rows, or 20 per pick if that is more (--sample; 0: the whole pool). All others need the whole pool at once.
 
     `accuacl select --pool 'pool/*.parquet' --memory memory.parquet --past 1000000 --budget 1000 --out picked.csv`
     """

@@ -113,15 +113,15 @@ class Config(Settings):
     strategy: str = Field(
         "accuacl",
         description=f"What gets labelled: {', '.join(BUILT_IN_STRATEGIES)}, or full (everything). Unset: accuacl, as "
-        "in the paper, and with --model pretrained coverage; docs/strategies.md says which is better where.",
+        "in the paper, or coverage with --model pretrained; docs/strategies.md says which is better where.",
     )
     scale: Scale = Field(
         "smoke",
-        description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (exact). Unset: smoke, and "
-        "with --model pretrained cpu.",
+        description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (the paper's). Unset: smoke, "
+        "or cpu with --model pretrained.",
     )
     memory: int = Field(
-        100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge keeps all)."
+        100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge and kernel keep all)."
     )
     seed: int = Field(0, ge=0, description="Seed of all randomness.")
     tasks: int = Field(0, ge=0, description="Stop after this many tasks; 0: all.")
@@ -133,7 +133,7 @@ class Config(Settings):
     order_seed: int = Field(0, ge=0, description="Seed of the shuffle, for --order tasks and classes.")
     arrival: str = Field(
         "classes",
-        description="Tasks: classes (a few new ones at a time), given (as your own data name them), or a --plugin's.",
+        description="What makes a task: new classes (classes), your data (given), or a --plugin's stream (its name).",
     )
     domains: int = Field(
         0, ge=0, description="Number of tasks with all classes, each with another corruption of the images; 0: none."
@@ -173,7 +173,8 @@ class Config(Settings):
     )
     beta: float = Field(0.5, ge=0, description="DER++: weight of the cross entropy of replayed examples.")
     pool_learning: Literal["off", "self", "smooth"] = Field(
-        "off", description="kernel: learn from its predictions for the pool (self), smooth rows by it (smooth), or off."
+        "off",
+        description="kernel: learn from its predictions for the pool (self), move rows towards it (smooth), or off.",
     )
     sampling: Literal["plain", "balanced", "repeated"] = Field(
         "plain",
@@ -187,7 +188,7 @@ class Config(Settings):
     first_round: Literal["uniform", "coverage"] = Field(
         "uniform",
         description="How each task's first round is chosen: at random (uniform), or, once there is a model, to cover "
-        "the pool (coverage). Unset: uniform, and with --model pretrained and --strategy coverage coverage.",
+        "the pool (coverage). Unset: uniform, or coverage if --model is pretrained and --strategy is coverage.",
     )
     sample: int = Field(
         0,

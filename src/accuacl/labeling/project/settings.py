@@ -33,7 +33,7 @@ class ProjectSettings(Settings):
     strategy: str = Field(
         "",
         description=f"Strategy that chooses what to label: {', '.join(STRATEGIES)}. Unset: coverage, for columns "
-        "of numbers and tables uncertain-coverage.",
+        "of numbers and tables it is uncertain-coverage.",
     )
     learner: str = Field(
         "",
@@ -42,7 +42,7 @@ class ProjectSettings(Settings):
     )
     pool_learning: Literal["off", "self", "smooth"] = Field(
         "off",
-        description="kernel: learn from the unlabelled pool by the head's predictions (self), smooth rows by it "
+        description="kernel: learn from the unlabelled pool by the head's predictions (self), move rows towards it "
         "(smooth), or not (off). Unset: self for texts, images, files and embeddings, off for columns and tables.",
     )
     memory: int = Field(500, ge=0, description="How many labelled examples of past tasks are replayed.")
@@ -74,8 +74,8 @@ class ProjectSettings(Settings):
     budget_tasks: int = Field(
         0,
         ge=0,
-        description="How many tasks share --budget-total. 0: not known; each task leaves an equal share to every task "
-        "that waits, or to one more if none does.",
+        description="How many tasks share --budget-total. 0: unknown; the labels left are shared evenly with every "
+        "task that waits, or with one more if none does.",
     )
     sample: int = Field(
         5000,
@@ -117,7 +117,9 @@ class ProjectSettings(Settings):
         description="Head on embeddings: linear, mlp, or projection (random and wide; ridge leaves it as drawn). "
         "Unset: mlp for columns of numbers and tables that er learns, else linear.",
     )
-    width: int = Field(128, ge=1, description="Hidden width of --head mlp; of projection 2048 unless it is given.")
+    width: int = Field(
+        128, ge=1, description="Hidden width of --head mlp, or width of --head projection (2048 unless given)."
+    )
     image_size: int = Field(0, ge=0, description="Side of images in pixels; 0: 224, or 64 from scratch.")
     mean: tuple[float, ...] = Field((), description="For your own model: pixel means in [0, 1]; unset: ImageNet's.")
     std: tuple[float, ...] = Field((), description="For your own model: pixel deviations; unset: ImageNet's.")
