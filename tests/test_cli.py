@@ -220,7 +220,7 @@ def test_help_of_a_run_names_choices_and_defaults():
     run = load("accuacl.cli.run", "run")
     told = {each.name: getattr(each, "help", "") for each in run.get_params(typer.Context(run))}
     assert told["learner_variant"].endswith("(paper), or as first published (original). \\[default: paper]")
-    assert told["scale"].endswith("Unset: smoke, and with --model pretrained cpu.")
+    assert told["scale"].endswith("Unset: smoke, or cpu with --model pretrained.")
     assert told["labels"] == "Labels per task."  # whose default depends on benchmark and scale
     assert not any("None" in text for text in told.values())
 

@@ -117,8 +117,8 @@ class Config(Settings):
     )
     scale: Scale = Field(
         "smoke",
-        description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (the paper's). Unset: smoke, "
-        "or cpu with --model pretrained.",
+        description="Defaults of the other settings: smoke (seconds), cpu (minutes), paper (the paper's). Unset: "
+        "smoke, or cpu with --model pretrained.",
     )
     memory: int = Field(
         100, ge=0, description="Size of the replay memory (er with 0: plain fine-tuning; ridge and kernel keep all)."
