@@ -50,7 +50,7 @@ def read(paths: list[Path]) -> dict[str, Cells]:
             if (row["benchmark"], row["learner"], int(row["memory"])) == ("split-cifar10", "der++", 100):
                 cell = f"{row['strategy']}/{row['memory_policy']}"
                 numbers = {name: float(row[key]) for name, key in METRICS.items()}
-                scale = TEN if (row["scale"], row["epochs"]) == ("paper", "10") else f"`{row['scale']}`"
+                scale = TEN if (row["scale"], int(row["epochs"])) == ("paper", 10) else f"`{row['scale']}`"
                 found[scale][cell][int(row["seed"])] = numbers
     return found
 
