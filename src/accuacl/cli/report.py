@@ -55,7 +55,7 @@ def report(
 ) -> None:
     """Show finished runs: tables with deviations, plots, significance, the paper's figures beside ours.
 
-    Several runs are averaged over their seeds and nothing else, and compared with a baseline; two directories are
+    Runs that differ only in their seed are averaged, and all are compared with a baseline; two directories are
     compared with each other. A single run has its accuracy matrix, curves, confusion matrix and picked images. One
     self-contained HTML file, or Markdown, LaTeX or CSV. Nothing is run again.
     """
