@@ -13,6 +13,8 @@ Ints = NDArray[np.int64]
 
 TYPICAL_SHARPNESS = 4.0  # for outputs around -1 and 1, if there is nothing to learn it from
 SHARPEST = 1e4
+STEP = 10**0.5  # factor from one ridge that is tried to the next
+STEPS = 8  # at most so many steps up or down
 
 
 def softmax(logits: Floats) -> Floats:
@@ -50,6 +52,21 @@ def search(outputs: Any, terms: Callable[[float], tuple[Any, Any, Any]]) -> floa
             break
         beta = following
     return beta
+
+
+def best_step(loss: Callable[[int], float]) -> tuple[int, float]:
+    """The step up or down from 0 whose neighbours have no smaller loss, and its loss.
+
+    >>> best_step(lambda step: (step + 3) ** 2), best_step(lambda step: -step)
+    ((-3, 0), (8, -8))
+    """
+    step, value = 0, loss(0)
+    for way in (1, -1):
+        while abs(step + way) <= STEPS and (following := loss(step + way)) < value:
+            step, value = step + way, following
+        if step:  # the loss is larger where it came from
+            break
+    return step, value
 
 
 def sharpness_for(outputs: Floats, confidence: float) -> float:

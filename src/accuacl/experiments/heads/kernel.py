@@ -13,7 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack, solve_triangular
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.heads.calibration import Floats, Ints, best_sharpness, log_loss, softmax
+from accuacl.experiments.heads.calibration import (
+    STEP,
+    STEPS,
+    Floats,
+    Ints,
+    best_sharpness,
+    best_step,
+    log_loss,
+    softmax,
+)
 from accuacl.experiments.heads.kernels import (
     KERNELS,
     Blocks,
@@ -35,8 +44,6 @@ from accuacl.experiments.heads.kernels import (
 )
 from accuacl.experiments.heads.rows import canonical_order, checked, part_of
 
-STEP = 10**0.5  # factor from one ridge that is tried to the next
-STEPS = 8  # at most so many steps up or down
 TYPICAL = 0.1  # the ridge that is tried first, in units of the mean squared length of a centred row
 CHOSEN_ON = 600  # kernels and ridge are chosen on so many rows of a larger set, or on PER_CLASS of each class
 PER_CLASS = 4
@@ -157,17 +164,15 @@ def _choose(
     part = part_of(own, min(EXACT, max(CHOSEN_ON, PER_CLASS * (int(own.max()) + 1))))
     cosines, inside = _Cosines(rows[part]), np.unique(own[part], return_inverse=True)[1]
     gram = gram_of(rows, candidates[0]) if len(candidates) == 1 and len(rows) <= EXACT else None
-    best: tuple[float, Terms, float, bool] | None = None
+    tried: list[tuple[float, Terms, float, int]] = []
     for terms in candidates:
-        if len(candidates) == 1 and ridge:
-            best = (0.0, terms, ridge, False)
-            break
+        if len(candidates) == 1 and ridge:  # nothing is to be chosen
+            tried.append((0.0, terms, ridge, 0))
+            continue
         problem = Problem(cosines.gram(terms) if gram is None else gram[np.ix_(part, part)], inside, given[part])
-        value, found, lowest = _best_ridge(problem, ridge)
-        if best is None or value < best[0]:
-            best = (value, terms, found, lowest)
-    assert best is not None
-    _, terms, ridge, lowest = best
+        step, loss = (0, problem.loss(ridge)) if ridge else best_step(problem.loss_at)
+        tried.append((loss, terms, ridge or problem.ridge_at(step), step))
+    _, terms, ridge, step = min(tried, key=itemgetter(0))
     whole: Problem | LandmarkProblem
     if len(rows) > EXACT:
         whole = LandmarkProblem(rows, terms, part_of(own, LANDMARKS), own, given)
@@ -175,27 +180,9 @@ def _choose(
         if gram is None:
             gram = cosines.gram(terms) if len(part) == len(rows) else gram_of(rows, terms)
         whole = Problem(gram, own, given)
-    if lowest and len(part) < len(rows):  # a part that is separated by chance may say nothing of all rows
-        ridge = min(ridge, whole.typical, key=whole.loss)
+    if step == -STEPS and len(part) < len(rows):  # a part that is separated by chance may say nothing of all rows
+        ridge = min(ridge, whole.ridge_at(0), key=whole.loss)
     return terms, ridge, whole
-
-
-def _best_ridge(problem: Problem, ridge: float) -> tuple[float, float, bool]:
-    """(loss, ridge, whether no lower one is tried) where neither neighbour has a smaller loss."""
-    if ridge:
-        return problem.loss(ridge), ridge, False
-    losses: dict[int, float] = {}
-
-    def at(step: int) -> float:
-        if step not in losses:
-            losses[step] = problem.loss(problem.typical * STEP**step)
-        return losses[step]
-
-    step = 0
-    for way in (1, -1):
-        while abs(step + way) <= STEPS and at(step + way) < at(step):
-            step += way
-    return at(step), problem.typical * STEP**step, step == -STEPS
 
 
 def gram_of(rows: NDArray[Any], terms: Terms) -> Floats:
@@ -252,10 +239,12 @@ class _Balanced(ABC):
     def left_out(self, ridge: float) -> Floats:
         """The output for each row of a fit without it, with the same weights (n x K); NaN if its class has no other."""
 
-    @property
-    def typical(self) -> float:
-        """The ridge that is tried first."""
-        return TYPICAL * (self.mean_length or 1.0)
+    def ridge_at(self, step: int) -> float:
+        """The ridge that is tried first, and those so many steps above or below it."""
+        return TYPICAL * (self.mean_length or 1.0) * STEP**step
+
+    def loss_at(self, step: int) -> float:
+        return self.loss(self.ridge_at(step))
 
     def loss(self, ridge: float) -> float:
         """The leave-one-out log loss with its best sharpness."""
@@ -344,10 +333,7 @@ class LandmarkProblem(_Balanced):
         self.centred = self.root * (self.features - self.mean)
         self.gram = self.centred.T @ self.centred
         self.mean_length = float(np.trace(self.gram) / given.sum())
-
-    @cached_property
-    def _factors(self) -> dict[float, Floats]:
-        return {}
+        self._factors: dict[float, Floats] = {}
 
     def _factor(self, ridge: float) -> Floats:
         if ridge not in self._factors:

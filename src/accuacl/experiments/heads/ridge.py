@@ -9,10 +9,8 @@ import torch
 from torch import Tensor
 
 from accuacl.base.errors import InputError
-from accuacl.experiments.heads.calibration import search
+from accuacl.experiments.heads.calibration import STEP, STEPS, best_step, search
 
-STEP = 10**0.5  # factor from one ridge that is tried to the next
-STEPS = 8  # so many steps at most, up or down
 TYPICAL = 1.0  # the ridge that is tried first, in units of the mean squared length of a centred example
 
 
@@ -101,28 +99,22 @@ def _head(
 def _best(problem: LeaveOneOut, own: Tensor, real: Tensor | None, generalised: bool) -> tuple[float, float, Tensor]:
     """The ridge with a smaller loss than its neighbours, its sharpness, and what the left-out examples get there."""
     unit = problem.mean_length or 1.0
-    tried: dict[int, tuple[float, float, Tensor]] = {}
+    tried: dict[int, tuple[float, Tensor]] = {}
 
-    def at(step: int) -> float:
-        if step not in tried:
-            ridge = unit * TYPICAL * STEP**step
-            left_out = problem.left_out(ridge)
-            if real is not None:
-                left_out[~real] = torch.nan
-            known = ~left_out.isnan().any(1)
-            beta = sharpness(left_out[known], own[known], problem.weights[known])
-            if real is None or not generalised:
-                value = loss(left_out[known], own[known], problem.weights[known], beta)
-            else:
-                value = problem.generalised(ridge)
-            tried[step] = (value, beta, left_out)
-        return tried[step][0]
+    def loss_at(step: int) -> float:
+        ridge = unit * TYPICAL * STEP**step
+        left_out = problem.left_out(ridge)
+        if real is not None:
+            left_out[~real] = torch.nan
+        known = ~left_out.isnan().any(1)
+        beta = sharpness(left_out[known], own[known], problem.weights[known])
+        tried[step] = beta, left_out
+        if real is not None and generalised:
+            return problem.generalised(ridge)
+        return loss(left_out[known], own[known], problem.weights[known], beta)
 
-    step = 0
-    for way in (1, -1):
-        while abs(step + way) <= STEPS and at(step + way) < at(step):
-            step += way
-    return unit * TYPICAL * STEP**step, tried[step][1], tried[step][2]
+    step, _ = best_step(loss_at)
+    return unit * TYPICAL * STEP**step, *tried[step]
 
 
 BLOCK = 256  # rows of a matrix that are multiplied with all later ones at a time

@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from accuacl.experiments.heads import KERNELS, NEIGHBOURS, KernelHead, sparse_rows, to_sparse, unit_rows
 
+PART = 64  # rows that are scaled at a time: they are in float64 then, and fit into the processor's cache
+
 
 class KernelLayer(nn.Linear):
     """Takes embeddings (n x d), gives logits (n x K); it is made by a fit, and never trained.
@@ -130,6 +132,8 @@ def _unit(rows: Tensor) -> Tensor:
 def _at_length_one(rows: NDArray[Any], blocks: list[tuple[int, int]]) -> Tensor:
     """Each block of columns at length 1; columns that the kernel does not use are 0."""
     scaled = np.zeros(rows.shape, np.float32)
-    for first, end in blocks:
-        scaled[:, first:end] = unit_rows(rows, (first, end))
+    for start in range(0, len(rows), PART):
+        part = slice(start, start + PART)
+        for first, end in blocks:
+            scaled[part, first:end] = unit_rows(rows[part], (first, end))
     return torch.from_numpy(scaled)
