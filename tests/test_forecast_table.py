@@ -1,4 +1,4 @@
-"""The page's table of estimates and forecasts is what the present rule makes of the recorded accuracies."""
+"""The tables of the page on heads are those of the recorded rows; forecasts are by the present rule."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from accuacl.labeling.project.stopping import Measured
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 import forecasts
+import heads_study
 
 ROOT = Path(__file__).parents[1]
 
@@ -33,3 +34,9 @@ def test_the_page_has_the_table_and_no_forecast_in_it_contradicts_an_estimate(mo
     for found in (row["forecast"] for row in rows if row["forecast"]):
         if found.text.startswith("about"):
             assert found.labels > 10 or found.target - found.last.percent < 5
+
+
+@pytest.mark.parametrize("part", heads_study.MARKS)
+def test_the_page_has_the_tables_of_the_study(monkeypatch, part):
+    monkeypatch.chdir(ROOT)
+    assert heads_study.report(part) in (ROOT / "docs" / "heads.md").read_text(encoding="utf-8")
