@@ -87,9 +87,10 @@ def _terms(outputs: Floats, labels: Ints, weights: Floats, beta: float) -> tuple
     soft = 1 / (len(outputs) + 2)
     right = outputs[np.arange(len(outputs)), labels]
     wanted = (1 - soft) * right + soft * outputs.mean(axis=1)
-    logits = beta * outputs
-    largest = logits.max(axis=1, keepdims=True)
-    p = np.exp(logits - largest)
+    p = beta * outputs
+    largest = p.max(axis=1, keepdims=True)
+    p -= largest
+    np.exp(p, out=p)
     total = p.sum(axis=1, keepdims=True)
     p /= total
     first = np.einsum("ij,ij->i", p, outputs)
